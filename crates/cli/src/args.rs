@@ -53,8 +53,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use taint::TaintArgs;
-use taintward_controller::logging::Logging;
-use taintward_controller::settings::Settings;
+use taintward_controller::logging::LogSettings;
+use taintward_controller::settings::ControllerSettings;
 use texts::{CompletionArgs, DocsArgs};
 use version::VersionArgs;
 use webhook::WebhookArgs;
@@ -96,8 +96,8 @@ pub(crate) enum Command {
 /// How to run the controller.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) settings: Settings,
-    pub(crate) logging: Logging,
+    pub(crate) settings: ControllerSettings,
+    pub(crate) logging: LogSettings,
     pub(crate) notices: Vec<Notice>,
 }
 

@@ -10,7 +10,7 @@ use crate::survey::Reach;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use taintward_client::pages;
+use taintward_client::paged_list;
 use taintward_core::time::Wall;
 
 /// Where both leases are by default.
@@ -163,7 +163,7 @@ impl Enforcers {
 
 async fn lease(reach: &Reach<'_>, namespace: &str, name: &str, now: Wall) -> Lease {
     let (client, limit) = (&reach.connected.client, reach.cluster.patience);
-    match pages::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
+    match paged_list::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
         Ok(Some(json)) => Lease::of(&json, now),
         Ok(None) => Lease::Absent,
         Err(why) => Lease::Unread(why.to_string()),

@@ -31,8 +31,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_client::connect::{ConnectError, connect};
-use taintward_client::objects::Objects;
+use taintward_client::config::{ConnectError, connect};
+use taintward_client::object_client::ObjectClient;
 
 /// Exit codes of `taintward install`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -160,7 +160,7 @@ fn nobody_said(values: &Values) -> bool {
 }
 
 /// From where API servers ask, as far as the cluster shows.
-async fn networks(server: &Objects) -> Vec<String> {
+async fn networks(server: &ObjectClient) -> Vec<String> {
     match addresses::found(server).await {
         Ok(found) => {
             remark(&format!(
@@ -187,11 +187,11 @@ fn print(text: &str) -> Result<(), InstallError> {
 /// Connects, and does it.
 fn asking(
     plan: &InstallPlan,
-    done: impl AsyncFnOnce(&Objects) -> Result<(), InstallError>,
+    done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
         let connected = connect(&plan.server.settings).await?;
-        done(&Objects::new(connected.client, plan.server.patience)).await
+        done(&ObjectClient::new(connected.client, plan.server.patience)).await
     })
 }
 

@@ -9,7 +9,7 @@ use crate::complete::Kind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_client::connect::{self, Acting, Connected, Overrides};
+use taintward_client::config::{self, ConfigOverrides, Connected, Impersonation};
 
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
@@ -75,14 +75,14 @@ pub(crate) struct KubeArgs {
 /// A server, and how long it is waited for.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    pub(crate) settings: connect::Settings,
+    pub(crate) settings: config::ConnectSettings,
     pub(crate) patience: Duration,
 }
 
 /// A cluster, and what of it is meant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
-    pub(crate) settings: connect::Settings,
+    pub(crate) settings: config::ConnectSettings,
     /// It was named, by its file, its context or another of its flags.
     pub(crate) is_named: bool,
     namespace: Option<String>,
@@ -95,14 +95,19 @@ pub(crate) struct Cluster {
 impl ServerArgs {
     pub(crate) fn settle(self) -> Server {
         let (groups, uid) = (self.as_group, self.as_uid);
-        let acting = self.as_user.map(|user| Acting { user, groups, uid });
-        let settings = connect::Settings {
+        let acting = self.as_user.map(|user| Impersonation { user, groups, uid });
+        let settings = config::ConnectSettings {
             kubeconfig: self.kubeconfig,
             context: self.context,
-            overrides: Overrides { cluster: self.cluster, user: self.user, server: self.server, acting },
+            overrides: ConfigOverrides {
+                cluster: self.cluster,
+                user: self.user,
+                server: self.server,
+                acting,
+            },
             interactive: true,
             warn: crate::say::warning,
-            ..connect::Settings::default()
+            ..config::ConnectSettings::default()
         };
         Server { settings, patience: self.request_timeout }
     }

@@ -19,9 +19,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::connect::Connected;
+use taintward_client::config::Connected;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::{Election, Settings};
+use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_sandbox::api::{self, Server, User};
@@ -49,7 +49,7 @@ pub(crate) struct SandboxPlan {
     /// Plain lines though this is a terminal.
     pub(crate) plain: bool,
     /// The controller's settings; `None` if it is to run elsewhere.
-    pub(crate) controller: Option<Settings>,
+    pub(crate) controller: Option<ControllerSettings>,
 }
 
 /// What could not be done, with the way out.
@@ -256,7 +256,7 @@ fn tried(command: &str, what: &str) -> String {
 }
 
 /// Taintward itself, on the cluster in this process: the same code as on a real one.
-async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Shutdown) {
+async fn controller(server: Server, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
     let wall = server.clock().now().as_microsecond();
     let server = server.as_user(User::taintward());
     let client = kube_client(&server);
@@ -279,7 +279,7 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
 }
 
 /// Whoever held the lease in the cluster that was loaded is not in this one: nobody need wait for him.
-fn vacate(server: &Server, election: &Election) {
+fn vacate(server: &Server, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);
     let removed = server.store().write(|store| {

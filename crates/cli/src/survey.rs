@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
-use taintward_client::connect::{ConnectError, ProbeError};
+use taintward_client::config::{ConnectError, ProbeError};
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Wall;

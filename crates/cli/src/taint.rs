@@ -27,8 +27,8 @@ use request::{Misuse, Request};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_client::connect::{ConnectError, Connected, ProbeError, connect, probe};
-use taintward_client::nodes::Nodes;
+use taintward_client::config::{ConnectError, Connected, ProbeError, connect, probe};
+use taintward_client::node_client::NodeClient;
 use targets::Targets;
 
 /// How long it is asked why nobody answered.
@@ -108,7 +108,7 @@ enum Trouble {
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] io::Error),
     #[error("{0}")]
-    Nodes(#[from] taintward_client::act::Refusal),
+    Nodes(#[from] taintward_client::api::RequestError),
     /// Nothing was changed: the server does not answer at all.
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
@@ -158,7 +158,7 @@ fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Tro
     if ask::before(plan, &request.change, &names, preview)? == Answer::No {
         return Err(Trouble::Declined);
     }
-    let nodes = Nodes::new(connected.client.clone(), plan.cluster.patience);
+    let nodes = NodeClient::new(connected.client.clone(), plan.cluster.patience);
     runtime.block_on(async {
         let failures = match plan.list {
             true => list::show(plan, &nodes, &names).await,

@@ -12,15 +12,15 @@ use crate::runtime::Runtime;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use taintward_controller::logging::{self, Logging};
+use taintward_controller::logging::{self, LogSettings};
 use taintward_controller::shutdown::Shutdown;
-use taintward_controller::webhook::{Settings, WebhookError, run};
+use taintward_controller::webhook::{WebhookError, WebhookSettings, run};
 
 /// How to run the webhook.
 #[derive(Debug)]
 pub(crate) struct WebhookPlan {
-    pub(crate) settings: Settings,
-    pub(crate) logging: Logging,
+    pub(crate) settings: WebhookSettings,
+    pub(crate) logging: LogSettings,
 }
 
 /// Why it ends with an error.
@@ -49,7 +49,7 @@ pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
 
 /// One thread, which answers tens of thousands of questions a second (docs/benchmarks-webhook.md): with a second one each
 /// question would also cost a change of threads.
-fn drive(settings: Settings) -> Result<(), Failure> {
+fn drive(settings: WebhookSettings) -> Result<(), Failure> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;

@@ -13,9 +13,9 @@ use pools::cases::{POLICY, POOL, Wrong, policies, pools};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use taintward_client::decode::{Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
-use taintward_client::listen::{Heard, Listener, Settings};
-use taintward_client::pools::{MemberObject, status_patch, told};
+use taintward_client::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
+use taintward_client::pools::{PoolNodeBody, status_patch, told};
+use taintward_client::watch::{WatchEvent, WatchSettings, Watcher};
 use taintward_cluster::api::Patch;
 use taintward_cluster::fixtures::create_node;
 use taintward_cluster::{Account, Api, Cluster, Options, tools, wait};
@@ -99,7 +99,7 @@ async fn what_is_wrong_is_refused_with_the_way_out(api: &Api) {
 }
 
 /// The first of its kind that a listener brings, by lists that are streamed and by pages.
-async fn heard<F: Fact + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &str) -> F {
+async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &str) -> F {
     let mut found = Vec::new();
     for watch_list in [true, false] {
         let config = kube::config::Kubeconfig::read_from(cluster.kubeconfig(Account::Admin, 0)).unwrap();
@@ -107,14 +107,14 @@ async fn heard<F: Fact + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &
         let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
         let client = kube::Client::try_from(config).unwrap();
         let (out, mut news) = mpsc::channel(8);
-        let (health, _kept) = watch::channel(taintward_client::listen::StreamHealth::default());
-        let listener = Listener::<F>::new(client, Settings { watch_list, ..Settings::default() });
+        let (health, _kept) = watch::channel(taintward_client::watch::StreamHealth::default());
+        let listener = Watcher::<F>::new(client, WatchSettings { watch_list, ..WatchSettings::default() });
         let running = tokio::spawn(listener.run(out, health));
         found.push(loop {
             let batch = tokio::time::timeout(PATIENCE, news.recv()).await.unwrap().unwrap();
             let fact = batch.into_iter().find_map(|one| match one {
-                Heard::Seen { fact, .. } if F::identity(&fact).name == name => Some(fact),
-                Heard::Unreadable(odd) => panic!("{odd:?}"),
+                WatchEvent::Applied { fact, .. } if F::identity(&fact).name == name => Some(fact),
+                WatchEvent::Undecodable(odd) => panic!("{odd:?}"),
                 _ => None,
             });
             if let Some(fact) = fact {
@@ -128,32 +128,32 @@ async fn heard<F: Fact + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &
     second
 }
 
-async fn what_is_there_is_heard(cluster: &Cluster) -> SeenPool {
-    let pool = heard::<SeenPool>(cluster, "team-a").await;
+async fn what_is_there_is_heard(cluster: &Cluster) -> PoolObject {
+    let pool = heard::<PoolObject>(cluster, "team-a").await;
     assert_eq!(pool.pool.taints().len(), 1, "the default is NoSchedule");
     assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");
-    assert!(pool.pool.selects("n1", &Default::default()) && pool.told.is_none());
-    let policy = heard::<SeenPolicy>(cluster, "web").await.policy;
+    assert!(pool.pool.selects("n1", &Default::default()) && pool.recorded.is_none());
+    let policy = heard::<PolicyObject>(cluster, "web").await.policy;
     assert_eq!(
         (policy.not_ready, policy.unreachable),
         (Some(TolerationDuration::For(30)), Some(TolerationDuration::Forever))
     );
-    let namespace = heard::<SeenNamespace>(cluster, "default").await;
+    let namespace = heard::<NamespaceObject>(cluster, "default").await;
     assert_eq!(namespace.facts.labels.get("kubernetes.io/metadata.name").map(AsRef::as_ref), Some("default"));
-    let node = heard::<SeenMember>(cluster, "n1").await.node;
+    let node = heard::<PoolNodeObject>(cluster, "n1").await.node;
     assert_eq!(node.taints.len(), 1);
     pool
 }
 
-async fn read_pool(api: &Api) -> SeenPool {
+async fn read_pool(api: &Api) -> PoolObject {
     let object = api.get(&format!("{POOLS}/team-a")).await.unwrap();
-    match SeenPool::from_json(object.to_string().as_bytes()) {
-        taintward_client::decode::Decoded::Fact(seen) => seen,
+    match PoolObject::from_json(object.to_string().as_bytes()) {
+        taintward_client::decode::Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }
 
-async fn a_status_is_written_once(api: &Api, seen: &SeenPool) {
+async fn a_status_is_written_once(api: &Api, seen: &PoolObject) {
     let status = PoolStatus { nodes: 3, pods: 17, ..PoolStatus::default() };
     let news = told(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
     let past = seen.pool.marks();
@@ -162,7 +162,7 @@ async fn a_status_is_written_once(api: &Api, seen: &SeenPool) {
     let path = format!("{POOLS}/team-a/status");
     api.patch(&path, Patch::Merge, body).await.unwrap();
     let after = read_pool(api).await;
-    assert_eq!((after.told.as_ref(), &after.pool.applied_marks), (Some(&news), &past));
+    assert_eq!((after.recorded.as_ref(), &after.pool.applied_marks), (Some(&news), &past));
     assert_eq!(status_patch(&after, &news, &past), None);
     let late = api.patch(&path, Patch::Merge, body).await.unwrap_err();
     assert_eq!(late.code(), Some(409), "another version: {late}");
@@ -186,12 +186,12 @@ fn columns_show_it(cluster: &Cluster) {
     assert!(words.contains("Exclusive") && words.contains("Allowed"), "{words}");
 }
 
-async fn read_node(api: &Api) -> (MemberObject, Value) {
+async fn read_node(api: &Api) -> (PoolNodeBody, Value) {
     let object = api.get("/api/v1/nodes/n1").await.unwrap();
-    (MemberObject::read(object.to_string().as_bytes()).unwrap(), object)
+    (PoolNodeBody::read(object.to_string().as_bytes()).unwrap(), object)
 }
 
-fn edits(node: &MemberObject, pool: &DedicatedPool) -> NodeEdits {
+fn edits(node: &PoolNodeBody, pool: &DedicatedPool) -> NodeEdits {
     reconcile(std::slice::from_ref(pool), &[PoolValidity::Applied], &node.seen().node, RecordTrust::Pools)
         .edits
 }

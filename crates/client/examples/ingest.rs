@@ -16,7 +16,7 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1::{
 use prost::Message;
 use serde_json::json;
 use std::hint::black_box;
-use taintward_client::decode::{Decoded, Fact, SeenPod};
+use taintward_client::decode::{Decoded, DecodedPod, WatchedObject};
 
 const PODS: usize = 20_000;
 
@@ -24,8 +24,8 @@ fn main() {
     let protobuf: Vec<Vec<u8>> = (0..PODS).map(|number| pod(number).encode_to_vec()).collect();
     let json: Vec<Vec<u8>> = (0..PODS).map(json_pod).collect();
     for (name, bodies, decode) in [
-        ("protobuf", &protobuf, SeenPod::from_protobuf as fn(&[u8]) -> Decoded<SeenPod>),
-        ("JSON", &json, SeenPod::from_json),
+        ("protobuf", &protobuf, DecodedPod::from_protobuf as fn(&[u8]) -> Decoded<DecodedPod>),
+        ("JSON", &json, DecodedPod::from_json),
     ] {
         let bytes: usize = bodies.iter().map(Vec::len).sum();
         let best = (0..5).map(|_| pass(bodies, decode)).min().unwrap_or_default();
@@ -33,10 +33,10 @@ fn main() {
     }
 }
 
-fn pass(bodies: &[Vec<u8>], decode: fn(&[u8]) -> Decoded<SeenPod>) -> i64 {
+fn pass(bodies: &[Vec<u8>], decode: fn(&[u8]) -> Decoded<DecodedPod>) -> i64 {
     let start = processor_nanos();
     for body in bodies {
-        assert!(matches!(black_box(decode(black_box(body))), Decoded::Fact(_)));
+        assert!(matches!(black_box(decode(black_box(body))), Decoded::Object(_)));
     }
     processor_nanos() - start
 }

@@ -9,8 +9,8 @@ use kube::{Client, Config};
 use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
-use taintward_client::decode::Fact;
-use taintward_client::listen::{Heard, Listener, Settings, StreamHealth};
+use taintward_client::decode::WatchedObject;
+use taintward_client::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
 use taintward_core::fact::{NodeFact, PodFact};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
@@ -18,8 +18,10 @@ use tokio::time::{Instant, timeout_at};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(60), |text| text.parse())?;
-    let settings =
-        Settings { watch_list: std::env::args().nth(2).as_deref() != Some("pages"), ..Settings::default() };
+    let settings = WatchSettings {
+        watch_list: std::env::args().nth(2).as_deref() != Some("pages"),
+        ..WatchSettings::default()
+    };
     // A provider that is installed already is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = Config::infer().await?;
@@ -33,18 +35,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn tell<F: Fact + Debug>(client: Client, settings: Settings, until: Instant) {
+async fn tell<F: WatchedObject + Debug>(client: Client, settings: WatchSettings, until: Instant) {
     let start = Instant::now();
     let (out, mut heard) = mpsc::channel(16);
     let (tell, health) = watch::channel(StreamHealth::default());
-    let listener = tokio::spawn(Listener::<F>::new(client, settings).run(out, tell));
+    let listener = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
     let mut listed = 0_u64;
     while let Ok(Some(batch)) = timeout_at(until, heard.recv()).await {
         for heard in batch {
             let at = start.elapsed().as_secs_f64();
             match heard {
-                Heard::Seen { listed: true, .. } => listed += 1,
-                Heard::SyncEnds => println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE),
+                WatchEvent::Applied { listed: true, .. } => listed += 1,
+                WatchEvent::ListCompleted => {
+                    println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE)
+                }
                 other => println!("{at:8.3} {}: {other:?}", F::RESOURCE),
             }
         }

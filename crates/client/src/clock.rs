@@ -3,13 +3,13 @@
 //! Comes in: the operating system's clocks, or the runtime's own (tests, simulations); dates of the API server's answers.
 //! Goes out: [`Now`]; waiting that ends at a [`Mono`]; how far the wall clock is off the server's.
 //! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment; where the
-//!           server's clock stands (`clock/server.rs`).
+//!           server's clock stands (`clock/server_time.rs`).
 
-mod server;
+mod server_time;
 
-pub use server::Ignored;
+pub use server_time::IgnoredDate;
 
-use server::ServerTime;
+use server_time::ServerTime;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,13 +27,13 @@ const AMONG_OTHERS: Span = Span::from_secs(1);
 /// A source of [`Now`].
 #[derive(Clone, Debug)]
 pub struct Clock {
-    source: Source,
+    source: ClockSource,
     server: Option<Arc<Mutex<ServerTime>>>,
 }
 
 /// How far our wall clock is off the API server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offset {
+pub struct ClockOffset {
     /// By how many microseconds ours is ahead; below 0, behind.
     pub ahead_micros: i64,
     /// How far that may be wrong, either way.
@@ -41,7 +41,7 @@ pub struct Offset {
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ClockSource {
     System,
     Runtime {
         origin: Instant,
@@ -52,7 +52,7 @@ enum Source {
     },
 }
 
-impl Offset {
+impl ClockOffset {
     /// By how many seconds ours is ahead; below 0, behind.
     pub fn ahead_secs_f64(self) -> f64 {
         self.ahead_micros as f64 / 1_000_000.0
@@ -63,7 +63,7 @@ impl Clock {
     /// The machine's clocks. For waiting: time since boot, which goes on during suspend, so a machine that wakes up
     /// knows that its lease is long over (P29).
     pub const fn system() -> Self {
-        Self { source: Source::System, server: None }
+        Self { source: ClockSource::System, server: None }
     }
 
     /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both kinds of time begin
@@ -78,7 +78,7 @@ impl Clock {
     /// If `speed` is not a positive number.
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        let source = Source::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() };
+        let source = ClockSource::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() };
         Self { source, server: None }
     }
 
@@ -96,7 +96,7 @@ impl Clock {
     /// is not touched by it. The system's clocks are not ours to set.
     #[must_use]
     pub fn stepped_by(mut self, steps: Arc<AtomicI64>) -> Self {
-        if let Source::Runtime { steps: own, .. } = &mut self.source {
+        if let ClockSource::Runtime { steps: own, .. } = &mut self.source {
             *own = steps;
         }
         self
@@ -118,14 +118,14 @@ impl Clock {
     }
 
     /// How far our wall clock is off the server's; `None` while that is not known, or not asked.
-    pub fn offset(&self) -> Option<Offset> {
+    pub fn offset(&self) -> Option<ClockOffset> {
         let (mono, own) = self.own();
         let (wall, uncertainty) = self.server()?.at(mono)?;
-        Some(Offset { ahead_micros: own.as_micros().saturating_sub(wall.as_micros()), uncertainty })
+        Some(ClockOffset { ahead_micros: own.as_micros().saturating_sub(wall.as_micros()), uncertainty })
     }
 
     /// An answer to a request that was sent then, and came just now, has this date.
-    pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), Ignored> {
+    pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), IgnoredDate> {
         let received = self.own().0;
         self.server().map_or(Ok(()), |mut server| server.hear(date, sent, received))
     }
@@ -133,8 +133,8 @@ impl Clock {
     /// The waiting clock and our own wall clock.
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
-            Source::System => (since_boot(), wall()),
-            Source::Runtime { origin, wall, speed, steps } => {
+            ClockSource::System => (since_boot(), wall()),
+            ClockSource::Runtime { origin, wall, speed, steps } => {
                 let passed = micros(origin.elapsed().mul_f64(*speed));
                 let shown = passed.saturating_add(steps.load(Ordering::Relaxed));
                 (Mono::from_micros(passed), Wall::from_micros(wall.as_micros().saturating_add(shown)))
@@ -156,8 +156,8 @@ impl Clock {
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
             let left = match &self.source {
-                Source::System => left.min(NAP_MAX),
-                Source::Runtime { speed, .. } => {
+                ClockSource::System => left.min(NAP_MAX),
+                ClockSource::Runtime { speed, .. } => {
                     left.div_f64(*speed).clamp(Duration::from_micros(1), NAP_MAX)
                 }
             };

@@ -1,8 +1,8 @@
 //! # Decode: bytes of an API server become facts
 //! Room:     one object, one watch event, one list piece at a time; protobuf and JSON give equal facts.
 //! Comes in: bytes of any content, from a server that may be broken or hostile.
-//! Goes out: [`Decoded`] facts, who an unreadable object is ([`Unreadable`], D11, S11), [`ApiStatus`]es.
-//! Not here: the network (`listen.rs`, `act.rs`); any decision.
+//! Goes out: [`Decoded`] facts, who an unreadable object is ([`UndecodableObject`], D11, S11), [`ApiStatus`]es.
+//! Not here: the network (`watch.rs`, `api.rs`); any decision.
 //!
 //! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
 
@@ -10,30 +10,32 @@ use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
-mod admission;
-pub(crate) mod event;
-mod facts;
-mod fault;
+mod api_status;
+mod byte_buffer;
+mod decode_error;
+mod field_semantics;
 pub(crate) mod frames;
-mod held;
 mod json;
 mod labels;
 pub(crate) mod list;
-mod meaning;
-mod moment;
+mod node_and_pod;
+mod pool_objects;
 mod protobuf;
-mod status;
+mod protobuf_wire;
 #[cfg(test)]
 mod tests;
+mod timestamps;
 mod tolerations;
-mod wire;
+pub(crate) mod watch_event;
 
-pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, SeenPool, Told};
-pub(crate) use facts::PodAtEnd;
-pub use facts::{NODE_LEASES, NodeForAll, SeenNode, SeenPod};
-pub(crate) use fault::{Fault, harmless};
-pub(crate) use moment::from_http as http_date;
-pub use status::ApiStatus;
+pub use api_status::ApiStatus;
+pub(crate) use decode_error::{DecodeError, sanitize};
+pub(crate) use node_and_pod::TerminatingPod;
+pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};
+pub use pool_objects::{
+    GROUP, NamespaceObject, PolicyObject, PoolCondition, PoolNodeObject, PoolObject, RecordedStatus,
+};
+pub(crate) use timestamps::from_http as http_date;
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ impl Encoding {
 
 /// Who an object is, as far as its bytes tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct ObjectIdentity {
     /// `metadata.uid`.
     pub uid: Option<Uid>,
     /// `metadata.namespace`; empty for nodes.
@@ -70,7 +72,7 @@ pub struct Identity {
     pub version: Option<ResourceVersion>,
 }
 
-impl Identity {
+impl ObjectIdentity {
     fn is_empty(&self) -> bool {
         self.uid.is_none() && self.name.is_empty()
     }
@@ -79,9 +81,9 @@ impl Identity {
 /// An object that was there but could not be understood. It is a fact of its own: nobody is evicted for it, and the
 /// pod it describes is left alone (D11, S11).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UndecodableObject {
     /// Who it is, if that much could be read.
-    pub identity: Option<Identity>,
+    pub identity: Option<ObjectIdentity>,
     /// Why it could not be read, with the path of the field; short, free of control characters.
     pub why: String,
 }
@@ -90,15 +92,15 @@ pub struct Unreadable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded<F> {
     /// A fact.
-    Fact(F),
+    Object(F),
     /// A pod that is on no node: nothing to decide about.
-    Unbound(Identity),
+    Unbound(ObjectIdentity),
     /// Not understood.
-    Unreadable(Unreadable),
+    Undecodable(UndecodableObject),
 }
 
 /// A kind of object that is listed and watched.
-pub trait Fact: Sized + Send + 'static {
+pub trait WatchedObject: Sized + Send + 'static {
     /// The API group; empty is core.
     const GROUP: &'static str;
     /// Where its collection is found.
@@ -119,16 +121,19 @@ pub trait Fact: Sized + Send + 'static {
     fn from_json(bytes: &[u8]) -> Decoded<Self>;
 
     /// Who this is.
-    fn identity(&self) -> Identity;
+    fn identity(&self) -> ObjectIdentity;
 
     /// `metadata.resourceVersion`, if it is an integer.
     fn version(&self) -> Option<ResourceVersion>;
 }
 
-fn settled<F>(read: Result<Decoded<F>, Fault>, identity: impl FnOnce() -> Identity) -> Decoded<F> {
+fn settled<F>(
+    read: Result<Decoded<F>, DecodeError>,
+    identity: impl FnOnce() -> ObjectIdentity,
+) -> Decoded<F> {
     read.unwrap_or_else(|fault| {
         let identity = Some(identity()).filter(|identity| !identity.is_empty());
-        Decoded::Unreadable(Unreadable { identity, why: fault.to_string() })
+        Decoded::Undecodable(UndecodableObject { identity, why: fault.to_string() })
     })
 }
 
@@ -144,7 +149,7 @@ pub enum ObjectBody<F> {
 }
 
 /// Reads a body that holds one object: the answer to a GET, or an error.
-pub fn object_from_body<F: Fact>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
+pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
     let Some(encoding) = Encoding::of(content_type) else {
         return ObjectBody::Foreign(foreign_type(content_type));
     };
@@ -154,7 +159,7 @@ pub fn object_from_body<F: Fact>(content_type: &str, bytes: &[u8]) -> ObjectBody
     }
 }
 
-fn object<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Result<ObjectBody<F>, Fault> {
+fn object<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> Result<ObjectBody<F>, DecodeError> {
     let (kind, object) = match encoding {
         Encoding::Protobuf => {
             let envelope = protobuf::envelope(bytes)?;
@@ -166,7 +171,7 @@ fn object<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Result<ObjectBody<F>, Fa
         return ApiStatus::read(encoding, object).map(ObjectBody::Status);
     }
     if kind != F::KIND {
-        return Err(Fault::new(format!("a {} where a {} was expected", harmless(&kind, 64), F::KIND)));
+        return Err(DecodeError::new(format!("a {} where a {} was expected", sanitize(&kind, 64), F::KIND)));
     }
     Ok(ObjectBody::Object(decoded(encoding, object)))
 }
@@ -196,12 +201,12 @@ pub(crate) fn foreign_type(content_type: &str) -> String {
     format!(
         "the answer's content type is {:?}, not Kubernetes protobuf or JSON: is something other than an API server \
          answering?",
-        harmless(content_type, 64)
+        sanitize(content_type, 64)
     )
 }
 
 /// Reads one object, without envelope.
-pub(crate) fn decoded<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
+pub(crate) fn decoded<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
     match encoding {
         Encoding::Protobuf => F::from_protobuf(bytes),
         Encoding::Json => F::from_json(bytes),
@@ -218,16 +223,17 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
             Encoding::Json => "application/json",
         };
-        understood += usize::from(matches!(decoded::<SeenPod>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<NodeForAll>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<PodAtEnd>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenPool>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenPolicy>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenNamespace>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenMember>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<DecodedPod>(encoding, bytes), Decoded::Object(_)));
         understood +=
-            usize::from(matches!(object_from_body::<SeenPod>(content_type, bytes), ObjectBody::Object(_)));
+            usize::from(matches!(decoded::<NodeForAllControllers>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<TerminatingPod>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<PoolObject>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<PolicyObject>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<NamespaceObject>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(decoded::<PoolNodeObject>(encoding, bytes), Decoded::Object(_)));
+        understood +=
+            usize::from(matches!(object_from_body::<DecodedPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());
         let first = bytes.first().map_or(0, |&byte| usize::from(byte)).min(bytes.len());
         for cut in [0, first, bytes.len() / 2] {

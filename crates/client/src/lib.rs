@@ -7,17 +7,17 @@
 //! Not here: any decision about a pod (taintward-core); when to act (taintward-controller).
 #![forbid(unsafe_code)]
 
-pub mod act;
+pub mod api;
 pub mod clock;
-pub mod connect;
+pub mod config;
 pub mod decode;
-pub mod event;
-pub mod lease;
-pub mod listen;
-pub mod nodes;
-pub mod objects;
-pub mod pages;
+pub mod events;
+pub mod leader_election;
+pub mod metrics_access;
+pub mod node_client;
+pub mod object_client;
+pub mod paged_list;
 pub mod pools;
-pub mod readers;
 pub mod snapshot;
-pub mod webhooks;
+pub mod watch;
+pub mod webhook_config;

@@ -5,11 +5,11 @@
 //! Not here: sending; what a pool wants of a node (`taintward_core::admission::pool`).
 
 mod finalizer;
-mod known;
-mod node;
-mod status;
+mod known_nodes;
+mod pool_node_patch;
+mod pool_status;
 
 pub use finalizer::{FINALIZER, finalizer_patch};
-pub use known::{KNOWN_NODES, KnownNodes, UNKNOWN_NODES, Unknown};
-pub use node::{MemberObject, Misfit};
-pub use status::{ELSEWHERE, progressing, status_patch, told};
+pub use known_nodes::{KNOWN_NODES, KnownNodes, UNKNOWN_NODES, UnknownNodePolicy};
+pub use pool_node_patch::{PoolNodeBody, PoolNodeMismatch};
+pub use pool_status::{ELSEWHERE, progressing, status_patch, told};

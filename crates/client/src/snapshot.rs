@@ -4,11 +4,16 @@
 //! Goes out: the core's types; a sentence that names the field where something is not as it should be.
 //! Keeps:    who is evicted is read by the controller's own decoder (`decode`); only what the controller does not want to
 //!           know is read here.
-//! Not here: where the JSON comes from (`pages.rs`, files).
+//! Not here: where the JSON comes from (`paged_list.rs`, files).
 
-mod written;
+mod snapshot_json;
 
-use crate::decode::{Decoded, Fact as _, SeenNode, SeenPod};
+use crate::decode::{Decoded, DecodedNode, DecodedPod, WatchedObject as _};
+use snapshot_json::{
+    BudgetSelectorJson, ContainerJson, DisruptionBudgetJson, NodeRequirementJson, NodeTermJson,
+    PreferredTermJson, QuantitiesJson, ScalarJson, SnapshotNodeJson, SnapshotOwner, SnapshotPodJson,
+    SnapshotPodSpec, SnapshotToleration, StringMap,
+};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{
     BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, OwnerReference, PodRecord,
@@ -24,10 +29,6 @@ use taintward_core::scheduling::{
 };
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
-use written::{
-    Amounts, BudgetObject, NodeObject, Owner, PodObject, PodSpec, Preferred, Requirement, Scalar, Selector,
-    Term, Texts, WrittenContainer, WrittenToleration,
-};
 
 /// What is wrong, without the place: the JSON is not what somebody wrote.
 fn broken(why: impl ToString) -> String {
@@ -35,12 +36,12 @@ fn broken(why: impl ToString) -> String {
     told.split(" at line ").next().unwrap_or(&told).to_owned()
 }
 
-fn labels(texts: Texts) -> Labels {
+fn labels(texts: StringMap) -> Labels {
     texts.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
 }
 
-fn amounts(written: Amounts) -> Result<BTreeMap<Box<str>, Quantity>, String> {
-    let one = |(name, amount): (Box<str>, Scalar)| {
+fn amounts(written: QuantitiesJson) -> Result<BTreeMap<Box<str>, Quantity>, String> {
+    let one = |(name, amount): (Box<str>, ScalarJson)| {
         let text = amount.into_text();
         match Quantity::parse(&text) {
             Ok(quantity) => Ok((name, quantity)),
@@ -50,27 +51,27 @@ fn amounts(written: Amounts) -> Result<BTreeMap<Box<str>, Quantity>, String> {
     written.into_iter().map(one).collect()
 }
 
-fn containers(written: Vec<WrittenContainer>) -> Result<Vec<ContainerRequests>, String> {
-    let one = |container: WrittenContainer| {
+fn containers(written: Vec<ContainerJson>) -> Result<Vec<ContainerRequests>, String> {
+    let one = |container: ContainerJson| {
         let requests = amounts(container.resources.requests)?;
         Ok(ContainerRequests { requests, sidecar: container.restart_policy == "Always" })
     };
     written.into_iter().map(one).collect()
 }
 
-fn requirement(written: Requirement) -> NodeRequirement {
-    let Requirement { key, operator, values } = written;
+fn requirement(written: NodeRequirementJson) -> NodeRequirement {
+    let NodeRequirementJson { key, operator, values } = written;
     NodeRequirement { key, operator: NodeOperator::new(&operator), values }
 }
 
-fn term(written: Term) -> NodeTerm {
+fn term(written: NodeTermJson) -> NodeTerm {
     NodeTerm {
         expressions: written.match_expressions.into_iter().map(requirement).collect(),
         fields: written.match_fields.into_iter().map(requirement).collect(),
     }
 }
 
-fn toleration(written: WrittenToleration) -> Toleration {
+fn toleration(written: SnapshotToleration) -> Toleration {
     let effect = Some(written.effect).filter(|effect| !effect.is_empty());
     Toleration {
         key: written.key,
@@ -81,9 +82,9 @@ fn toleration(written: WrittenToleration) -> Toleration {
     }
 }
 
-fn wish(spec: PodSpec) -> Result<PodSchedulingSpec, String> {
+fn wish(spec: SnapshotPodSpec) -> Result<PodSchedulingSpec, String> {
     let affinity = spec.affinity.node_affinity;
-    let preferred = |one: Preferred| PreferredTerm { weight: one.weight, term: term(one.preference) };
+    let preferred = |one: PreferredTermJson| PreferredTerm { weight: one.weight, term: term(one.preference) };
     let requests = PodRequests {
         containers: containers(spec.containers)?,
         init_containers: containers(spec.init_containers)?,
@@ -104,7 +105,7 @@ fn wish(spec: PodSpec) -> Result<PodSchedulingSpec, String> {
 }
 
 /// Scheduling rules of a pod that nothing here looks at.
-fn goes_beyond(spec: &PodSpec) -> bool {
+fn goes_beyond(spec: &SnapshotPodSpec) -> bool {
     spec.affinity.pod_affinity.is_some()
         || spec.affinity.pod_anti_affinity.is_some()
         || !spec.topology_spread_constraints.is_empty()
@@ -119,11 +120,11 @@ fn goes_beyond(spec: &PodSpec) -> bool {
 /// # Errors
 /// What is wrong with it; it was not told.
 pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, String> {
-    let decoded = SeenPod::from_json(json);
-    if let Decoded::Unreadable(unreadable) = decoded {
+    let decoded = DecodedPod::from_json(json);
+    if let Decoded::Undecodable(unreadable) = decoded {
         return Err(broken(unreadable.why));
     }
-    let PodObject { metadata, spec } = serde_json::from_slice(json).map_err(broken)?;
+    let SnapshotPodJson { metadata, spec } = serde_json::from_slice(json).map_err(broken)?;
     let beyond = goes_beyond(&spec);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
     if metadata.name.is_empty() {
@@ -144,7 +145,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         arrival: BindingTimes::default(),
     };
     match decoded {
-        Decoded::Fact(SeenPod { pod, ready, .. }) => {
+        Decoded::Object(DecodedPod { pod, ready, .. }) => {
             let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
             let (uid, ready) = (pod.uid, ready == Some(ConditionStatus::True));
             read.spec.tolerations = pod.tolerations;
@@ -156,11 +157,11 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
             read.uid = identity.uid.unwrap_or(read.uid);
             Ok(into.pod(read))
         }
-        Decoded::Unreadable(unreadable) => Err(broken(unreadable.why)),
+        Decoded::Undecodable(unreadable) => Err(broken(unreadable.why)),
     }
 }
 
-fn owner(owner: &Owner) -> OwnerReference<'_> {
+fn owner(owner: &SnapshotOwner) -> OwnerReference<'_> {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     OwnerReference { group, kind: &owner.kind, name: &owner.name }
 }
@@ -170,12 +171,12 @@ fn owner(owner: &Owner) -> OwnerReference<'_> {
 /// # Errors
 /// What is wrong with it.
 pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
-    let SeenNode { taints, health } = match SeenNode::from_json(json) {
-        Decoded::Fact(seen) => seen,
-        Decoded::Unreadable(unreadable) => return Err(broken(unreadable.why)),
+    let DecodedNode { taints, health } = match DecodedNode::from_json(json) {
+        Decoded::Object(seen) => seen,
+        Decoded::Undecodable(unreadable) => return Err(broken(unreadable.why)),
         Decoded::Unbound(_) => return Err("it is no node".to_owned()),
     };
-    let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
+    let SnapshotNodeJson { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
     let mut allocatable = amounts(status.allocatable)?;
     let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
     let ready = taintward_core::node_lifecycle::NodeConditions::of(&health.conditions).ready();
@@ -202,9 +203,9 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
 /// # Errors
 /// What is wrong with it.
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
-    let BudgetObject { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
-    let portion = |written: Option<Scalar>, field: &str| -> Result<Option<IntOrPercent>, String> {
-        let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
+    let DisruptionBudgetJson { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
+    let portion = |written: Option<ScalarJson>, field: &str| -> Result<Option<IntOrPercent>, String> {
+        let Some(text) = written.map(ScalarJson::into_text) else { return Ok(None) };
         let portion = IntOrPercent::parse(&text);
         portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
     };
@@ -224,7 +225,7 @@ pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
     })
 }
 
-fn selector(written: Selector) -> Vec<NodeRequirement> {
+fn selector(written: BudgetSelectorJson) -> Vec<NodeRequirement> {
     let label = |(key, value): (Box<str>, Option<Box<str>>)| NodeRequirement {
         key,
         operator: NodeOperator::In,

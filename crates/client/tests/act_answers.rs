@@ -7,7 +7,7 @@ mod fake;
 use fake::{Reply, server, status};
 use serde_json::json;
 use std::time::Duration;
-use taintward_client::act::{Actor, Pace, Patience};
+use taintward_client::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_client::clock::Clock;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::NodeFact;
@@ -69,7 +69,7 @@ async fn every_answer_has_its_meaning() {
         for with_status in [true, false] {
             let (client, log) =
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
-            let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+            let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
             // That there is nothing is only the API server's own word.
             let meaning = if code == 404 { ApiFailure::Unavailable } else { meaning };
             assert_eq!(refusal.failure, meaning, "{code} {refusal}");
@@ -95,7 +95,7 @@ async fn a_proxys_answer_is_no_word_of_the_api_server() {
     ];
     for (code, reply, meaning) in replies {
         let (client, _) = server(move |_| reply(code));
-        let act = Actor::new(client, "x");
+        let act = ApiClient::new(client, "x");
         let failures = [
             act.read_node(&NodeName::new("n1")).await.unwrap_err(),
             act.look_at_pod(&web()).await.unwrap_err(),
@@ -131,13 +131,13 @@ async fn only_the_servers_own_trouble_is_an_overload() {
     ];
     for (code, said, overload) in rows {
         let (client, _) = server(move |_| Reply::status(code, "Any", said));
-        let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(refusal.overload, overload, "{refusal}");
     }
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(60)));
-    assert!(Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
     let (client, _) = server(|_| Reply::Reset);
-    assert!(Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,16 +149,16 @@ async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
     };
     let uid_body = invalid("metadata.uid");
     let (client, _) = server(move |_| Reply::json(422, &uid_body));
-    let refusal = Actor::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
+    let refusal = ApiClient::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Conflict, "another incarnation");
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
-    let act = Actor::new(client, "x");
+    let act = ApiClient::new(client, "x");
     assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, ApiFailure::Conflict, "a test failed");
     assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, ApiFailure::Rejected);
     let taint_body = invalid("spec.taints");
     let (client, _) = server(move |_| Reply::json(422, &taint_body));
     assert_eq!(
-        Actor::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure,
+        ApiClient::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure,
         ApiFailure::Rejected
     );
 }
@@ -184,7 +184,7 @@ async fn retry_after_is_honoured_and_capped() {
             let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
             Reply::Answer(429, headers, body.to_string())
         });
-        let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(
             refusal.failure,
             ApiFailure::Throttled(seconds.map(Span::from_secs)),
@@ -196,17 +196,17 @@ async fn retry_after_is_honoured_and_capped() {
 #[tokio::test(start_paused = true)]
 async fn silence_and_broken_connections_leave_it_open() {
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
-    let (act, start) = (Actor::new(client, "x"), Instant::now());
+    let (act, start) = (ApiClient::new(client, "x"), Instant::now());
     let refusal = act.delete(&web(), &uid(), None).await.unwrap_err();
     assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert!(refusal.message.contains("within 3s"), "{refusal}");
     assert_eq!(act.longest_request(), Span::from_secs(5));
-    let patience = Patience { server: Duration::from_secs(7), client: Duration::from_secs(8) };
+    let patience = RequestTimeouts { server: Duration::from_secs(7), client: Duration::from_secs(8) };
     let start = Instant::now();
     act.with_patience(patience).read_node(&NodeName::new("n1")).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 8);
     let (client, log) = server(|_| Reply::Reset);
-    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
     assert!(refusal.message.contains("reset"), "{refusal}");
 }
@@ -214,7 +214,7 @@ async fn silence_and_broken_connections_leave_it_open() {
 #[tokio::test(start_paused = true)]
 async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
     let (client, log) = server(|_| written());
-    let act = Actor::new(client, "x").with_pace(Pace::new(Clock::of_runtime(NOW), 1.0, 1));
+    let act = ApiClient::new(client, "x").with_pace(RateLimiter::new(Clock::of_runtime(NOW), 1.0, 1));
     let start = Instant::now();
     for _ in 0..3 {
         act.delete(&web(), &uid(), None).await.unwrap();
@@ -239,7 +239,7 @@ async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
 async fn a_confirming_read_is_as_old_as_its_request() {
     let clock = Clock::of_runtime(NOW);
     let (client, _) = server(|_| Reply::status(404, "NotFound", "nodes \"n1\" not found"));
-    let act = Actor::new(client, "x").with_pace(Pace::new(clock.clone(), 0.5, 1));
+    let act = ApiClient::new(client, "x").with_pace(RateLimiter::new(clock.clone(), 0.5, 1));
     let start = clock.now().mono;
     for turn in 0..2 {
         let (sent, read) = act.confirm_node(&NodeName::new("n1"), &clock).await;
@@ -252,8 +252,10 @@ async fn a_confirming_read_is_as_old_as_its_request() {
 async fn messages_are_harmless_and_bounded_and_show_the_way_out() {
     let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
     let (client, _) = server(move |_| Reply::status(400, "BadRequest", &loud));
-    let refusal =
-        Actor::new(client, "x").delete(&PodName::new("shop", "w\u{202e}"), &uid(), None).await.unwrap_err();
+    let refusal = ApiClient::new(client, "x")
+        .delete(&PodName::new("shop", "w\u{202e}"), &uid(), None)
+        .await
+        .unwrap_err();
     assert!(refusal.message.len() < 2000, "{}", refusal.message.len());
     assert!(!refusal.message.contains(['\n', '\u{1b}', '\u{202e}']), "{refusal}");
     let (client, _) = server(|_| {
@@ -263,10 +265,10 @@ async fn messages_are_harmless_and_bounded_and_show_the_way_out() {
             "pods \"web-0\" is forbidden: User \"t\" cannot delete resource \"pods\"",
         )
     });
-    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert!(refusal.message.ends_with("; grant the verb delete on pods in API group \"\""), "{refusal}");
     let (client, _) =
         server(|_| Reply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
-    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert!(!refusal.message.contains("grant"), "no grant helps against admission: {refusal}");
 }

@@ -7,8 +7,8 @@ mod fake;
 use fake::{Log, Reply, Seen, server};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::act::Actor;
-use taintward_client::event::EventNote;
+use taintward_client::api::ApiClient;
+use taintward_client::events::Event;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::LiveRead;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
@@ -56,12 +56,12 @@ fn set(taints: &[ManagedTaint]) -> ManagedTaints {
 }
 
 /// An actor before a server that shows `object` to whoever reads, and takes every write.
-fn before(object: Value) -> (Actor, Log) {
+fn before(object: Value) -> (ApiClient, Log) {
     let (client, log) = server(move |seen| match seen.method {
         http::Method::GET => Reply::json(200, &object),
         _ => written(),
     });
-    (Actor::new(client, "host-1"), log)
+    (ApiClient::new(client, "host-1"), log)
 }
 
 fn arrived(log: &Log) -> Vec<Seen> {
@@ -81,7 +81,7 @@ async fn a_node_and_its_lease_are_read_live_and_at_once() {
             &json!({ "kind": "Lease", "metadata": metadata("9"), "spec": { "renewTime": "2027-01-15T08:00:00.5Z" } }),
         ),
     });
-    let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
+    let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     let (LiveRead::Found(node), LiveRead::Found(lease)) = (read.node, read.lease) else {
         panic!("both are there")
     };
@@ -109,7 +109,7 @@ async fn a_node_and_its_lease_are_read_live_and_at_once() {
 async fn both_reads_wait_together_and_one_failure_is_the_answer() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let start = Instant::now();
-    let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+    let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
     assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert_eq!(arrived(&log).len(), 2, "both were under way");
     for broken in [NODE, LEASES] {
@@ -120,7 +120,7 @@ async fn both_reads_wait_together_and_one_failure_is_the_answer() {
                 false => Reply::json(200, &json!({ "kind": kind, "metadata": metadata("7") })),
             }
         });
-        let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+        let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Forbidden, "{refusal}");
     }
 }
@@ -132,13 +132,13 @@ async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
         NODE => Reply::status(404, "NotFound", "nodes \"n1\" not found"),
         _ => Reply::json(200, &odd),
     });
-    let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
+    let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     assert_eq!((read.node, read.lease), (LiveRead::NotFound, LiveRead::Undecodable));
     let (client, _) = server(|seen| match seen.path.as_str() {
         NODE => Reply::json(200, &json!({ "kind": "Node", "metadata": { "name": "n1", "uid": 7 } })),
         _ => Reply::status(404, "NotFound", "leases \"n1\" not found"),
     });
-    let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
+    let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     assert_eq!((read.node, read.lease), (LiveRead::Undecodable, LiveRead::NotFound));
     for silent in [NODE, LEASES] {
         let (client, _) = server(move |seen| match seen.path.starts_with(silent) {
@@ -147,7 +147,7 @@ async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
             }
             false => Reply::status(404, "NotFound", "not found"),
         });
-        let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+        let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Unavailable, "a proxy's 404 makes nobody silent: {refusal}");
     }
 }
@@ -372,11 +372,10 @@ async fn a_sign_of_life_is_a_consistent_read_of_one_lease() {
 #[tokio::test(start_paused = true)]
 async fn nl_1_events_of_node_health_say_who_says_it() {
     let (client, log) = server(|_| written());
-    let act = Actor::new(client, "host-1");
-    for note in [
-        EventNote::registered(&node_ref(), NOW),
-        EventNote::pod_not_ready(&web(), &Uid::new(UID), &n1(), NOW),
-    ] {
+    let act = ApiClient::new(client, "host-1");
+    for note in
+        [Event::registered(&node_ref(), NOW), Event::pod_not_ready(&web(), &Uid::new(UID), &n1(), NOW)]
+    {
         act.post_event(&note).await.unwrap();
     }
     let seen = arrived(&log);

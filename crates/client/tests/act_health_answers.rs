@@ -8,7 +8,7 @@ use fake::{Log, Reply, Seen, server, status};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::act::{Actor, Pace, Refusal};
+use taintward_client::api::{ApiClient, RateLimiter, RequestError};
 use taintward_client::clock::Clock;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
 const NOW: Wall = Wall::from_secs(1_800_000_000);
 
-type Call = fn(Actor) -> BoxFuture<'static, Result<(), Refusal>>;
+type Call = fn(ApiClient) -> BoxFuture<'static, Result<(), RequestError>>;
 
 /// Every call, each with something to do.
 const CALLS: [(&str, Call); 7] = [
@@ -82,10 +82,10 @@ fn is_read(seen: &Seen) -> bool {
 }
 
 /// Reads are answered, writes are refused by `refuse`.
-fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (Actor, Log) {
+fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
     let (client, log) =
         server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { refuse() });
-    (Actor::new(client, "x"), log)
+    (ApiClient::new(client, "x"), log)
 }
 
 const WRITES: [usize; 5] = [1, 2, 3, 4, 5];
@@ -104,7 +104,7 @@ async fn every_refusal_has_its_meaning_wherever_it_comes() {
     ] {
         for (name, call) in CALLS {
             let (client, _) = server(move |_| Reply::status(code, "Any", "because"));
-            let refusal = call(Actor::new(client, "x")).await.unwrap_err();
+            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
             assert_eq!(refusal.failure, meaning, "{name} {code}: {refusal}");
             assert!(refusal.message.contains("because"), "{name} {code}: {refusal}");
         }
@@ -122,7 +122,11 @@ async fn every_refusal_has_its_meaning_wherever_it_comes() {
 async fn what_is_gone_is_gone() {
     for (name, call) in CALLS.iter().skip(1) {
         let (client, _) = server(|_| Reply::status(404, "NotFound", "gone"));
-        assert_eq!(call(Actor::new(client, "x")).await.unwrap_err().failure, ApiFailure::NotFound, "{name}");
+        assert_eq!(
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::NotFound,
+            "{name}"
+        );
     }
     for (name, call) in WRITES.map(|at| CALLS[at]) {
         let (act, _) = refusing(|| Reply::status(404, "NotFound", "gone"));
@@ -174,7 +178,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
     ] {
         for (name, call) in calls {
             let (client, log) = server(move |_| Reply::json(200, &object(uid, version)));
-            let refusal = call(Actor::new(client, "x")).await.unwrap_err();
+            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
             assert_eq!(
                 (refusal.failure, log.lock().unwrap().len()),
                 (ApiFailure::Conflict, 1),
@@ -184,7 +188,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
         }
     }
     let (client, log) = server(|_| Reply::json(200, &object("another", "7")));
-    let refusal = CALLS[5].1(Actor::new(client, "x")).await.unwrap_err();
+    let refusal = CALLS[5].1(ApiClient::new(client, "x")).await.unwrap_err();
     assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
 }
 
@@ -200,7 +204,7 @@ async fn a_pod_that_changed_is_looked_at_again() {
         if conflicts >= 0 { Reply::status(409, "Conflict", "modified") } else { Reply::json(200, &json!({})) }
     });
     let pod = PodName::new("shop", "web-0");
-    assert_eq!(Actor::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(true));
+    assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(true));
     let versions: Vec<_> =
         log.lock().unwrap().iter().map(|seen| seen.body["metadata"]["resourceVersion"].clone()).collect();
     assert_eq!(versions, [json!(null), json!("41"), json!(null), json!("42"), json!(null), json!("43")]);
@@ -221,7 +225,7 @@ async fn a_pod_that_became_unready_meanwhile_is_left_alone() {
         Reply::json(200, &pod)
     });
     let pod = PodName::new("shop", "web-0");
-    assert_eq!(Actor::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(false));
+    assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(false));
     assert_eq!(log.lock().unwrap().len(), 3);
 }
 
@@ -231,14 +235,14 @@ async fn silence_and_broken_connections_leave_it_open() {
         let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
         let start = Instant::now();
         assert_eq!(
-            call(Actor::new(client, "x")).await.unwrap_err().failure,
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
             ApiFailure::Unavailable,
             "{name}"
         );
         assert_eq!(start.elapsed().as_secs(), 3, "{name}");
         let (client, _) = server(|_| Reply::Reset);
         assert_eq!(
-            call(Actor::new(client, "x")).await.unwrap_err().failure,
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
             ApiFailure::Unavailable,
             "{name}"
         );
@@ -254,7 +258,7 @@ async fn an_answer_that_makes_no_sense_is_no_answer() {
     let foreign = || Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into());
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
-        let refusal = call(Actor::new(client, "x")).await.unwrap_err();
+        let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Unavailable, "{name}: {refusal}");
         assert!(refusal.message.contains("something other than an API server"), "{name}: {refusal}");
         assert!(log.lock().unwrap().iter().all(is_read), "{name}");
@@ -268,8 +272,8 @@ async fn an_answer_that_makes_no_sense_is_no_answer() {
 async fn every_request_waits_for_its_turn() {
     for (name, call) in CALLS {
         let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
-        let pace = Pace::new(Clock::of_runtime(NOW), 0.1, 1);
-        let act = Actor::new(client, "x").with_pace(pace);
+        let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
+        let act = ApiClient::new(client, "x").with_pace(pace);
         act.look_alive().await.unwrap();
         let refusal = call(act).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
@@ -299,12 +303,12 @@ async fn what_is_forbidden_shows_the_way_out() {
             true => Reply::status(403, "Forbidden", words),
             false => Reply::json(200, &object(UID, "7")),
         });
-        let refusal = CALLS[at].1(Actor::new(client, "x")).await.unwrap_err();
+        let refusal = CALLS[at].1(ApiClient::new(client, "x")).await.unwrap_err();
         assert!(refusal.message.ends_with(rule), "{refusal}");
     }
 }
 
-/// What is reckoned with before a request is sent, `Actor::longest_request`, is true of all requests of one call
+/// What is reckoned with before a request is sent, `ApiClient::longest_request`, is true of all requests of one call
 /// together (S5): a read that used up the time leaves none for the write.
 #[tokio::test(start_paused = true)]
 async fn s5_requests_that_belong_together_have_the_time_of_one() {
@@ -312,7 +316,7 @@ async fn s5_requests_that_belong_together_have_the_time_of_one() {
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
     });
     let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
-    let (act, began) = (Actor::new(client, "host-1"), Instant::now());
+    let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
     let refusal = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
     assert_eq!(began.elapsed(), Duration::from_secs(3));

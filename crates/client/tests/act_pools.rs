@@ -6,8 +6,8 @@ mod fake;
 
 use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
-use taintward_client::act::{Actor, Intent};
-use taintward_client::decode::{Decoded, Fact, SeenPool};
+use taintward_client::api::{ApiClient, NodePatch};
+use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
@@ -30,23 +30,23 @@ fn pool() -> Value {
     })
 }
 
-fn seen() -> SeenPool {
-    match SeenPool::from_json(pool().to_string().as_bytes()) {
-        Decoded::Fact(seen) => seen,
+fn seen() -> PoolObject {
+    match PoolObject::from_json(pool().to_string().as_bytes()) {
+        Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }
 
 /// Puts a taint on, for the pool.
-fn taints(pool: Option<SeenPool>) -> Intent {
+fn taints(pool: Option<PoolObject>) -> NodePatch {
     let taint =
         Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
     let record = Some(RecordEdit::Write("a taint:k=:NoSchedule".into()));
-    Intent { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
+    NodePatch { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
 }
 
 /// What is asked, and what comes of it, where pool and patch are answered like this.
-async fn written(intent: Intent, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
+async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
     let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", NODE) => Reply::json(200, &node()),
@@ -54,7 +54,7 @@ async fn written(intent: Intent, found: Reply, patched: Reply) -> (Vec<String>, 
         ("PATCH", NODE) => patched.take().unwrap(),
         _ => panic!("{}", seen.line()),
     });
-    let result = Actor::new(client, "").write_member(&NodeName::new("n1"), |_| intent).await;
+    let result = ApiClient::new(client, "").write_member(&NodeName::new("n1"), |_| intent).await;
     let lines = log.lock().unwrap().iter().map(Seen::line).collect();
     (lines, result.map(|now| now.written).map_err(|refusal| refusal.failure))
 }
@@ -68,7 +68,7 @@ async fn a_node_is_written_for_a_pool_that_is_as_it_was() {
     // For nobody, as when something is given back: nobody is asked.
     let (asked, result) = written(taints(None), ok(), ok()).await;
     assert_eq!((asked, result), (vec![all[0].clone(), all[2].clone()], Ok(true)));
-    let (asked, result) = written(Intent::default(), ok(), ok()).await;
+    let (asked, result) = written(NodePatch::default(), ok(), ok()).await;
     assert_eq!((asked, result), (vec![all[0].clone()], Ok(false)), "nothing is to do");
 }
 
@@ -114,7 +114,7 @@ async fn what_does_not_fit_any_more_is_a_conflict() {
         record: Some(RecordEdit::Remove),
         ..NodeEdits::default()
     };
-    let (asked, result) = written(Intent { edits, pool: None }, pool(), pool()).await;
+    let (asked, result) = written(NodePatch { edits, pool: None }, pool(), pool()).await;
     assert_eq!((asked.len(), result), (1, Err(ApiFailure::Conflict)), "it has no such taint");
 }
 
@@ -126,7 +126,7 @@ async fn a_pool_is_held_and_let_go_for_its_version() {
         answer["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
         Reply::json(200, &answer)
     });
-    let actor = Actor::new(client, "");
+    let actor = ApiClient::new(client, "");
     assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it is held already");
     assert_eq!(actor.hold_pool(&seen(), false).await.unwrap(), None, "nothing keeps it any more");
     let mut shared = seen();
@@ -149,7 +149,7 @@ async fn all_nodes_are_read_or_none() {
             second["spec"]["taints"] = odd.clone();
             Reply::json(200, &json!({"kind": "NodeList", "metadata": {}, "items": [node(), second]}))
         });
-        let listed = Actor::new(client, "").list_members().await;
+        let listed = ApiClient::new(client, "").list_members().await;
         assert_eq!(
             listed.map(|nodes| nodes.len()).ok(),
             is_read.then_some(2),

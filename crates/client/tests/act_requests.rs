@@ -6,8 +6,8 @@ mod fake;
 
 use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
-use taintward_client::act::{Actor, Stamped};
-use taintward_client::event::{About, EventNote, Voice};
+use taintward_client::api::{ApiClient, TimeAddedResult};
+use taintward_client::events::{Event, EventReporter, Regarding};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::LiveRead;
 use taintward_core::fact::{NodeFact, PodLifePhase};
@@ -61,10 +61,10 @@ fn node() -> NodeFact {
     }
 }
 
-fn note() -> EventNote {
-    EventNote {
-        voice: Voice::EVICTION,
-        about: About::Pod(web(), uid()),
+fn note() -> Event {
+    Event {
+        reporter: EventReporter::EVICTION,
+        regarding: Regarding::Pod(web(), uid()),
         action: "Evicting".into(),
         note: "Marking for deletion Pod shop/web-0".into(),
         warning: false,
@@ -77,7 +77,7 @@ fn note() -> EventNote {
 #[tokio::test(start_paused = true)]
 async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
     let (client, log) = server(|_| written());
-    let act = Actor::new(client, "host-1");
+    let act = ApiClient::new(client, "host-1");
     assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(ResourceVersion(43))));
     act.mark(&web(), &uid(), Some(ResourceVersion(41)), 0, NOW).await.unwrap();
     let seen = log.lock().unwrap();
@@ -99,7 +99,7 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 #[tokio::test(start_paused = true)]
 async fn the_delete_carries_its_preconditions_and_no_grace_period() {
     let (client, log) = server(|_| Reply::json(200, &pod("44", &json!([]))));
-    let act = Actor::new(client, "host-1");
+    let act = ApiClient::new(client, "host-1");
     act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
     act.delete(&web(), &uid(), None).await.unwrap();
     let seen = log.lock().unwrap();
@@ -113,7 +113,7 @@ async fn the_delete_carries_its_preconditions_and_no_grace_period() {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_no_name_sends_nothing() {
     let (client, log) = server(|_| written());
-    let act = Actor::new(client, "host-1");
+    let act = ApiClient::new(client, "host-1");
     for name in ["", "..", "a/b"] {
         let refusal = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Rejected);
@@ -146,7 +146,7 @@ async fn reads_are_live_and_become_facts() {
         }
         _ => Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into()),
     });
-    let act = Actor::new(client, "host-1");
+    let act = ApiClient::new(client, "host-1");
     let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {
         panic!("the node can be read")
     };
@@ -188,7 +188,7 @@ async fn a_deletion_by_halves_is_seen() {
                 meta["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
             }
             let (client, _) = server(move |_| Reply::json(200, &object));
-            let (reading, half_deleted) = Actor::new(client, "x").look_at_pod(&web()).await.unwrap();
+            let (reading, half_deleted) = ApiClient::new(client, "x").look_at_pod(&web()).await.unwrap();
             assert!(matches!(reading, LiveRead::Found(_)));
             assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
         }
@@ -198,13 +198,13 @@ async fn a_deletion_by_halves_is_seen() {
 #[tokio::test(start_paused = true)]
 async fn the_stamp_tests_the_node_and_the_whole_taint() {
     let (client, log) = server(|_| written());
-    let act = Actor::new(client, "host-1");
-    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(Stamped::Done(Some(ResourceVersion(43)))));
-    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(Stamped::Done(Some(ResourceVersion(43)))));
+    let act = ApiClient::new(client, "host-1");
+    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
+    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
     let mut stamped = node();
     stamped.taints[1].time_added = Some(NOW);
-    assert_eq!(act.stamp(&stamped, 1, NOW).await, Ok(Stamped::NotNeeded));
-    assert_eq!(act.stamp(&node(), 2, NOW).await, Ok(Stamped::NotNeeded));
+    assert_eq!(act.stamp(&stamped, 1, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    assert_eq!(act.stamp(&node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
     let seen = log.lock().unwrap();
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].line(), "PATCH /api/v1/nodes/n1");
@@ -239,7 +239,7 @@ fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply 
 #[tokio::test(start_paused = true)]
 async fn the_mark_is_taken_away_in_the_state_in_which_it_was_ours() {
     let (client, log) = server(unmarking(ours(), 1));
-    Actor::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
     let seen = log.lock().unwrap();
     let lines: Vec<_> = seen.iter().map(|seen| seen.method.as_str()).collect();
     assert_eq!(lines, ["GET", "PATCH", "GET", "PATCH"], "a conflict means: look again");
@@ -263,7 +263,7 @@ async fn nothing_is_taken_away_that_is_not_ours() {
     ];
     for conditions in others {
         let (client, log) = server(unmarking(conditions, 0));
-        Actor::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+        ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
         assert_eq!(log.lock().unwrap().len(), 1, "a read and no write");
     }
     let (client, log) = server(|_| {
@@ -271,17 +271,17 @@ async fn nothing_is_taken_away_that_is_not_ours() {
         leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
         Reply::json(200, &leaving)
     });
-    Actor::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
     assert_eq!(log.lock().unwrap().len(), 1);
     let (client, log) = server(unmarking(ours(), 0));
-    let refusal = Actor::new(client, "host-1").unmark(&web(), &Uid::new("other")).await.unwrap_err();
+    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &Uid::new("other")).await.unwrap_err();
     assert_eq!(
         (refusal.failure, log.lock().unwrap().len()),
         (ApiFailure::Conflict, 1),
         "another incarnation"
     );
     let (client, log) = server(unmarking(ours(), usize::MAX));
-    let refusal = Actor::new(client, "host-1").unmark(&web(), &uid()).await.unwrap_err();
+    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap_err();
     assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
 }
 
@@ -295,7 +295,7 @@ async fn events_fall_back_to_core_and_remember() {
                 written()
             }
         });
-        let act = Actor::new(client, "host-1");
+        let act = ApiClient::new(client, "host-1");
         act.post_event(&note()).await.unwrap();
         act.clone().post_event(&note()).await.unwrap();
         let seen = log.lock().unwrap();
@@ -314,14 +314,14 @@ async fn events_fall_back_to_core_and_remember() {
 #[tokio::test(start_paused = true)]
 async fn an_event_refused_in_both_places_teaches_nothing() {
     let (client, log) = server(|_| Reply::status(404, "NotFound", "namespaces \"shop\" not found"));
-    let act = Actor::new(client, "host-1");
+    let act = ApiClient::new(client, "host-1");
     for _ in 0..2 {
         assert_eq!(act.post_event(&note()).await.unwrap_err().failure, ApiFailure::NotFound);
     }
     assert_eq!(log.lock().unwrap()[2].path, "/apis/events.k8s.io/v1/namespaces/shop/events");
     let (client, log) = server(|_| Reply::status(500, "InternalError", "etcd"));
     assert_eq!(
-        Actor::new(client, "x").post_event(&note()).await.unwrap_err().failure,
+        ApiClient::new(client, "x").post_event(&note()).await.unwrap_err().failure,
         ApiFailure::Unavailable
     );
     assert_eq!(log.lock().unwrap().len(), 1, "an outage is no reason for the other API");

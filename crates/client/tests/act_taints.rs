@@ -12,7 +12,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use taintward_client::act::{Actor, Refusal};
+use taintward_client::api::{ApiClient, RequestError};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ManagedTaint, ManagedTaints, NodeRef};
@@ -77,7 +77,7 @@ fn stored(spec: &Value, version: u64) -> Store {
 }
 
 /// A server that keeps a node, applies patches as a whole or not at all, and does `meanwhile` after each read.
-fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> Actor {
+fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> ApiClient {
     let store = Arc::clone(store);
     let (client, _) = server(move |seen| {
         let mut node = store.lock().unwrap();
@@ -100,7 +100,7 @@ fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> Act
             ),
         }
     });
-    Actor::new(client, "x")
+    ApiClient::new(client, "x")
 }
 
 /// One write, to a server of its own.
@@ -109,7 +109,7 @@ fn write(
     meanwhile: impl Fn(&mut Value) + Send + 'static,
     version: Option<ResourceVersion>,
     (add, remove): (ManagedTaints, ManagedTaints),
-) -> Result<Option<ResourceVersion>, Refusal> {
+) -> Result<Option<ResourceVersion>, RequestError> {
     let node = NodeRef { name: NodeName::new("n1"), uid: Uid::new("u1") };
     let write = async { keeper(store, meanwhile).write_taints(&node, version, add, remove, NOW).await };
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -6,8 +6,8 @@ mod fake;
 
 use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
-use taintward_client::act::Actor;
-use taintward_client::decode::{Decoded, Fact, SeenPool};
+use taintward_client::api::ApiClient;
+use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
 use taintward_core::admission::pool::UnauthorizedPod;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, PodName, Uid};
@@ -37,9 +37,9 @@ fn object(path: &str) -> Value {
     }
 }
 
-fn pool() -> SeenPool {
-    match SeenPool::from_json(object(POOL).to_string().as_bytes()) {
-        Decoded::Fact(seen) => seen,
+fn pool() -> PoolObject {
+    match PoolObject::from_json(object(POOL).to_string().as_bytes()) {
+        Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }
@@ -59,7 +59,7 @@ async fn evicted(
     });
     let (uid, pod, node) = (Uid::new("u4"), PodName::new("shop", "web-0"), NodeName::new("n1"));
     let trespasser = UnauthorizedPod { uid, pod, node };
-    let result = Actor::new(client, "").evict_trespasser(&trespasser, &pool(), |_, _, _| is_still).await;
+    let result = ApiClient::new(client, "").evict_trespasser(&trespasser, &pool(), |_, _, _| is_still).await;
     let seen = std::mem::take(&mut *log.lock().unwrap());
     (seen, result.map_err(|refusal| refusal.failure))
 }

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::connect::{Settings, connect};
+use taintward_client::config::{ConnectSettings, connect};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -101,7 +101,9 @@ async fn a_dead_connection_of_the_lease_is_replaced_within_half_the_renew_deadli
     );
     std::fs::write(&file.0, text).unwrap();
     let connected =
-        connect(&Settings { kubeconfig: Some(file.0.clone()), ..Settings::default() }).await.unwrap();
+        connect(&ConnectSettings { kubeconfig: Some(file.0.clone()), ..ConnectSettings::default() })
+            .await
+            .unwrap();
     assert!(connected.lease.send(lease()).await.unwrap().status().is_success());
 
     // From here on time passes only while nothing can happen but that it passes.

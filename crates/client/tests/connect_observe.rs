@@ -9,14 +9,14 @@ use http::Request;
 use kube::client::Body;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use taintward_client::clock::{Clock, Ignored};
-use taintward_client::connect::{Connected, Observer};
+use taintward_client::clock::{Clock, IgnoredDate};
+use taintward_client::config::{Connected, RequestObserver};
 use taintward_core::time::{Span, Wall};
 
 #[derive(Debug, PartialEq)]
 enum Told {
     Answered(String, Option<u16>, Span),
-    Ignored(Ignored),
+    Ignored(IgnoredDate),
 }
 
 #[derive(Default)]
@@ -28,12 +28,12 @@ impl Notes {
     }
 }
 
-impl Observer for Notes {
+impl RequestObserver for Notes {
     fn answered(&self, method: &str, status: Option<u16>, took: Span) {
         self.0.lock().unwrap().push(Told::Answered(method.to_owned(), status, took));
     }
 
-    fn date_ignored(&self, why: Ignored) {
+    fn date_ignored(&self, why: IgnoredDate) {
         self.0.lock().unwrap().push(Told::Ignored(why));
     }
 }
@@ -52,7 +52,7 @@ fn observed(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Connected, C
         default_namespace: "default".into(),
     };
     let (clock, notes) = (Clock::of_runtime(NOW).by_the_server(), Arc::new(Notes::default()));
-    let observer: Arc<dyn Observer> = Arc::clone(&notes) as _;
+    let observer: Arc<dyn RequestObserver> = Arc::clone(&notes) as _;
     (connected.observed(&clock, &observer), clock, notes)
 }
 
@@ -74,7 +74,7 @@ async fn every_request_of_every_client_is_told_of_once() {
         Reply::Late(Duration::from_millis(70), serde_json::json!({})),
     ];
     let (connected, _, notes) = observed(move |_| replies.pop().unwrap());
-    let ignored = || Told::Ignored(Ignored::Missing);
+    let ignored = || Told::Ignored(IgnoredDate::Missing);
     let answered = |status, millis| Told::Answered("GET".into(), status, Span::from_millis(millis));
     assert_eq!(get(&connected.streams).await, Some(200));
     assert_eq!(notes.take(), [ignored(), answered(Some(200), 70)]);
@@ -98,18 +98,18 @@ type Headers = Vec<(&'static str, &'static str)>;
 #[tokio::test(start_paused = true)]
 async fn the_clock_goes_by_the_dates_and_by_nothing_else() {
     const RIGHT: (&str, &str) = ("date", "Fri, 15 Jan 2027 07:50:00 GMT");
-    let rows: Vec<(Headers, Option<Ignored>)> = vec![
-        (vec![], Some(Ignored::Missing)),
-        (vec![("date", "yesterday")], Some(Ignored::Unreadable)),
-        (vec![RIGHT, RIGHT], Some(Ignored::Unreadable)),
-        (vec![("date", "Mon, 01 Jan 0001 00:00:00 GMT")], Some(Ignored::Unreadable)),
-        (vec![("date", "Thu, 01 Jan 1970 00:00:00 GMT")], Some(Ignored::Implausible)),
-        (vec![("date", "Fri, 31 Dec 9999 23:59:59 GMT")], Some(Ignored::Implausible)),
-        (vec![RIGHT, ("age", "600")], Some(Ignored::Cached)),
+    let rows: Vec<(Headers, Option<IgnoredDate>)> = vec![
+        (vec![], Some(IgnoredDate::Missing)),
+        (vec![("date", "yesterday")], Some(IgnoredDate::Unreadable)),
+        (vec![RIGHT, RIGHT], Some(IgnoredDate::Unreadable)),
+        (vec![("date", "Mon, 01 Jan 0001 00:00:00 GMT")], Some(IgnoredDate::Unreadable)),
+        (vec![("date", "Thu, 01 Jan 1970 00:00:00 GMT")], Some(IgnoredDate::Implausible)),
+        (vec![("date", "Fri, 31 Dec 9999 23:59:59 GMT")], Some(IgnoredDate::Implausible)),
+        (vec![RIGHT, ("age", "600")], Some(IgnoredDate::Cached)),
         (vec![RIGHT], None),
         (vec![RIGHT], None),
         (vec![RIGHT], None),
-        (vec![("date", "Fri, 15 Jan 2027 08:00:00 GMT")], Some(Ignored::Contradicting)),
+        (vec![("date", "Fri, 15 Jan 2027 08:00:00 GMT")], Some(IgnoredDate::Contradicting)),
     ];
     let mut replies: Vec<_> = rows.iter().rev().map(|(headers, _)| answer(headers)).collect();
     let (connected, clock, notes) = observed(move |_| replies.pop().unwrap());

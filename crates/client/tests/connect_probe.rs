@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::connect::{
-    Acting, ConnectError, Connected, Need, Overrides, ProbeError, Settings, check_access, connect, greet,
-    probe,
+use taintward_client::config::{
+    ConfigOverrides, ConnectError, ConnectSettings, Connected, Impersonation, Permission, ProbeError,
+    check_access, connect, greet, probe,
 };
 use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Wall;
@@ -82,14 +82,18 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
         let allowed = seen.body["spec"]["resourceAttributes"]["verb"] == json!("get");
         Reply::json(201, &json!({ "status": { "allowed": allowed } }))
     });
-    let lease = Need {
+    let lease = Permission {
         verb: "update",
         group: "coordination.k8s.io",
         resource: "leases",
         namespace: Some("kube-system".into()),
         name: Some("taintward".into()),
     };
-    let needs = [Need::everywhere("get", "", "nodes"), Need::everywhere("patch", "", "pods/status"), lease];
+    let needs = [
+        Permission::everywhere("get", "", "nodes"),
+        Permission::everywhere("patch", "", "pods/status"),
+        lease,
+    ];
     let missing = check_access(&client, &needs, LIMIT).await.unwrap();
     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -110,10 +114,11 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
 #[tokio::test(start_paused = true)]
 async fn an_unanswered_question_is_no_permission_and_no_denial() {
     let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
-    let refusal = check_access(&client, &[Need::everywhere("get", "", "nodes")], LIMIT).await.unwrap_err();
+    let refusal =
+        check_access(&client, &[Permission::everywhere("get", "", "nodes")], LIMIT).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Unavailable);
     let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
-    let missing = check_access(&client, &[Need::everywhere("get", "", "nodes")], LIMIT).await.unwrap();
+    let missing = check_access(&client, &[Permission::everywhere("get", "", "nodes")], LIMIT).await.unwrap();
     assert_eq!(missing.len(), 1, "only an explicit yes is one");
 }
 
@@ -138,7 +143,7 @@ async fn connect_as(name: &str, user: &str, cluster: &str) -> Result<Connected, 
          contexts: [{{name: x, context: {{cluster: c, user: u}}}}], current-context: x}}"
     );
     std::fs::write(&file.0, text).unwrap();
-    let settings = Settings { kubeconfig: Some(file.0.clone()), ..Settings::default() };
+    let settings = ConnectSettings { kubeconfig: Some(file.0.clone()), ..ConnectSettings::default() };
     connect(&settings).await
 }
 
@@ -184,16 +189,16 @@ async fn connected(name: &str, address: SocketAddr, authority: &CertifiedKey<rcg
         authority_file.0.display()
     );
     std::fs::write(&file.0, text).unwrap();
-    let acting = (name == "acting").then(|| Acting {
+    let acting = (name == "acting").then(|| Impersonation {
         user: "jane".to_owned(),
         groups: vec!["shop".to_owned(), "ops".to_owned()],
         uid: Some("42".to_owned()),
     });
-    let settings = Settings {
+    let settings = ConnectSettings {
         kubeconfig: Some(file.0.clone()),
-        overrides: Overrides { acting, ..Overrides::default() },
+        overrides: ConfigOverrides { acting, ..ConfigOverrides::default() },
         connect_timeout: Duration::from_millis(300),
-        ..Settings::default()
+        ..ConnectSettings::default()
     };
     connect(&settings).await.unwrap()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::lease::{self, Leadership, Rules, RulesError, Settings};
+use taintward_client::leader_election::{self, ElectionTimings, InvalidTimings, Leadership, LeaseSettings};
 use taintward_core::time::{Mono, Span, Wall};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -109,11 +109,11 @@ struct Candidate {
 fn candidate(client: &Client, clock: &Clock, identity: &str) -> Candidate {
     let (out, seen) = watch::channel(Leadership::none(clock.now().mono));
     let (stop, stopped) = oneshot::channel();
-    let settings = Settings { identity: identity.to_owned(), ..Settings::default() };
+    let settings = LeaseSettings { identity: identity.to_owned(), ..LeaseSettings::default() };
     let stopping = async {
         let _ = stopped.await;
     };
-    let task = tokio::spawn(lease::run(client.clone(), clock.clone(), settings, out, stopping));
+    let task = tokio::spawn(leader_election::run(client.clone(), clock.clone(), settings, out, stopping));
     Candidate { seen, stop: Some(stop), task }
 }
 
@@ -289,22 +289,22 @@ async fn a_stop_is_quick_whatever_the_server_does() {
 
 #[test]
 fn the_rules_are_client_gos() {
-    let rules = |lease, renew, retry| Rules {
+    let rules = |lease, renew, retry| ElectionTimings {
         lease: Span::from_millis(lease),
         renew: Span::from_millis(renew),
         retry: Span::from_millis(retry),
     };
-    let defaults = Settings::default();
+    let defaults = LeaseSettings::default();
     assert_eq!((defaults.namespace.as_str(), defaults.name.as_str()), ("kube-system", "taintward"));
     assert_eq!(defaults.rules, rules(15_000, 10_000, 2000));
     for (given, error) in [
         (rules(15_000, 10_000, 2000), None),
-        (rules(500, 400, 100), Some(RulesError::Lease)),
-        (rules(1500, 1000, 200), Some(RulesError::Lease)),
-        (rules(0, 0, 0), Some(RulesError::Lease)),
-        (rules(10_000, 10_000, 2000), Some(RulesError::Renew)),
-        (rules(15_000, 10_000, 0), Some(RulesError::Retry)),
-        (rules(15_000, 2400, 2000), Some(RulesError::Retry)),
+        (rules(500, 400, 100), Some(InvalidTimings::Lease)),
+        (rules(1500, 1000, 200), Some(InvalidTimings::Lease)),
+        (rules(0, 0, 0), Some(InvalidTimings::Lease)),
+        (rules(10_000, 10_000, 2000), Some(InvalidTimings::Renew)),
+        (rules(15_000, 10_000, 0), Some(InvalidTimings::Retry)),
+        (rules(15_000, 2400, 2000), Some(InvalidTimings::Retry)),
         (rules(15_000, 2401, 2000), None),
     ] {
         assert_eq!(given.check().err(), error, "{given:?}");
@@ -313,7 +313,7 @@ fn the_rules_are_client_gos() {
 
 #[test]
 fn identities_are_host_and_uuid_and_differ() {
-    let (a, b) = (lease::identity(), lease::identity());
+    let (a, b) = (leader_election::identity(), leader_election::identity());
     assert_ne!(a, b);
     let uuid = a.rsplit('_').next().unwrap();
     assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);

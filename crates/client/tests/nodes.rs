@@ -7,7 +7,9 @@ mod fake;
 use fake::{Reply, server};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::nodes::{Complaint, NodeObject, Nodes, Note, Writing};
+use taintward_client::node_client::{
+    AnnotationEdit, EditableNode, NodeClient, NodeRequestError, PatchOptions,
+};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::taint_edit::{EditResult, parse};
 use taintward_core::time::Wall;
@@ -31,22 +33,22 @@ fn node(taints: Value, annotations: Value) -> Value {
     node
 }
 
-fn read(node: &Value) -> NodeObject {
-    NodeObject::read(node.to_string().as_bytes()).unwrap()
+fn read(node: &Value) -> EditableNode {
+    EditableNode::read(node.to_string().as_bytes()).unwrap()
 }
 
-fn applied(node: &NodeObject, change: &[&str]) -> EditResult {
+fn applied(node: &EditableNode, change: &[&str]) -> EditResult {
     parse(change).unwrap().apply(&node.fact().taints, true).unwrap()
 }
 
 /// The patch of a change to a node.
-fn patch(node: &Value, change: &[&str], notes: &[Note]) -> Option<Value> {
+fn patch(node: &Value, change: &[&str], notes: &[AnnotationEdit]) -> Option<Value> {
     let node = read(node);
     let body = node.patch(&applied(&node, change), &parse(change).unwrap().add, notes)?;
     Some(serde_json::from_slice(&body).unwrap())
 }
 
-fn note(key: &str, value: Option<&str>) -> Note {
+fn note(key: &str, value: Option<&str>) -> AnnotationEdit {
     (key.to_owned(), value.map(str::to_owned))
 }
 
@@ -169,7 +171,7 @@ fn what_is_no_node_is_said_to_be_none() {
         ("<html>", "no Kubernetes object"),
         (r#"{"kind":"Node","metadata":{"name":"n1","uid":"u"},"spec":{"taints":[{"key":7}]}}"#, ""),
     ] {
-        let said = NodeObject::read(body.as_bytes()).unwrap_err();
+        let said = EditableNode::read(body.as_bytes()).unwrap_err();
         assert!(said.contains(why) && !said.is_empty(), "{body}: {said}");
     }
 }
@@ -189,16 +191,16 @@ async fn requests_are_what_kubectl_would_be_asked_for() {
             answer.to_string(),
         ),
     });
-    let nodes = Nodes::new(client, LIMIT);
+    let nodes = NodeClient::new(client, LIMIT);
     let told = nodes.read("n1").await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&told.body).unwrap(), object);
     let body = read(&object).patch(&applied(&read(&object), &["a-"]), &[], &[]).unwrap();
-    let plain = Writing { field_manager: "kubectl-taint".into(), ..Writing::default() };
+    let plain = PatchOptions { field_manager: "kubectl-taint".into(), ..PatchOptions::default() };
     assert_eq!(
         nodes.patch("n1", body.clone(), &plain).await.unwrap().warnings,
         [r#"metadata.labels: "old" \ deprecated"#]
     );
-    let tried = Writing { field_manager: "a&b".into(), field_validation: "Strict", dry_run: true };
+    let tried = PatchOptions { field_manager: "a&b".into(), field_validation: "Strict", dry_run: true };
     nodes.patch("n1", body, &tried).await.unwrap();
     let seen = log.lock().unwrap().clone();
     let lines: Vec<(String, String, String)> =
@@ -216,15 +218,17 @@ async fn requests_are_what_kubectl_would_be_asked_for() {
 }
 
 /// What a server's refusal is read as.
-async fn refused(code: u16, body: Value) -> Complaint {
+async fn refused(code: u16, body: Value) -> NodeRequestError {
     let (client, _) = server(move |_| Reply::json(code, &body));
-    Nodes::new(client, LIMIT).patch("n1", "[]".into(), &Writing::default()).await.unwrap_err()
+    NodeClient::new(client, LIMIT).patch("n1", "[]".into(), &PatchOptions::default()).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
 async fn refusals_keep_the_server_s_words_and_conflicts_are_known() {
     let status = |code, reason, message| fake::status(code, reason, message);
-    let Complaint::Said(said) = refused(404, status(404, "NotFound", "nodes \"n1\" not found")).await else {
+    let NodeRequestError::Status(said) =
+        refused(404, status(404, "NotFound", "nodes \"n1\" not found")).await
+    else {
         panic!("the server said so")
     };
     assert_eq!(
@@ -240,26 +244,28 @@ async fn refusals_keep_the_server_s_words_and_conflicts_are_known() {
     invalid["details"] = json!({ "kind": "Node", "name": "n1", "causes": [{ "field": "metadata.taints[0]", "message": "no\u{1b}" }] });
     let complaint = refused(422, invalid).await;
     assert!(!complaint.is_conflict());
-    let Complaint::Said(said) = complaint else { panic!("the server said so") };
+    let NodeRequestError::Status(said) = complaint else { panic!("the server said so") };
     assert_eq!((said.kind.as_str(), said.name.as_str()), ("Node", "n1"));
     assert_eq!(said.causes, [("metadata.taints[0]".to_owned(), "no\\u{1b}".to_owned())]);
     assert!(!refused(403, status(403, "Forbidden", "no")).await.is_conflict());
-    let Complaint::Said(said) = refused(502, json!("bad gateway")).await else { panic!("somebody said so") };
+    let NodeRequestError::Status(said) = refused(502, json!("bad gateway")).await else {
+        panic!("somebody said so")
+    };
     assert_eq!((said.code, said.reason.as_str(), said.message.as_str()), (502, "", "502 Bad Gateway"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_answer_is_waited_for_so_long_and_odd_names_are_not_sent() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
-    let (nodes, began) = (Nodes::new(client, LIMIT), Instant::now());
-    let Complaint::Silent(refusal) = nodes.read("n1").await.unwrap_err() else {
+    let (nodes, began) = (NodeClient::new(client, LIMIT), Instant::now());
+    let NodeRequestError::NoAnswer(refusal) = nodes.read("n1").await.unwrap_err() else {
         panic!("nobody said anything")
     };
     assert_eq!((refusal.failure, began.elapsed()), (ApiFailure::Unavailable, LIMIT));
     assert_eq!(log.lock().unwrap().len(), 1, "asked once");
     for name in ["", "a/b", ".."] {
-        assert!(matches!(nodes.read(name).await, Err(Complaint::Silent(_))), "{name:?}");
-        assert!(nodes.patch(name, "[]".into(), &Writing::default()).await.is_err(), "{name:?}");
+        assert!(matches!(nodes.read(name).await, Err(NodeRequestError::NoAnswer(_))), "{name:?}");
+        assert!(nodes.patch(name, "[]".into(), &PatchOptions::default()).await.is_err(), "{name:?}");
     }
     assert_eq!(log.lock().unwrap().len(), 1, "nothing else was sent");
 }

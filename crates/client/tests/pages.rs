@@ -8,13 +8,13 @@ use fake::{Reply, Seen, server, status};
 use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::act::Refusal;
-use taintward_client::pages::{Listing, pages};
+use taintward_client::api::RequestError;
+use taintward_client::paged_list::{ListRequest, pages};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-async fn listed(client: &Client) -> (Vec<String>, Result<(), Refusal>) {
-    let listing = Listing { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
+async fn listed(client: &Client) -> (Vec<String>, Result<(), RequestError>) {
+    let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
     let mut names = Vec::new();
     let mut tell = |object: &[u8]| {
         let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;

@@ -4,10 +4,10 @@
 //! Goes out: checks.
 //! Not here: serving `/metrics`, `/healthz`, `/livez`, `/readyz` (taintward-serve).
 
-mod heartbeat;
+mod liveness;
 
-pub use heartbeat::Heartbeat;
-pub use taintward_serve::admin::{Admin, Check, ListenError, Listening, Look, Scope};
+pub use liveness::LoopHeartbeat;
+pub use taintward_serve::admin::{Admin, AdminListener, Check, ListenError, Look, Scope};
 
 #[cfg(test)]
 mod tests;

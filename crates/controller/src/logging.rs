@@ -4,10 +4,10 @@
 //! Goes out: lines on standard error: text in the manner of klog, or one JSON object each.
 //! Not here: what is worth a record (each room decides), metrics.
 
-mod count;
-mod line;
+mod line_format;
+mod log_counter;
 
-pub(crate) use count::COUNTS;
+pub(crate) use log_counter::COUNTS;
 
 use std::io;
 pub use taintward_serve::escape::escaped;
@@ -21,7 +21,7 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 /// The form of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     /// `I1121 08:36:40.123456 message key="value"`, the time in UTC.
     #[default]
     Text,
@@ -31,9 +31,9 @@ pub enum Format {
 
 /// How to log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Logging {
+pub struct LogSettings {
     /// The form.
-    pub format: Format,
+    pub format: LogFormat,
     /// How much, 0 to 10, as klog's `-v`.
     pub verbosity: u8,
 }
@@ -63,7 +63,7 @@ pub const KEYS: [(&str, &str); 13] = [
 ///
 /// # Errors
 /// If something else in the process already receives the log records.
-pub fn start(logging: Logging) -> Result<(), TryInitError> {
+pub fn start(logging: LogSettings) -> Result<(), TryInitError> {
     subscriber(logging, io::stderr, jiff::Timestamp::now).try_init()?;
     log_panics();
     Ok(())
@@ -90,7 +90,7 @@ pub fn log_panics() {
 
 /// What [`start`] installs, with a writer and a clock of the caller's choice.
 pub fn subscriber<W>(
-    logging: Logging,
+    logging: LogSettings,
     writer: W,
     clock: fn() -> jiff::Timestamp,
 ) -> impl Subscriber + Send + Sync
@@ -100,10 +100,12 @@ where
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .log_internal_errors(false)
-        .event_format(line::Lines { format: logging.format, clock })
+        .event_format(line_format::LineFormatter { format: logging.format, clock })
         .with_writer(writer)
         .with_filter(shown(logging.verbosity));
-    tracing_subscriber::registry().with(lines).with(count::Count.with_filter(shown(logging.verbosity)))
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(log_counter::LogCounter.with_filter(shown(logging.verbosity)))
 }
 
 /// Which records are shown. Libraries speak of their own inner life, so they are shown two steps later, and never

@@ -17,32 +17,32 @@ mod requests;
 mod server_time;
 mod watches;
 
-pub use effects::Effects;
-pub use evictions::{Census, Deletion, Evictions};
+pub use effects::EffectMetrics;
+pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use labels::{
     Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolStanding, Queue, Resource,
     Restart, Sign, Unknown, Verb,
 };
-pub use lease::Lease;
-pub use node_health::{NodeHealth, Nodes};
-pub use pools::{PoolNumbers, PoolSums};
-pub use queues::Queues;
-pub use requests::Requests;
-pub use server_time::ServerTime;
+pub use lease::LeaseMetrics;
+pub use node_health::{NodeGauges, NodeLifecycleMetrics};
+pub use pools::{PoolGauges, PoolMetrics};
+pub use queues::QueueMetrics;
+pub use requests::RequestMetrics;
+pub use server_time::ServerTimeMetrics;
 pub use taintward_serve::metrics::{
-    By, Closed, Described, Direction, Exposition, Moment, MonoClock, describe,
+    ByLabel, ClosedLabel, Exposition, MetricDescription, MonoClock, TimeDirection, TimeGauge, describe,
 };
-pub use watches::Watches;
+pub use watches::WatchMetrics;
 
 use crate::logging::COUNTS;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use taintward_core::time::Wall;
-use taintward_serve::metrics::{Process, Render, Shelf};
+use taintward_serve::metrics::{MetricsRegistry, ProcessCollector, Render};
 
 /// What a process is, for the labels that never change.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct BuildInfo {
     /// The version of the program.
     pub version: &'static str,
     /// `enforce` or `observe`.
@@ -57,43 +57,43 @@ pub struct About {
 
 /// All metrics. Handles inside are shared: a clone of a group reports to the same series.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct ControllerMetrics {
     /// Pods: due, counting down, deleted (TE-37, TE-38, S2, S3, L1).
-    pub evictions: Evictions,
+    pub evictions: EvictionMetrics,
     /// Requests that write or confirm, and what became of them.
-    pub effects: Effects,
+    pub effects: EffectMetrics,
     /// All requests.
-    pub requests: Requests,
+    pub requests: RequestMetrics,
     /// How far our clock is off the server's.
-    pub server_time: ServerTime,
+    pub server_time: ServerTimeMetrics,
     /// Zones and nodes (NL-29).
-    pub node_health: NodeHealth,
+    pub node_health: NodeLifecycleMetrics,
     /// Dedicated pools.
-    pub pools: PoolNumbers,
+    pub pools: PoolMetrics,
     /// The streams of facts.
-    pub watches: Watches,
+    pub watches: WatchMetrics,
     /// Leadership.
-    pub lease: Lease,
+    pub lease: LeaseMetrics,
     /// Work that waits, under upstream's queue names (TE-5).
-    pub queues: Queues,
+    pub queues: QueueMetrics,
     registry: Registry,
 }
 
-impl Metrics {
+impl ControllerMetrics {
     /// All series, at zero.
-    pub fn new(clock: MonoClock, about: &About) -> Self {
+    pub fn new(clock: MonoClock, about: &BuildInfo) -> Self {
         let mut registry = Registry::default();
         let of_host = registry.sub_registry_with_label(("host".into(), about.host.clone().into()));
-        let requests = Requests::new(&mut Shelf::new(of_host, Arc::clone(&clock)));
-        let mut shelf = Shelf::new(&mut registry, clock);
-        let evictions = Evictions::new(&mut shelf);
-        let effects = Effects::new(&mut shelf);
-        let node_health = NodeHealth::new(&mut shelf);
-        let pools = PoolNumbers::new(&mut shelf);
-        let watches = Watches::new(&mut shelf);
-        let lease = Lease::new(&mut shelf, &about.lease);
-        let server_time = ServerTime::new(&mut shelf);
-        let queues = Queues::new(&mut shelf);
+        let requests = RequestMetrics::new(&mut MetricsRegistry::new(of_host, Arc::clone(&clock)));
+        let mut shelf = MetricsRegistry::new(&mut registry, clock);
+        let evictions = EvictionMetrics::new(&mut shelf);
+        let effects = EffectMetrics::new(&mut shelf);
+        let node_health = NodeLifecycleMetrics::new(&mut shelf);
+        let pools = PoolMetrics::new(&mut shelf);
+        let watches = WatchMetrics::new(&mut shelf);
+        let lease = LeaseMetrics::new(&mut shelf, &about.lease);
+        let server_time = ServerTimeMetrics::new(&mut shelf);
+        let queues = QueueMetrics::new(&mut shelf);
         shelf.shared(
             "taintward_log_messages",
             "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
@@ -104,7 +104,7 @@ impl Metrics {
             "Always 1; the labels say which version runs in which mode",
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );
-        registry.register_collector(Box::new(Process { started: about.started }));
+        registry.register_collector(Box::new(ProcessCollector { started: about.started }));
         Self {
             evictions,
             effects,
@@ -125,7 +125,7 @@ impl Metrics {
     }
 }
 
-impl Render for Metrics {
+impl Render for ControllerMetrics {
     fn render(&self, exposition: Exposition) -> String {
         Self::render(self, exposition)
     }

@@ -2,43 +2,43 @@
 //! Room:     wiring the rooms together; the errors that end the process.
 //! Comes in: settings, and the request to stop.
 //! Goes out: an error in one sentence, or the end the operator asked for.
-//! Not here: flags, signals, log formats; the loops (`brain.rs`, `lifecycle.rs`, `pools.rs`).
+//! Not here: flags, signals, log formats; the loops (`eviction.rs`, `node_lifecycle.rs`, `dedicated_pools.rs`).
 
-mod beginning;
-mod ears;
+mod clock_watch;
 mod election;
-mod needs;
-mod reach;
-mod signs;
-mod time;
+mod health;
+mod permissions;
+mod startup;
+mod wait_for_api_server;
+mod watches;
 
-use crate::admin::{Admin, ListenError, Listening};
-use crate::brain::{self, Brain};
-use crate::lifecycle::{self, Lifecycle};
-use crate::pools::{self, Demand, Pools};
-use crate::readers;
-use crate::right::Right;
-use crate::settings::{Marking, Mode, Settings};
+use crate::admin::{Admin, AdminListener, ListenError};
+use crate::dedicated_pools::{self, DedicatedPoolController, PoolStreamDemand};
+use crate::eviction::{self, EvictionController};
+use crate::metrics_readers;
+use crate::node_lifecycle::{self, NodeLifecycleController};
+use crate::settings::{ControllerSettings, Marking, WriteMode};
 use crate::shutdown::Shutdown;
-use crate::tasks::{AbortOnDrop, Tasks};
-use beginning::Beginning;
-use ears::{Ears, Heard};
-use reach::Asked;
-use signs::Signs;
+use crate::tasks::{AbortOnDrop, TaskSet};
+use crate::write_permission::WritePermission;
+use health::HealthState;
+use startup::StartupState;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::act::{Actor, Pace, Patience};
+use taintward_client::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_client::clock::Clock;
-use taintward_client::connect::{self, ConnectError, Observer, connect};
-use taintward_client::lease::{self, Leadership, Rules, RulesError};
-use taintward_client::listen::StreamHealth;
+use taintward_client::config::{self, ConnectError, RequestObserver, connect};
+use taintward_client::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
+use taintward_client::watch::StreamHealth;
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
-use taintward_core::node_lifecycle;
+use taintward_core::node_lifecycle::NodeLifecycleConfig;
 use taintward_core::time::Span;
 use taintward_core::toleration_matching::NumericOperators;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use wait_for_api_server::StartupOutcome;
+use watches::{WatchQueues, WatchSet};
 
 /// Why the controller could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum RunError {
     Connect(#[from] ConnectError),
     /// The lease's times do not fit together.
     #[error(transparent)]
-    Lease(#[from] RulesError),
+    Lease(#[from] InvalidTimings),
 }
 
 /// How long one look at the server may take.
@@ -67,8 +67,8 @@ const LOOP_SILENCE_MAX: Span = Span::from_secs(30);
 ///
 /// # Errors
 /// If the controller cannot start.
-pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunError> {
-    let listening = Listening::open(&settings.serving).await?;
+pub async fn run(settings: ControllerSettings, mut shutdown: Shutdown) -> Result<(), RunError> {
+    let listening = AdminListener::open(&settings.serving).await?;
     let cluster = settings.cluster.connection();
     let connected = tokio::select! {
         biased;
@@ -83,54 +83,53 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
 /// # Errors
 /// If the controller cannot start.
 pub async fn run_on(
-    cluster: connect::Connected,
+    cluster: config::Connected,
     clock: Clock,
-    settings: Settings,
+    settings: ControllerSettings,
     shutdown: Shutdown,
 ) -> Result<(), RunError> {
-    let listening = Listening::open(&settings.serving).await?;
+    let listening = AdminListener::open(&settings.serving).await?;
     run_in(cluster, clock, listening, settings, shutdown).await
 }
 
+fn log_start(settings: &ControllerSettings, cluster: &str) {
+    let controllers = names(settings).join(",");
+    tracing::info!(mode = mode(settings), controllers, cluster, "taintward starts");
+}
+
 async fn run_in(
-    connected: connect::Connected,
+    connected: config::Connected,
     clock: Clock,
-    listening: Listening,
-    settings: Settings,
+    listening: AdminListener,
+    settings: ControllerSettings,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let rules = settings.election.as_ref().map(election::rules).transpose()?;
-    let controllers = names(&settings);
-    tracing::info!(
-        mode = mode(&settings),
-        controllers = controllers.join(","),
-        cluster = connected.where_from,
-        "taintward starts"
-    );
-    let signs = Signs::new(&settings, &clock, &connected.host);
-    let observer: Arc<dyn Observer> = Arc::new(signs.metrics.requests.clone());
-    let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } =
+    log_start(&settings, &connected.where_from);
+    let signs = HealthState::new(&settings, &clock, &connected.host);
+    let observer: Arc<dyn RequestObserver> = Arc::new(signs.metrics.requests.clone());
+    let config::Connected { client, streams, heartbeats, lease: lease_client, .. } =
         connected.observed(&clock, &observer);
-    let ears = Ears::new(&settings, clock.now().mono);
-    let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
+    let watches = WatchSet::new(&settings, clock.now().mono);
+    let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
     let checks = std::mem::take(&mut beginning.checks);
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
-    let listening = readers::guard(listening, &client);
+    let listening = metrics_readers::guard(listening, &client);
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
-    if let Asked::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await {
+    if let StartupOutcome::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await {
         return Ok(());
     }
-    let Beginning { leadership_out, leadership, lease_told, .. } = beginning;
-    needs::report_access(&client, &settings).await;
+    let StartupState { leadership_out, leadership, lease_told, .. } = beginning;
+    permissions::report_access(&client, &settings).await;
 
-    let mut tasks = Tasks(vec![serving]);
-    tasks.0.push(tokio::spawn(time::report(clock.clone(), Arc::clone(&signs.metrics))));
-    let (nodes_health, leases_health) = (ears.nodes.health.clone(), ears.leases.health.clone());
-    let definition = ears.pools.health.clone();
-    let relist_now = ears.relist_now.clone();
-    let Heard { eviction, node_health, pools } =
-        ears.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
+    let mut tasks = TaskSet(vec![serving]);
+    tasks.0.push(tokio::spawn(clock_watch::report(clock.clone(), Arc::clone(&signs.metrics))));
+    let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
+    let definition = watches.pools.health.clone();
+    let relist_now = watches.relist_now.clone();
+    let WatchQueues { eviction, node_health, pools } =
+        watches.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
         signs.metrics.lease.clone(),
@@ -142,35 +141,37 @@ async fn run_in(
     let election = rules.zip(settings.election.as_ref()).map(|(rules, chosen)| {
         let candidate = election::candidate(chosen, rules, settings.seed);
         let stop = async move { lease_ended.await.unwrap_or(()) };
-        tokio::spawn(lease::run(lease_client, clock.clone(), candidate, leadership_out, stop))
+        tokio::spawn(leader_election::run(lease_client, clock.clone(), candidate, leadership_out, stop))
     });
     let _lease_too = election.as_ref().map(|election| AbortOnDrop(election.abort_handle()));
 
-    let right = right(settings.mode, election.as_ref().map(|_| leadership));
-    let actor = actor(client, &clock, &settings, rules);
+    let permission = permission(settings.mode, election.as_ref().map(|_| leadership));
+    let api = api(client, &clock, &settings, rules);
     let (hold, held) = watch::channel(may_hold(&settings));
-    let common = Common { settings: &settings, signs: &signs, clock: &clock, actor: &actor, right: &right };
+    let common =
+        SharedParts { settings: &settings, signs: &signs, clock: &clock, api: &api, permission: &permission };
     let nodes = settings.controllers.node_lifecycle.clone().zip(node_health).map(|(config, news)| {
         let parts = common.of_nodes(config, (nodes_health, leases_health), hold);
-        Lifecycle::new(parts).run(news, shutdown.clone())
+        NodeLifecycleController::new(parts).run(news, shutdown.clone())
     });
-    let pools = pools
-        .map(|(news, demand)| Pools::new(common.of_pools(definition, demand)).run(news, shutdown.clone()));
+    let pools = pools.map(|(news, demand)| {
+        DedicatedPoolController::new(common.of_pools(definition, demand)).run(news, shutdown.clone())
+    });
     let pods = eviction.map(|news| {
-        let parts = brain::Parts {
+        let parts = eviction::EvictionParts {
             engine: EvictionEngine::new(config(&settings)),
-            actor,
+            api,
             clock,
-            right,
+            permission,
             mode: settings.mode,
-            stamp_taints: settings.stamp_taints && settings.mode == Mode::Enforce,
+            stamp_taints: settings.stamp_taints && settings.mode == WriteMode::Enforce,
             metrics: signs.metrics,
             heartbeat: signs.heartbeat,
             synced: signs.synced,
             hold: held,
             relist_now,
         };
-        Brain::new(parts).run(news, shutdown)
+        EvictionController::new(parts).run(news, shutdown)
     });
     tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools));
 
@@ -185,28 +186,28 @@ async fn run_in(
 }
 
 /// What every loop is made of.
-struct Common<'r> {
-    settings: &'r Settings,
-    signs: &'r Signs,
+struct SharedParts<'r> {
+    settings: &'r ControllerSettings,
+    signs: &'r HealthState,
     clock: &'r Clock,
-    actor: &'r Actor,
-    right: &'r Right,
+    api: &'r ApiClient,
+    permission: &'r WritePermission,
 }
 
-impl Common<'_> {
+impl SharedParts<'_> {
     fn of_nodes(
         &self,
-        config: node_lifecycle::NodeLifecycleConfig,
+        config: NodeLifecycleConfig,
         (nodes, leases): (watch::Receiver<StreamHealth>, watch::Receiver<StreamHealth>),
         hold: watch::Sender<bool>,
-    ) -> lifecycle::Parts {
-        lifecycle::Parts {
+    ) -> node_lifecycle::NodeLifecycleParts {
+        node_lifecycle::NodeLifecycleParts {
             config,
             clock: self.clock.clone(),
-            actor: self.actor.clone(),
+            api: self.api.clone(),
             nodes,
             leases,
-            right: self.right.clone(),
+            permission: self.permission.clone(),
             mode: self.settings.mode,
             metrics: Arc::clone(&self.signs.metrics),
             heartbeat: self.signs.node_heartbeat.clone(),
@@ -215,13 +216,17 @@ impl Common<'_> {
         }
     }
 
-    fn of_pools(&self, definition: watch::Receiver<StreamHealth>, demand: Demand) -> pools::Parts {
-        pools::Parts {
+    fn of_pools(
+        &self,
+        definition: watch::Receiver<StreamHealth>,
+        demand: PoolStreamDemand,
+    ) -> dedicated_pools::DedicatedPoolParts {
+        dedicated_pools::DedicatedPoolParts {
             clock: self.clock.clone(),
-            actor: self.actor.clone(),
+            api: self.api.clone(),
             definition,
             demand,
-            right: self.right.clone(),
+            permission: self.permission.clone(),
             mode: self.settings.mode,
             metrics: Arc::clone(&self.signs.metrics),
             heartbeat: self.signs.pool_heartbeat.clone(),
@@ -233,21 +238,17 @@ impl Common<'_> {
     }
 }
 
-fn right(mode: Mode, elected: Option<watch::Receiver<Leadership>>) -> Right {
+fn permission(mode: WriteMode, elected: Option<watch::Receiver<Leadership>>) -> WritePermission {
     match (mode, elected) {
-        (Mode::Observe, _) => Right::Never,
-        (Mode::Enforce, None) => Right::Always,
-        (Mode::Enforce, Some(leadership)) => Right::Elected(leadership),
+        (WriteMode::Observe, _) => WritePermission::ReadOnly,
+        (WriteMode::Enforce, None) => WritePermission::Always,
+        (WriteMode::Enforce, Some(leadership)) => WritePermission::Leader(leadership),
     }
 }
 
 /// Until node health knows better, everything may be down (NL-48).
-fn may_hold(settings: &Settings) -> bool {
-    settings
-        .controllers
-        .node_lifecycle
-        .as_ref()
-        .is_some_and(node_lifecycle::NodeLifecycleConfig::may_hold_countdowns)
+fn may_hold(settings: &ControllerSettings) -> bool {
+    settings.controllers.node_lifecycle.as_ref().is_some_and(NodeLifecycleConfig::may_hold_countdowns)
 }
 
 /// A loop, if it runs.
@@ -258,7 +259,7 @@ async fn to_its_end(running: Option<impl Future<Output = ()>>) {
 }
 
 /// The controllers that run, by upstream's names where it has them.
-fn names(settings: &Settings) -> Vec<&'static str> {
+fn names(settings: &ControllerSettings) -> Vec<&'static str> {
     let controllers = &settings.controllers;
     [
         (controllers.taint_eviction, "taint-eviction-controller"),
@@ -270,7 +271,7 @@ fn names(settings: &Settings) -> Vec<&'static str> {
     .collect()
 }
 
-fn config(settings: &Settings) -> EvictionConfig {
+fn config(settings: &ControllerSettings) -> EvictionConfig {
     EvictionConfig {
         numeric: if settings.numeric_operators { NumericOperators::On } else { NumericOperators::Off },
         condition: match settings.marking {
@@ -283,25 +284,30 @@ fn config(settings: &Settings) -> EvictionConfig {
 }
 
 /// Requests must be over before a lost lease could be another's (S5): a short lease means short patience.
-fn actor(client: kube::Client, clock: &Clock, settings: &Settings, rules: Option<Rules>) -> Actor {
+fn api(
+    client: kube::Client,
+    clock: &Clock,
+    settings: &ControllerSettings,
+    rules: Option<ElectionTimings>,
+) -> ApiClient {
     let host = std::env::var("POD_NAME").unwrap_or_default();
-    let mut patience = Patience::default();
+    let mut patience = RequestTimeouts::default();
     if let Some(rules) = rules {
         let third = Duration::from_micros((rules.renew.as_micros() / 3).unsigned_abs());
         patience.server = patience.server.min(Duration::from_secs(third.as_secs().max(1)));
         patience.client = patience.client.min(third.max(Duration::from_millis(500)));
     }
-    let actor = Actor::new(client, &host).with_patience(patience);
+    let api = ApiClient::new(client, &host).with_patience(patience);
     match settings.cluster.limit {
-        Some(limit) => actor.with_pace(Pace::new(clock.clone(), limit.qps as f32, limit.burst)),
-        None => actor,
+        Some(limit) => api.with_pace(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
+        None => api,
     }
 }
 
-fn mode(settings: &Settings) -> &'static str {
+fn mode(settings: &ControllerSettings) -> &'static str {
     match settings.mode {
-        Mode::Enforce => "enforce",
-        Mode::Observe => "observe",
+        WriteMode::Enforce => "enforce",
+        WriteMode::Observe => "observe",
     }
 }
 

@@ -7,20 +7,22 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_client::connect;
+use taintward_client::config;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
-pub use taintward_serve::settings::{Certificate, Readers, SecureServing, Serving};
+pub use taintward_serve::settings::{
+    MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
+};
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ControllerSettings {
     /// How to find and treat the API server.
-    pub cluster: Cluster,
+    pub cluster: ClusterAccess,
     /// Which controllers run; one at least.
-    pub controllers: Controllers,
+    pub controllers: EnabledControllers,
     /// Whether what is decided is carried out.
-    pub mode: Mode,
+    pub mode: WriteMode,
     /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31).
     pub marking: Marking,
     /// Whether `timeAdded` is written to NoExecute taints that were seen appearing without one (D1).
@@ -28,17 +30,17 @@ pub struct Settings {
     /// Whether the toleration operators `Lt` and `Gt` compare numbers (MATCH-6).
     pub numeric_operators: bool,
     /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.
-    pub election: Option<Election>,
+    pub election: Option<ElectionSettings>,
     /// Namespaces that no dedicated pool has a say in, beside kube-system and the one of the lease.
     pub exempt_namespaces: Vec<String>,
     /// Where metrics and health are served.
-    pub serving: Serving,
+    pub serving: ServingSettings,
     /// Where chance starts from: the spread of pauses, the identity in the lease. `None` differs from process to process,
     /// as it must between replicas; a simulation that is to repeat itself gives each its own.
     pub seed: Option<u64>,
 }
 
-impl Settings {
+impl ControllerSettings {
     /// Which pods no dedicated pool has a say in.
     pub(crate) fn exemptions(&self) -> PoolExemptions {
         let own = self.election.as_ref().map(|election| election.namespace.as_str());
@@ -53,7 +55,7 @@ pub const ORIGINAL_OFF: &str = "add -taint-eviction-controller to what kube-cont
 
 /// Which controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controllers {
+pub struct EnabledControllers {
     /// taint-eviction-controller: pods leave because of NoExecute taints.
     pub taint_eviction: bool,
     /// node-lifecycle-controller: nodes are tainted for their conditions and their silence; `None`: somebody else does.
@@ -62,14 +64,14 @@ pub struct Controllers {
     pub dedicated_pools: bool,
 }
 
-impl Controllers {
+impl EnabledControllers {
     /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
     pub(crate) fn look_at_pods(&self) -> bool {
         self.taint_eviction || self.node_lifecycle.is_some()
     }
 }
 
-impl Default for Controllers {
+impl Default for EnabledControllers {
     fn default() -> Self {
         Self { taint_eviction: true, node_lifecycle: None, dedicated_pools: false }
     }
@@ -77,7 +79,7 @@ impl Default for Controllers {
 
 /// How to find the API server, and how much of it to ask for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cluster {
+pub struct ClusterAccess {
     /// A kubeconfig file; `None` means the usual places, then the in-cluster service account.
     pub kubeconfig: Option<PathBuf>,
     /// The context in it; `None` means its current one.
@@ -89,14 +91,14 @@ pub struct Cluster {
     pub relist_every: Option<Duration>,
 }
 
-impl Cluster {
+impl ClusterAccess {
     /// What the client is told. A plugin that gives credentials may speak only if nobody takes its words for our log.
-    pub(crate) fn connection(&self) -> connect::Settings {
-        connect::Settings {
+    pub(crate) fn connection(&self) -> config::ConnectSettings {
+        config::ConnectSettings {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             interactive: std::io::stderr().is_terminal(),
-            ..connect::Settings::default()
+            ..config::ConnectSettings::default()
         }
     }
 }
@@ -112,7 +114,7 @@ pub struct RequestLimit {
 
 /// Whether what was decided is also done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum WriteMode {
     /// Evict.
     #[default]
     Enforce,
@@ -135,7 +137,7 @@ pub enum Marking {
 /// Lease election by client-go's rules. Whoever fills it keeps
 /// `retry_period * 1.2 < renew_deadline < lease_duration`, with `lease_duration` in whole seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Election {
+pub struct ElectionSettings {
     /// How long a follower waits after the last sign of the leader.
     pub lease_duration: Duration,
     /// How long a leader goes on without a successful renewal.
@@ -148,7 +150,7 @@ pub struct Election {
     pub namespace: String,
 }
 
-impl Default for Election {
+impl Default for ElectionSettings {
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),

@@ -32,7 +32,7 @@ impl Shutdown {
     /// If the operating system refuses a signal handler.
     pub fn on_signals() -> io::Result<Self> {
         let signals =
-            Signals { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };
+            ShutdownSignals { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };
         let (request, shutdown) = Self::pair();
         tokio::spawn(relay(request, signals, || std::process::exit(IMPATIENT_EXIT)));
         Ok(shutdown)
@@ -57,18 +57,18 @@ impl ShutdownRequest {
     }
 }
 
-struct Signals {
+struct ShutdownSignals {
     term: Signal,
     int: Signal,
 }
 
 /// Where signals come from.
-trait Source {
+trait SignalSource {
     /// The name of the next signal.
     fn next(&mut self) -> impl Future<Output = &'static str> + Send;
 }
 
-impl Source for Signals {
+impl SignalSource for ShutdownSignals {
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.term.recv() => "SIGTERM",
@@ -78,7 +78,7 @@ impl Source for Signals {
 }
 
 /// The first signal requests the shutdown, the second ends the wait for it.
-async fn relay(request: ShutdownRequest, mut signals: impl Source, end_now: impl FnOnce()) {
+async fn relay(request: ShutdownRequest, mut signals: impl SignalSource, end_now: impl FnOnce()) {
     let signal = signals.next().await;
     tracing::info!(signal, "stopping: nothing new is begun; a second signal ends the process at once");
     request.send();
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::sync::mpsc;
 
-    impl Source for mpsc::Receiver<&'static str> {
+    impl SignalSource for mpsc::Receiver<&'static str> {
         async fn next(&mut self) -> &'static str {
             self.recv().await.unwrap()
         }

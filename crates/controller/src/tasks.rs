@@ -7,9 +7,9 @@
 use tokio::task::{AbortHandle, JoinHandle};
 
 /// Tasks nobody waits for.
-pub(crate) struct Tasks(pub(crate) Vec<JoinHandle<()>>);
+pub(crate) struct TaskSet(pub(crate) Vec<JoinHandle<()>>);
 
-impl Drop for Tasks {
+impl Drop for TaskSet {
     fn drop(&mut self) {
         self.0.iter().for_each(JoinHandle::abort);
     }

@@ -6,45 +6,45 @@
 //!           a request of ours.
 //! Not here: answering (taintward-webhook), the rules (taintward-core), flags, signals.
 
-mod keeper;
+mod cache_watches;
+mod certificate_rotator;
 mod names;
-mod watches;
 
 pub use names::service_names;
 
-use crate::settings::Cluster;
+use crate::settings::ClusterAccess;
 use crate::shutdown::Shutdown;
 use std::sync::Arc;
 use taintward_client::clock::Clock;
-use taintward_client::connect::{ConnectError, connect};
-use taintward_client::webhooks::Webhooks;
+use taintward_client::config::{ConnectError, connect};
+use taintward_client::webhook_config::WebhookConfigClient;
 use taintward_core::admission::review;
 use taintward_core::time::Mono;
 use taintward_serve::admin::{Check, Scope};
-use taintward_webhook::metrics::Metrics;
-use taintward_webhook::rules::{Around, Rules, UntilReady};
-use taintward_webhook::server::{Listening, OpenError, Service};
+use taintward_webhook::metrics::WebhookMetrics;
+use taintward_webhook::rules::{ClusterCache, RuleReviewer, UntilReady};
+use taintward_webhook::server::{OpenError, WebhookListener, WebhookService};
 use taintward_webhook::settings as server;
 use tokio::task::JoinSet;
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct WebhookSettings {
     /// How to find the API server.
-    pub cluster: Cluster,
+    pub cluster: ClusterAccess,
     /// The port, its certificate, and what clients may cost.
-    pub server: server::Settings,
+    pub server: server::WebhookServerSettings,
     /// Which rules hold, and how.
     pub rules: review::ReviewSettings,
     /// What is said before the first facts have come.
     pub until_ready: UntilReady,
     /// Where the certificate of our own making is kept; `None` with certificate files.
-    pub keeping: Option<Keeping>,
+    pub keeping: Option<SelfSignedSettings>,
 }
 
 /// Where a certificate of our own making is kept, and who is told to believe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keeping {
+pub struct SelfSignedSettings {
     /// The namespace of the Secret.
     pub namespace: String,
     /// The Secret's name.
@@ -68,10 +68,10 @@ pub enum WebhookError {
 ///
 /// # Errors
 /// If it cannot start.
-pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), WebhookError> {
+pub async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Result<(), WebhookError> {
     let clock = Clock::system();
     let wall = clock.clone();
-    let listening = Listening::open(&settings.server, Arc::new(move || wall.now().wall)).await?;
+    let listening = WebhookListener::open(&settings.server, Arc::new(move || wall.now().wall)).await?;
     let cluster = settings.cluster.connection();
     let connected = tokio::select! {
         biased;
@@ -83,15 +83,16 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), Webho
         tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook answers");
     }
     let metrics = metrics(&clock);
-    let around = Arc::new(Around::default());
+    let around = Arc::new(ClusterCache::default());
     let mut tasks = JoinSet::new();
-    let streams = watches::begin(&connected.streams, settings.cluster.relist_every, &around, &mut tasks);
+    let streams =
+        cache_watches::begin(&connected.streams, settings.cluster.relist_every, &around, &mut tasks);
     if let Some(keeping) = settings.keeping.clone() {
-        let server::Certificate::SelfSigned { names } = &settings.server.certificate else {
+        let server::CertificateSource::SelfSigned { names } = &settings.server.certificate else {
             unreachable!("only a certificate of our own making is kept")
         };
-        let keeper = keeper::Keeper {
-            webhooks: Webhooks::new(connected.client.clone()),
+        let keeper = certificate_rotator::CertificateRotator {
+            webhooks: WebhookConfigClient::new(connected.client.clone()),
             keeping,
             names: names.clone(),
             clock: clock.clone(),
@@ -100,10 +101,10 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), Webho
         };
         tasks.spawn(async move { match keeper.run().await {} });
     }
-    let rules = Rules::new(settings.rules, settings.until_ready, around);
+    let rules = RuleReviewer::new(settings.rules, settings.until_ready, around);
     let rules = Arc::new(rules);
     let checks = checks(&rules, streams);
-    let service = Service { reviewer: rules, metrics, checks };
+    let service = WebhookService { reviewer: rules, metrics, checks };
     tokio::select! {
         () = listening.serve(service, async move { shutdown.requested().await }) => {}
         () = broken(&mut tasks) => {}
@@ -124,20 +125,20 @@ async fn broken(tasks: &mut JoinSet<()>) {
     std::future::pending().await
 }
 
-fn metrics(clock: &Clock) -> Arc<Metrics> {
+fn metrics(clock: &Clock) -> Arc<WebhookMetrics> {
     let (now, mono) = (clock.now(), clock.clone());
     let mono: Arc<dyn Fn() -> Mono + Send + Sync> = Arc::new(move || mono.now().mono);
-    Arc::new(Metrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &Rules::names()))
+    Arc::new(WebhookMetrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &RuleReviewer::names()))
 }
 
 /// Ready once everything has been heard of; a stream that breaks later leaves what was known, and says so.
-fn checks(rules: &Arc<Rules>, streams: Vec<watches::Stream>) -> Vec<Check> {
+fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>) -> Vec<Check> {
     let rules = Arc::clone(rules);
     let heard = move || match rules.missing().as_slice() {
         [] => Ok(()),
         missing => Err(format!("not heard of yet: {}", missing.join(", "))),
     };
     let mut checks = vec![Check::new("informers", Scope::Ready, heard)];
-    checks.extend(streams.into_iter().map(watches::Stream::into_check));
+    checks.extend(streams.into_iter().map(cache_watches::WebhookStream::into_check));
     checks
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use taintward_controller::logging::{Format, Logging, log_panics, subscriber};
+use taintward_controller::logging::{LogFormat, LogSettings, log_panics, subscriber};
 
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -23,7 +23,7 @@ impl io::Write for Sink {
 fn a_panic_is_one_record_with_its_place() {
     let sink = Sink::default();
     let writer = sink.clone();
-    let logging = Logging { format: Format::Json, verbosity: 0 };
+    let logging = LogSettings { format: LogFormat::Json, verbosity: 0 };
     let subscriber = subscriber(logging, move || writer.clone(), || jiff::Timestamp::UNIX_EPOCH);
     log_panics();
     let outcome = tracing::subscriber::with_default(subscriber, || {

@@ -65,7 +65,7 @@ pub enum DisruptionConditionPolicy {
     Never,
 }
 
-/// What an engine is last_notice once.
+/// What an engine is told once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvictionConfig {
     /// Whether `Lt` and `Gt` are compared (MATCH-6).
@@ -97,7 +97,7 @@ pub enum LiveRead<F> {
     Undecodable,
 }
 
-/// Everything the engine can be last_notice.
+/// Everything the engine can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionInput {
     /// A list of nodes begins; of this kind nothing was heard since `silent_since` (`None`: ever).
@@ -153,7 +153,7 @@ pub enum EvictionInput {
     /// The list of pods is complete.
     PodListCompleted,
     /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
-    /// of. What is so already changes nothing. A new process knows of no hold: it is last_notice of one before its first pull.
+    /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
     CountdownHold(bool),
     /// The answer to [`EvictionEffect::Confirm`].
     NodeConfirmed {
@@ -247,7 +247,7 @@ pub enum EvictionEffect {
     },
 }
 
-/// Everything beside the facts: what is planned, what is to be last_notice, what is counted.
+/// Everything beside the facts: what is planned, what is to be told, what is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct EvictionState {
     queue: WorkQueue,

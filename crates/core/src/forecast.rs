@@ -182,7 +182,7 @@ pub fn forecast(
     let mut totals = ForecastTotals::default();
     nodes.iter().flat_map(|node| &node.pods).for_each(|pod_forecast| totals.count(pod_forecast, moment));
     let workloads = impact::workloads(snapshot, &leavers, moment);
-    Forecast { moment, nodes, totals, workloads, budgets, placements: placements, unplaced: homeless }
+    Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless }
 }
 
 impl ForecastTotals {

@@ -67,7 +67,7 @@ use zone::Zone;
 /// Everything the engine can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLifecycleInput {
-    /// A list begins; nothing was renewed of its kind since `silent_since` (`None`: ever). If the watch goes on beside it,
+    /// A list begins; nothing was heard of its kind since `silent_since` (`None`: ever). If the watch goes on beside it,
     /// what that tells is not `listed`.
     ListStarted {
         /// Of what.
@@ -81,19 +81,19 @@ pub enum NodeLifecycleInput {
         stream: WatchedKind,
     },
     /// The list will not be completed, and sweeps nothing: the watch goes on where it stood, and its word counts again
-    /// (L4). What could not be renewed meanwhile is a gap if it took long.
+    /// (L4). What could not be heard meanwhile is a gap if it took long.
     ListAborted {
         /// Of what.
         stream: WatchedKind,
     },
-    /// Nothing reliable is renewed of this kind since a moment: the stream broke, stalls, or is throttled.
+    /// Nothing reliable is heard of this kind since a moment: the stream broke, stalls, or is throttled.
     StreamLost {
         /// Of what.
         stream: WatchedKind,
         /// The last sign of life.
         since: Mono,
     },
-    /// It is renewed of again, from where it broke off; a list that ends says the same.
+    /// It is heard of again, from where it broke off; a list that ends says the same.
     StreamRecovered {
         /// Of what.
         stream: WatchedKind,

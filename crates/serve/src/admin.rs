@@ -5,15 +5,15 @@
 //! Keeps:    connections bounded in number, time and bytes; a request's body is never read.
 //! Not here: what the checks look at; whose token may read the metrics (`guard` asks, where the operator wants it).
 
+mod access;
 mod answer;
-mod guard;
 mod listen;
-mod shown;
+mod reloading_tls;
 
 pub use crate::certificate::CertificateError;
+pub use access::{AccessCheck, AccessDecision, AccessDenied};
 pub use answer::{Answer, respond};
-pub use guard::{Decision, Denied, Guard};
-pub use listen::{ListenError, Listening, bind};
+pub use listen::{AdminListener, ListenError, bind};
 
 use crate::metrics::Render;
 use std::fmt;

@@ -2,13 +2,13 @@
 //! Room:     a certificate with its key: read from PEM, or made; what they say about themselves.
 //! Comes in: two PEM files, their bytes, or names.
 //! Goes out: a configuration for TLS 1.2 and 1.3.
-//! Keeps:    a [`Pair`] works: what does not fit together is an error when it is made, never at a handshake.
+//! Keeps:    a [`CertificatePair`] works: what does not fit together is an error when it is made, never at a handshake.
 //! Not here: when to look again (whoever shows it); whom to let in (`clients`).
 
-mod clients;
+mod client_auth;
 mod validity;
 
-pub use clients::Clients;
+pub use client_auth::ClientAuthorities;
 pub use validity::Validity;
 
 use rustls::ServerConfig;
@@ -64,12 +64,12 @@ pub enum CertificateError {
 
 /// A certificate, its intermediates, and the key that belongs to it.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct CertificatePair {
     key: Arc<CertifiedKey>,
     validity: Option<Validity>,
 }
 
-impl Pair {
+impl CertificatePair {
     /// Reads two PEM files.
     ///
     /// # Errors
@@ -133,11 +133,11 @@ impl Pair {
 
     /// A server that shows it to everybody, and speaks these protocols above TLS 1.2 or 1.3, the first preferred.
     pub fn config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
-        self.config_for(&Clients::everybody(), protocols)
+        self.config_for(&ClientAuthorities::everybody(), protocols)
     }
 
     /// The same for a server that not everybody may speak to.
-    pub fn config_for(&self, clients: &Clients, protocols: &[&[u8]]) -> Arc<ServerConfig> {
+    pub fn config_for(&self, clients: &ClientAuthorities, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider has what TLS 1.2 and 1.3 need")

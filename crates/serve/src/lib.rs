@@ -10,8 +10,8 @@
 
 pub mod admin;
 pub mod certificate;
-pub mod crowd;
+pub mod connection_limit;
 pub mod escape;
+pub mod io_timeout;
 pub mod metrics;
-pub mod patience;
 pub mod settings;

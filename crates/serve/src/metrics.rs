@@ -6,20 +6,20 @@
 //! Keeps:    a series is there from the start, at zero; only closed labels.
 //! Not here: which series there are (each program has its own).
 
-mod cached;
+mod cached_page;
 mod exposition;
 mod labels;
-mod moment;
 mod process;
-mod shelf;
+mod registry;
+mod time_gauge;
 
-pub use cached::Cached;
-pub use exposition::{Described, Exposition, describe};
-pub use labels::Closed;
-pub use moment::{Direction, Moment};
-pub use process::Process;
+pub use cached_page::CachedPage;
+pub use exposition::{Exposition, MetricDescription, describe};
+pub use labels::ClosedLabel;
+pub use process::ProcessCollector;
 pub use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
-pub use shelf::{By, Moments, Shelf};
+pub use registry::{ByLabel, MetricsRegistry, TimeGauges};
+pub use time_gauge::{TimeDirection, TimeGauge};
 
 use std::sync::Arc;
 use taintward_core::time::Mono;

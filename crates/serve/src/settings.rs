@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Where metrics and health are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serving {
+pub struct ServingSettings {
     /// The address both ports listen on.
     pub bind_address: IpAddr,
     /// The plain HTTP port; `None` means off.
@@ -25,14 +25,14 @@ pub struct SecureServing {
     /// The port.
     pub port: NonZeroU16,
     /// The certificate.
-    pub certificate: Certificate,
+    pub certificate: ServingCertificate,
     /// Who may read metrics there.
-    pub readers: Readers,
+    pub readers: MetricsReadersSetting,
 }
 
 /// Who may read metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Readers {
+pub enum MetricsReadersSetting {
     /// Whoever reaches a port.
     #[default]
     Anybody,
@@ -42,7 +42,7 @@ pub enum Readers {
 
 /// Which certificate the TLS port shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certificate {
+pub enum ServingCertificate {
     /// One made at start-up, signed by itself.
     SelfSigned,
     /// PEM files.

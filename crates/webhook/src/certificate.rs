@@ -6,15 +6,15 @@
 //! Not here: reading and writing the Secret and the configurations (whoever runs the server); reading PEM
 //!           (taintward-serve).
 
-mod bundle;
-mod files;
-mod mint;
+mod file_reloader;
+mod issuer;
+mod live_certificate;
 pub mod rotation;
 mod secret;
-mod shown;
+mod trust_bundle;
 
-pub use bundle::Bundle;
-pub use files::Follow;
-pub use mint::{Mint, MintError, RealMint};
+pub use file_reloader::CertificateFileReloader;
+pub use issuer::{IssueError, Issuer, RcgenIssuer};
+pub use live_certificate::LiveCertificate;
 pub use secret::{AUTHORITY_KEY, SERVING_KEY, SecretError};
-pub use shown::Shown;
+pub use trust_bundle::TrustBundle;

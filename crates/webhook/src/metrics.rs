@@ -5,7 +5,7 @@
 //! Keeps:    labels from closed lists only; the list of rules is fixed when the process starts.
 //! Not here: serving it (taintward-serve), deciding anything.
 
-use crate::review::{Did, Half, Note};
+use crate::review::{Did, Half, RuleOutcome};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -14,7 +14,9 @@ use prometheus_client::registry::Registry;
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_serve::closed_label;
-use taintward_serve::metrics::{By, Closed, Exposition, MonoClock, Process, Render, Shelf};
+use taintward_serve::metrics::{
+    ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
+};
 
 closed_label! {
     /// What became of a question.
@@ -72,18 +74,18 @@ closed_label! {
 
 /// All metrics of the webhook. Handles inside are shared.
 #[derive(Debug)]
-pub struct Metrics {
-    reviews: By<(Half, Outcome), Counter>,
-    duration: By<Half, Histogram>,
+pub struct WebhookMetrics {
+    reviews: ByLabel<(Half, Outcome), Counter>,
+    duration: ByLabel<Half, Histogram>,
     panics: Counter,
     /// Requests that were not looked into.
-    pub refused: By<Refused, Counter>,
+    pub refused: ByLabel<Refused, Counter>,
     /// Connections that are open.
     pub connections: Gauge,
     /// Connections that were accepted.
     pub accepted: Counter,
     /// Connections that were ended by us.
-    pub ended: By<Ended, Counter>,
+    pub ended: ByLabel<Ended, Counter>,
     certificate_until: Gauge,
     /// Looks at a certificate that found none to be used.
     pub reload_failures: Counter,
@@ -93,11 +95,11 @@ pub struct Metrics {
     registry: Registry,
 }
 
-impl Metrics {
+impl WebhookMetrics {
     /// All series, at zero; `rules` are those that are counted one by one.
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
-        let mut shelf = Shelf::new(&mut registry, clock);
+        let mut shelf = MetricsRegistry::new(&mut registry, clock);
         let reviews = shelf.counters(
             "taintward_webhook_reviews",
             "Questions of API servers, by path and by what became of them",
@@ -137,7 +139,7 @@ impl Metrics {
             "Always 1; the labels say which version runs in which mode",
             vec![("version", version.into()), ("mode", "webhook".into())],
         );
-        registry.register_collector(Box::new(Process { started }));
+        registry.register_collector(Box::new(ProcessCollector { started }));
         Self {
             reviews,
             duration,
@@ -155,7 +157,7 @@ impl Metrics {
     }
 
     /// A question was answered, or found to be none, after `took`.
-    pub fn reviewed(&self, half: Half, outcome: Outcome, notes: &[Note], took: Duration) {
+    pub fn reviewed(&self, half: Half, outcome: Outcome, notes: &[RuleOutcome], took: Duration) {
         self.reviews.of((half, outcome)).inc();
         self.duration.of(half).observe(took.as_secs_f64());
         if outcome == Outcome::Panicked {
@@ -183,7 +185,7 @@ impl Metrics {
     }
 }
 
-impl Render for Metrics {
+impl Render for WebhookMetrics {
     fn render(&self, exposition: Exposition) -> String {
         Self::render(self, exposition)
     }

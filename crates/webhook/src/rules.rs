@@ -1,22 +1,25 @@
 //! # Rules: the core's rules, asked about an object's JSON
 //! Room:     which objects are looked at, and the way from a question to the core's types and back to an answer.
-//! Comes in: questions; settings; what is known of the cluster ([`Around`]).
+//! Comes in: questions; settings; what is known of the cluster ([`ClusterCache`]).
 //! Goes out: verdicts: what is added to a pod, whether a pod or a node's taints may be.
 //! Keeps:    what is missing refuses no object but a pod that a pool which denies does not know as its own, unless
 //!           [`UntilReady::Refuse`] says so before the first facts have come;
 //!           objects that no rule is about come in as they are.
 //! Not here: the rules (taintward-core); how facts come here (whoever runs this); sockets.
 
-mod around;
+mod cluster_cache;
+mod decode_objects;
 mod notes;
-mod read;
 mod write;
 
-pub use around::{Around, NodeSeen, Tidings};
+pub use cluster_cache::{CacheUpdate, CachedNode, ClusterCache};
 
-use crate::review::{Denial, Malformed, Operation, Origin, Request, Reviewer, Verdict, shown};
-use around::View;
-use read::{Pod, pod, pod_before};
+use crate::review::{
+    AdmissionRequest, InvalidReview, RequestOperation, RequestOrigin, ReviewDenial, ReviewVerdict, Reviewer,
+    shown,
+};
+use cluster_cache::CacheView;
+use decode_objects::{ReviewedPod, pod, pod_before};
 use std::sync::Arc;
 use taintward_core::admission::no_execute_guard::NodeTaintUpdate;
 use taintward_core::admission::request::{self as core, ClusterView, PodRequest, Requester};
@@ -34,15 +37,15 @@ pub enum UntilReady {
 
 /// All rules of a cluster.
 #[derive(Debug)]
-pub struct Rules {
+pub struct RuleReviewer {
     settings: ReviewSettings,
     until_ready: UntilReady,
-    around: Arc<Around>,
+    around: Arc<ClusterCache>,
 }
 
-impl Rules {
+impl RuleReviewer {
     /// The rules that `settings` name, in the cluster that `around` tells of.
-    pub fn new(settings: ReviewSettings, until_ready: UntilReady, around: Arc<Around>) -> Self {
+    pub fn new(settings: ReviewSettings, until_ready: UntilReady, around: Arc<ClusterCache>) -> Self {
         Self { settings, until_ready, around }
     }
 
@@ -56,7 +59,7 @@ impl Rules {
         self.around.view().missing(&self.settings)
     }
 
-    fn too_early(&self, unknown: &[SkippedRule], view: &View<'_>) -> Option<Verdict> {
+    fn too_early(&self, unknown: &[SkippedRule], view: &CacheView<'_>) -> Option<ReviewVerdict> {
         let waits = |one: &&SkippedRule| match one.missing {
             MissingInput::Namespace => !view.knows_namespaces(),
             MissingInput::Policies | MissingInput::Pools => true,
@@ -73,14 +76,18 @@ impl Rules {
             first.0,
             plural(first.1)
         );
-        Some(Verdict {
-            denial: Some(Denial { code: 503, reason: "ServiceUnavailable", message }),
+        Some(ReviewVerdict {
+            denial: Some(ReviewDenial { code: 503, reason: "ServiceUnavailable", message }),
             notes: notes::unknown(unknown),
-            ..Verdict::default()
+            ..ReviewVerdict::default()
         })
     }
 
-    fn mutate_pod(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
+    fn mutate_pod(
+        &self,
+        request: &AdmissionRequest<'_>,
+        operation: core::Operation,
+    ) -> Result<ReviewVerdict, InvalidReview> {
         let (read, asked) = asked(request, operation)?;
         let view = self.around.view();
         let around = surroundings(&view, &asked);
@@ -91,29 +98,37 @@ impl Rules {
         let is_early = is_early(&made.unknown, &view);
         drop(view);
         let patch = write::patch(&read.shape, &asked.pod, &made)?;
-        Ok(Verdict {
+        Ok(ReviewVerdict {
             patch,
             warnings: made.warnings,
             notes: notes::of(&made.acts, &made.unknown),
             is_early,
-            ..Verdict::default()
+            ..ReviewVerdict::default()
         })
     }
 
-    fn validate_pod(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
+    fn validate_pod(
+        &self,
+        request: &AdmissionRequest<'_>,
+        operation: core::Operation,
+    ) -> Result<ReviewVerdict, InvalidReview> {
         let (_, asked) = asked(request, operation)?;
         let view = self.around.view();
         let around = surroundings(&view, &asked);
         let ruling = review::validate(&asked, &around, &self.settings);
         let is_early = is_early(&ruling.unknown, &view);
         let verdict = self.too_early(&ruling.unknown, &view).unwrap_or_else(|| verdict(ruling));
-        Ok(Verdict { is_early, ..verdict })
+        Ok(ReviewVerdict { is_early, ..verdict })
     }
 
-    fn validate_node(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
-        let node = read::node(demanded(request)?)?;
+    fn validate_node(
+        &self,
+        request: &AdmissionRequest<'_>,
+        operation: core::Operation,
+    ) -> Result<ReviewVerdict, InvalidReview> {
+        let node = decode_objects::node(demanded(request)?)?;
         let old = match (operation, request.old_object) {
-            (core::Operation::Update, Some(old)) => Some(read::node(old)?),
+            (core::Operation::Update, Some(old)) => Some(decode_objects::node(old)?),
             _ => None,
         };
         let requester = requester(request);
@@ -135,7 +150,7 @@ impl Rules {
         drop(view);
         // Anybody can make up a question about a node: those count that an API server has asked, and of the others what
         // the watch tells.
-        let is_real = request.origin == Origin::ApiServer && !request.dry_run;
+        let is_real = request.origin == RequestOrigin::ApiServer && !request.dry_run;
         if early.is_none() && ruling.denial.is_none() && is_real {
             self.around.allowed(&request.name, change.old, change.new);
         }
@@ -143,29 +158,29 @@ impl Rules {
     }
 }
 
-impl Reviewer for Rules {
-    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+impl Reviewer for RuleReviewer {
+    fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         match subject(request)? {
-            Subject::Pod(operation) => self.mutate_pod(request, operation),
-            Subject::Node(_) | Subject::Nothing => Ok(Verdict::allow()),
+            ReviewSubject::Pod(operation) => self.mutate_pod(request, operation),
+            ReviewSubject::Node(_) | ReviewSubject::Nothing => Ok(ReviewVerdict::allow()),
         }
     }
 
-    fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         match subject(request)? {
-            Subject::Pod(operation) => self.validate_pod(request, operation),
-            Subject::Node(operation) => self.validate_node(request, operation),
-            Subject::Nothing => Ok(Verdict::allow()),
+            ReviewSubject::Pod(operation) => self.validate_pod(request, operation),
+            ReviewSubject::Node(operation) => self.validate_node(request, operation),
+            ReviewSubject::Nothing => Ok(ReviewVerdict::allow()),
         }
     }
 
     /// A pod that nobody understands may be about to let itself in somewhere, a node to be tainted.
-    fn keeps_out(&self, request: &Request<'_>) -> Option<&'static str> {
+    fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         match subject(request) {
-            Ok(Subject::Pod(_)) if self.settings.pools && self.around.view().may_deny() => Some(
+            Ok(ReviewSubject::Pod(_)) if self.settings.pools && self.around.view().may_deny() => Some(
                 "while a DedicatedPool has `enforcement: Deny`, and before the pools are known, such pods are kept out",
             ),
-            Ok(Subject::Node(_)) if self.settings.guard.is_some() => {
+            Ok(ReviewSubject::Node(_)) if self.settings.guard.is_some() => {
                 Some("while the brake is on, such nodes are not changed")
             }
             _ => None,
@@ -174,7 +189,7 @@ impl Reviewer for Rules {
 }
 
 /// What a question is about.
-enum Subject {
+enum ReviewSubject {
     Pod(core::Operation),
     Node(core::Operation),
     /// Nothing that a rule is about: a subresource, a deletion.
@@ -182,19 +197,19 @@ enum Subject {
 }
 
 /// A question about other objects makes no sense (AD-5): the webhook configuration names what it should not.
-fn subject(request: &Request<'_>) -> Result<Subject, Malformed> {
+fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidReview> {
     let operation = match request.operation {
-        Operation::Create => Some(core::Operation::Create),
-        Operation::Update => Some(core::Operation::Update),
-        Operation::Delete | Operation::Connect => None,
+        RequestOperation::Create => Some(core::Operation::Create),
+        RequestOperation::Update => Some(core::Operation::Update),
+        RequestOperation::Delete | RequestOperation::Connect => None,
     };
     let resource = (&*request.resource.group, &*request.resource.version, &*request.resource.resource);
     let kind = (&*request.kind.group, &*request.kind.version, &*request.kind.kind);
-    let (of, expected): (fn(core::Operation) -> Subject, _) = match resource {
-        ("", "v1", "pods") => (Subject::Pod, "Pod"),
-        ("", "v1", "nodes") => (Subject::Node, "Node"),
+    let (of, expected): (fn(core::Operation) -> ReviewSubject, _) = match resource {
+        ("", "v1", "pods") => (ReviewSubject::Pod, "Pod"),
+        ("", "v1", "nodes") => (ReviewSubject::Node, "Node"),
         (group, version, resource) => {
-            return Err(Malformed::question(format!(
+            return Err(InvalidReview::question(format!(
                 "expected pods or nodes of v1, got {} of {}: correct the rules of the webhook configuration",
                 shown(Some(resource)),
                 shown(Some(&group_version(group, version)))
@@ -204,13 +219,13 @@ fn subject(request: &Request<'_>) -> Result<Subject, Malformed> {
     match operation {
         Some(operation) if request.subresource.is_empty() => match kind {
             ("", "v1", kind) if kind == expected => Ok(of(operation)),
-            (group, version, kind) => Err(Malformed::question(format!(
+            (group, version, kind) => Err(InvalidReview::question(format!(
                 "expected a {expected} of v1, got {} of {}",
                 shown(Some(kind)),
                 shown(Some(&group_version(group, version)))
             ))),
         },
-        _ => Ok(Subject::Nothing),
+        _ => Ok(ReviewSubject::Nothing),
     }
 }
 
@@ -218,12 +233,15 @@ fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-fn demanded<'a>(request: &Request<'a>) -> Result<&'a serde_json::value::RawValue, Malformed> {
-    request.object.ok_or_else(|| Malformed::question("request.object is missing".into()))
+fn demanded<'a>(request: &AdmissionRequest<'a>) -> Result<&'a serde_json::value::RawValue, InvalidReview> {
+    request.object.ok_or_else(|| InvalidReview::question("request.object is missing".into()))
 }
 
 /// The pod and who asks for it. What an update does not say of the pod before it is not known.
-fn asked<'a>(request: &Request<'a>, operation: core::Operation) -> Result<(Pod<'a>, PodRequest), Malformed> {
+fn asked<'a>(
+    request: &AdmissionRequest<'a>,
+    operation: core::Operation,
+) -> Result<(ReviewedPod<'a>, PodRequest), InvalidReview> {
     let mut read = pod(demanded(request)?)?;
     let mut asked = std::mem::take(&mut read.asked);
     asked.identity.namespace = request.namespace.as_ref().into();
@@ -234,12 +252,12 @@ fn asked<'a>(request: &Request<'a>, operation: core::Operation) -> Result<(Pod<'
     Ok((read, PodRequest { operation, requester: Some(requester(request)), pod: asked, old }))
 }
 
-fn requester(request: &Request<'_>) -> Requester {
+fn requester(request: &AdmissionRequest<'_>) -> Requester {
     let groups = request.user.groups.iter().map(|group| group.as_ref().into()).collect();
     Requester { user: request.user.username.as_ref().into(), groups }
 }
 
-fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> ClusterView<'v> {
+fn surroundings<'v>(view: &'v CacheView<'_>, asked: &PodRequest) -> ClusterView<'v> {
     ClusterView {
         namespace: view.namespace(&asked.pod.identity.namespace),
         policies: view.policies(),
@@ -248,17 +266,17 @@ fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> ClusterView<'v> {
     }
 }
 
-fn verdict(ruling: review::AdmissionDecision) -> Verdict {
-    Verdict {
+fn verdict(ruling: review::AdmissionDecision) -> ReviewVerdict {
+    ReviewVerdict {
         notes: notes::of(&ruling.acts, &ruling.unknown),
-        denial: ruling.denial.map(|denial| Denial::forbidden(denial.message)),
+        denial: ruling.denial.map(|denial| ReviewDenial::forbidden(denial.message)),
         warnings: ruling.warnings,
-        ..Verdict::default()
+        ..ReviewVerdict::default()
     }
 }
 
 /// All namespaces are known but this one, which the API server knows: the news of it is on its way (AD-12).
-fn is_early(unknown: &[SkippedRule], view: &View<'_>) -> bool {
+fn is_early(unknown: &[SkippedRule], view: &CacheView<'_>) -> bool {
     view.knows_namespaces() && unknown.iter().any(|one| one.missing == MissingInput::Namespace)
 }
 

@@ -8,14 +8,14 @@
 
 mod body;
 mod connection;
-mod room;
+mod memory_budget;
 mod route;
 
-use crate::certificate::{Follow, Shown};
-use crate::metrics::{Ended, Metrics};
-use crate::review::{Origin, Reviewer};
-use crate::settings::{Authorities, Certificate, Limits, Settings};
-use room::Room;
+use crate::certificate::{CertificateFileReloader, LiveCertificate};
+use crate::metrics::{Ended, WebhookMetrics};
+use crate::review::{RequestOrigin, Reviewer};
+use crate::settings::{CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings};
+use memory_budget::BodyMemoryBudget;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_serve::admin::{self, Admin, Check, ListenError, Scope};
-use taintward_serve::certificate::{CertificateError, Clients};
-use taintward_serve::crowd::Crowd;
-use taintward_serve::metrics::Cached;
-use taintward_serve::patience::keep_alive;
+use taintward_serve::certificate::{CertificateError, ClientAuthorities};
+use taintward_serve::connection_limit::ConnectionLimit;
+use taintward_serve::io_timeout::keep_alive;
+use taintward_serve::metrics::CachedPage;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -66,61 +66,66 @@ pub enum OpenError {
 }
 
 /// What is served.
-pub struct Service {
+pub struct WebhookService {
     /// Who judges.
     pub reviewer: Arc<dyn Reviewer>,
     /// What is counted.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<WebhookMetrics>,
     /// What `/readyz`, `/livez` and `/healthz` look at, besides the certificate and whether the server stops.
     pub checks: Vec<Check>,
 }
 
 /// Open sockets that answer nobody yet.
-pub struct Listening {
+pub struct WebhookListener {
     listener: TcpListener,
     metrics: Option<TcpListener>,
-    limits: Limits,
-    origin: Origin,
-    shown: Arc<Shown>,
-    follow: Option<Follow>,
+    limits: ServerLimits,
+    origin: RequestOrigin,
+    shown: Arc<LiveCertificate>,
+    follow: Option<CertificateFileReloader>,
     clock: WallClock,
 }
 
 /// What all connections of a server have in common.
-struct Common {
+struct ConnectionContext {
     reviewer: Arc<dyn Reviewer>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<WebhookMetrics>,
     /// Metrics and health, where they have no port of their own.
     admin: Option<Arc<Admin>>,
-    limits: Limits,
-    origin: Origin,
+    limits: ServerLimits,
+    origin: RequestOrigin,
     /// For bodies.
-    room: Arc<Room>,
+    room: Arc<BodyMemoryBudget>,
     /// For long answers.
-    answers: Arc<Room>,
+    answers: Arc<BodyMemoryBudget>,
     /// Long questions are judged one after the other, so that between any two of them everybody else has a turn.
     long: Semaphore,
 }
 
-impl Listening {
+impl WebhookListener {
     /// Opens the sockets and reads the certificate, if there is one to be read.
     ///
     /// # Errors
     /// If a socket cannot be had, or the certificate cannot be used.
-    pub async fn open(settings: &Settings, clock: WallClock) -> Result<Self, OpenError> {
+    pub async fn open(settings: &WebhookServerSettings, clock: WallClock) -> Result<Self, OpenError> {
         let clients = match &settings.clients {
-            Some(Authorities { file, names }) => {
-                Clients::signed_by(file, "--client-ca-file")?.named(names.iter().cloned())
+            Some(ClientCaSettings { file, names }) => {
+                ClientAuthorities::signed_by(file, "--client-ca-file")?.named(names.iter().cloned())
             }
-            None => Clients::everybody(),
+            None => ClientAuthorities::everybody(),
         };
-        let origin = if settings.clients.is_some() { Origin::ApiServer } else { Origin::Anybody };
-        let shown = Arc::new(Shown::to(clients));
+        let origin =
+            if settings.clients.is_some() { RequestOrigin::ApiServer } else { RequestOrigin::Anybody };
+        let shown = Arc::new(LiveCertificate::to(clients));
         let follow = match &settings.certificate {
-            Certificate::SelfSigned { .. } => None,
-            Certificate::Files { certificate, key, every } => {
-                Some(Follow::begin(certificate, key, *every, Arc::clone(&shown), Arc::clone(&clock))?)
-            }
+            CertificateSource::SelfSigned { .. } => None,
+            CertificateSource::Files { certificate, key, every } => Some(CertificateFileReloader::begin(
+                certificate,
+                key,
+                *every,
+                Arc::clone(&shown),
+                Arc::clone(&clock),
+            )?),
         };
         let address = settings.address;
         let listener =
@@ -146,35 +151,37 @@ impl Listening {
     }
 
     /// The certificate on show, to put another in its place. Connections are closed until there is one.
-    pub fn shown(&self) -> Arc<Shown> {
+    pub fn shown(&self) -> Arc<LiveCertificate> {
         Arc::clone(&self.shown)
     }
 
     /// Answers until `stop`, and then until everything in hand is answered.
-    pub async fn serve(self, service: Service, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, service: WebhookService, stop: impl Future<Output = ()>) {
         let Self { listener, metrics, limits, origin, shown, follow, clock } = self;
         shown.report_to(&service.metrics);
         let stopping = Arc::new(AtomicBool::new(false));
         let mut checks = service.checks;
         checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
         checks.push(Check::new("certificate", Scope::Ready, has_certificate(&shown, clock)));
-        let page = Arc::new(Cached::new(service.metrics.clone(), METRICS_AGE));
+        let page = Arc::new(CachedPage::new(service.metrics.clone(), METRICS_AGE));
         let admin = Arc::new(Admin { metrics: page, checks });
         let mut beside = JoinSet::new();
         let mut here = Some(Arc::clone(&admin));
         if let Some(listener) = metrics {
             here = None;
-            beside.spawn(async move { match admin::Listening::plain(listener).serve(admin).await {} });
+            beside.spawn(async move { match admin::AdminListener::plain(listener).serve(admin).await {} });
         }
         if let Some(follow) = follow {
             let metrics = Arc::clone(&service.metrics);
             beside.spawn(async move { match follow.go_on(&metrics).await {} });
         }
         let (reviewer, metrics) = (service.reviewer, service.metrics);
-        let (room, answers) = (Room::new(limits.bodies_bytes), Room::new(limits.answers_bytes));
+        let (room, answers) =
+            (BodyMemoryBudget::new(limits.bodies_bytes), BodyMemoryBudget::new(limits.answers_bytes));
         let (room, answers) = (Arc::new(room), Arc::new(answers));
         let long = Semaphore::new(1);
-        let common = Common { reviewer, metrics, admin: here, limits, origin, room, answers, long };
+        let common =
+            ConnectionContext { reviewer, metrics, admin: here, limits, origin, room, answers, long };
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);
@@ -185,8 +192,13 @@ impl Listening {
 }
 
 /// Accepts until the `end`, and sees everybody out.
-async fn accept(listener: TcpListener, common: &Arc<Common>, shown: &Shown, end: impl Future<Output = ()>) {
-    let crowd = Arc::new(Crowd::new(common.limits.connections));
+async fn accept(
+    listener: TcpListener,
+    common: &Arc<ConnectionContext>,
+    shown: &LiveCertificate,
+    end: impl Future<Output = ()>,
+) {
+    let crowd = Arc::new(ConnectionLimit::new(common.limits.connections));
     let (closing, closes) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut end = std::pin::pin!(end);
@@ -213,7 +225,7 @@ async fn accept(listener: TcpListener, common: &Arc<Common>, shown: &Shown, end:
     }
 }
 
-async fn next(listener: &TcpListener, limits: Limits) -> (TcpStream, IpAddr) {
+async fn next(listener: &TcpListener, limits: ServerLimits) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
@@ -236,7 +248,7 @@ fn is_going_on(stopping: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + 
 }
 
 fn has_certificate(
-    shown: &Arc<Shown>,
+    shown: &Arc<LiveCertificate>,
     clock: WallClock,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     let shown = Arc::clone(shown);

@@ -10,22 +10,22 @@ use std::time::Duration;
 
 /// Everything the server needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct WebhookServerSettings {
     /// Where questions are answered, with TLS.
     pub address: SocketAddr,
     /// Where `/metrics` and health are shown, in plain HTTP; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
     /// Which certificate is shown.
-    pub certificate: Certificate,
+    pub certificate: CertificateSource,
     /// Whose certificate clients must show; `None`: everybody is let in.
-    pub clients: Option<Authorities>,
+    pub clients: Option<ClientCaSettings>,
     /// What clients may cost.
-    pub limits: Limits,
+    pub limits: ServerLimits,
 }
 
 /// Only clients are let in that show a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorities {
+pub struct ClientCaSettings {
     /// A PEM file: one of these has signed it.
     pub file: PathBuf,
     /// Its common name is one of these; empty: any.
@@ -34,7 +34,7 @@ pub struct Authorities {
 
 /// Which certificate is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certificate {
+pub enum CertificateSource {
     /// PEM files, followed as they change.
     Files {
         /// The certificate, followed by its intermediates.
@@ -53,7 +53,7 @@ pub enum Certificate {
 
 /// What clients may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connections at the same time; with one more, somebody goes, or it is turned away (`taintward_serve::crowd`).
     pub connections: usize,
     /// Until a connection has asked something, TLS included.
@@ -80,7 +80,7 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-impl Limits {
+impl ServerLimits {
     /// For the memory that `taintward install` gives (`server::room` reckons it).
     pub const STANDARD: Self = Self {
         // With `server::room`, which reckons the memory, so many that those which come in half a second, a thousand a
@@ -102,7 +102,7 @@ impl Limits {
     };
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self::STANDARD
     }

@@ -3,17 +3,19 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use taintward_webhook::review::{Half, Malformed, Operation, Request, Reviewer, Verdict, decode, judge};
+use taintward_webhook::review::{
+    AdmissionRequest, Half, InvalidReview, RequestOperation, ReviewVerdict, Reviewer, decode, judge,
+};
 
 struct Allows;
 
 impl Reviewer for Allows {
-    fn mutate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
-        Ok(Verdict::allow())
+    fn mutate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(ReviewVerdict::allow())
     }
 
-    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
-        Ok(Verdict::allow())
+    fn validate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(ReviewVerdict::allow())
     }
 }
 
@@ -181,7 +183,7 @@ fn what_is_strange_but_legal_is_passed_on() {
     let request = decode(text.as_bytes()).unwrap();
     assert_eq!(
         (request.operation, request.object.is_none(), request.old_object.is_some()),
-        (Operation::Delete, true, true)
+        (RequestOperation::Delete, true, true)
     );
 }
 

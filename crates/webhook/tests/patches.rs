@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use taintward_webhook::review::{
-    Affinity, Expressions, Half, Malformed, Patch, Request, Requirement, Reviewer, Toleration, Verdict, judge,
+    AdmissionRequest, AffinityShapeOfPod, Half, InvalidReview, JsonPatchBuilder, PatchedRequirement,
+    PatchedToleration, ReviewVerdict, Reviewer, TermExpressions, judge,
 };
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -20,24 +21,24 @@ struct Adds {
     label: Option<(String, Vec<String>)>,
 }
 
-fn affinity_of(spec: &Value) -> (usize, Vec<Expressions>) {
+fn affinity_of(spec: &Value) -> (usize, Vec<TermExpressions>) {
     let affinity = &spec["affinity"];
     let nodes = &affinity["nodeAffinity"];
     let required = &nodes[REQUIRED];
     let depth = [affinity, nodes, required].iter().take_while(|value| !value.is_null()).count();
     let terms = required["nodeSelectorTerms"].as_array().cloned().unwrap_or_default();
     let has = |term: &Value| match (term.get("matchExpressions"), term.get("matchFields")) {
-        (Some(_), _) => Expressions::Present,
-        (None, Some(_)) => Expressions::Absent,
-        (None, None) => Expressions::Left,
+        (Some(_), _) => TermExpressions::Present,
+        (None, Some(_)) => TermExpressions::Absent,
+        (None, None) => TermExpressions::Left,
     };
     (depth, terms.iter().map(has).collect())
 }
 
 impl Adds {
-    fn patch(&self, object: &RawValue) -> Patch {
+    fn patch(&self, object: &RawValue) -> JsonPatchBuilder {
         let pod: Value = serde_json::from_str(object.get()).unwrap();
-        let mut patch = Patch::default();
+        let mut patch = JsonPatchBuilder::default();
         let had = pod["spec"]["tolerations"].as_array();
         if let (Some(index), Some(had)) = (self.replaced, had)
             && let Some(was) = had.get(index)
@@ -48,28 +49,28 @@ impl Adds {
         patch.add_tolerations(had.map(Vec::len), &self.wanted());
         if let Some((key, values)) = &self.label {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            let more = [Requirement { key, operator: "In", values }];
+            let more = [PatchedRequirement { key, operator: "In", values }];
             let (depth, terms) = affinity_of(&pod["spec"]);
             let have = match depth {
-                0 => Affinity::Absent,
-                1 => Affinity::WithoutNodes,
-                2 => Affinity::WithoutRequired,
-                _ => Affinity::Required(&terms),
+                0 => AffinityShapeOfPod::Absent,
+                1 => AffinityShapeOfPod::WithoutNodes,
+                2 => AffinityShapeOfPod::WithoutRequired,
+                _ => AffinityShapeOfPod::Required(&terms),
             };
             patch.require_nodes(have, &more);
         }
         patch
     }
 
-    fn wanted(&self) -> Vec<Toleration<'_>> {
+    fn wanted(&self) -> Vec<PatchedToleration<'_>> {
         self.tolerations
             .iter()
-            .map(|(key, seconds)| Toleration {
+            .map(|(key, seconds)| PatchedToleration {
                 key,
                 operator: "Exists",
                 effect: "NoExecute",
                 seconds: *seconds,
-                ..Toleration::default()
+                ..PatchedToleration::default()
             })
             .collect()
     }
@@ -109,10 +110,10 @@ impl Adds {
                 json!({"nodeSelectorTerms": [{"matchExpressions": [requirement]}]});
             return pod;
         }
-        for (term, has) in terms.iter().enumerate().filter(|(_, has)| **has != Expressions::Left) {
+        for (term, has) in terms.iter().enumerate().filter(|(_, has)| **has != TermExpressions::Left) {
             let place = &mut spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][term]["matchExpressions"];
             match has {
-                Expressions::Present => place.as_array_mut().unwrap().push(requirement.clone()),
+                TermExpressions::Present => place.as_array_mut().unwrap().push(requirement.clone()),
                 _ => *place = json!([requirement]),
             }
         }
@@ -121,12 +122,12 @@ impl Adds {
 }
 
 impl Reviewer for Adds {
-    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
-        Ok(Verdict { patch: self.patch(request.object.unwrap()), ..Verdict::default() })
+    fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(ReviewVerdict { patch: self.patch(request.object.unwrap()), ..ReviewVerdict::default() })
     }
 
-    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
-        Ok(Verdict::allow())
+    fn validate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(ReviewVerdict::allow())
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::time::{Span, Wall};
 use taintward_serve::certificate::Validity;
-use taintward_webhook::certificate::rotation::{Authority, Plan, Seen, Serving, Step, Stored, step};
-use taintward_webhook::certificate::{Bundle, Mint, MintError};
+use taintward_webhook::certificate::rotation::{
+    IssuingAuthority, ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
+};
+use taintward_webhook::certificate::{IssueError, Issuer, TrustBundle};
 
 /// Makes certificates that say when they were made and who signed them; no two authorities are the same.
 struct Names(u8);
@@ -19,28 +21,33 @@ fn lasting(now: Wall, life: Span, until: Wall) -> Validity {
     Validity { from: now, until: now.plus(life).min(until) }
 }
 
-impl Mint for Names {
-    fn authority(&mut self, plan: &Plan, now: Wall) -> Result<Authority, MintError> {
+impl Issuer for Names {
+    fn authority(&mut self, plan: &RotationPlan, now: Wall) -> Result<IssuingAuthority, IssueError> {
         self.0 += 1;
         let certificate = format!("authority {} of {}", self.0, now.as_micros() / 1_000_000).into_bytes();
         let validity = lasting(now, plan.authority_life, at(i64::MAX / 1_000_000));
-        Ok(Authority { certificate, key: String::new(), validity })
+        Ok(IssuingAuthority { certificate, key: String::new(), validity })
     }
 
-    fn serving(&mut self, authority: &Authority, plan: &Plan, now: Wall) -> Result<Serving, MintError> {
+    fn serving(
+        &mut self,
+        authority: &IssuingAuthority,
+        plan: &RotationPlan,
+        now: Wall,
+    ) -> Result<ServingPair, IssueError> {
         let signer = String::from_utf8(authority.certificate.clone()).unwrap();
         let validity = lasting(now, plan.serving_life, authority.validity.until);
         let certificate = format!("{signer}|of {}", now.as_micros() / 1_000_000);
-        Ok(Serving { certificate, key: String::new(), names: plan.names.clone(), validity })
+        Ok(ServingPair { certificate, key: String::new(), names: plan.names.clone(), validity })
     }
 }
 
-fn signer(serving: &Serving) -> &[u8] {
+fn signer(serving: &ServingPair) -> &[u8] {
     serving.certificate.split('|').next().unwrap().as_bytes()
 }
 
-fn plan(rules: Rules) -> Plan {
-    Plan {
+fn plan(rules: Rules) -> RotationPlan {
+    RotationPlan {
         names: vec!["a".into()],
         authority_life: Span::from_secs(3),
         serving_life: Span::from_secs(rules.serving_life),
@@ -77,37 +84,37 @@ const START: i64 = 1000;
 enum Doing {
     Nothing,
     ReadOne(Read),
-    Decided { bundle: Bundle, bundle_fresh: bool, secret_fresh: bool, step: Decision },
+    Decided { bundle: TrustBundle, bundle_fresh: bool, secret_fresh: bool, step: Decision },
 }
 
 /// One of both was read, the other will be.
 #[derive(Clone, Hash)]
 struct Read {
-    bundle: Bundle,
-    secret: Option<Stored>,
+    bundle: TrustBundle,
+    secret: Option<StoredState>,
     fresh: bool,
 }
 
 #[derive(Clone, Hash)]
 enum Decision {
-    Write(Stored),
-    Keep { trust: Bundle, show: Option<Serving> },
+    Write(StoredState),
+    Keep { trust: TrustBundle, show: Option<ServingPair> },
 }
 
 #[derive(Clone, Hash)]
 struct Replica {
     doing: Doing,
-    shows: Option<Serving>,
+    shows: Option<ServingPair>,
 }
 
 #[derive(Clone, Hash)]
 struct World {
     rules: Rules,
     now: i64,
-    secret: Option<Stored>,
-    configured: Bundle,
+    secret: Option<StoredState>,
+    configured: TrustBundle,
     /// What an API server knows of the configuration: some time behind, but never more than a second.
-    known: Bundle,
+    known: TrustBundle,
     replicas: [Replica; 2],
     crashes: u8,
     losses: u8,
@@ -118,7 +125,7 @@ struct World {
 impl World {
     fn new(rules: Rules, crashes: u8, losses: u8) -> Self {
         let replica = Replica { doing: Doing::Nothing, shows: None };
-        let (configured, known) = (Bundle::default(), Bundle::default());
+        let (configured, known) = (TrustBundle::default(), TrustBundle::default());
         let replicas = [replica.clone(), replica];
         Self { rules, now: START, secret: None, configured, known, replicas, crashes, losses, minted: 0 }
     }
@@ -154,13 +161,14 @@ impl World {
                 let first = self.rules.configuration_first;
                 let (bundle, secret) =
                     if first { (bundle, self.secret.clone()) } else { (self.configured.clone(), secret) };
-                let seen = Seen { stored: secret.as_ref(), configured: std::slice::from_ref(&bundle) };
+                let seen =
+                    ObservedState { stored: secret.as_ref(), configured: std::slice::from_ref(&bundle) };
                 let mut mint = Names(self.minted);
                 let decided = step(seen, at(self.now), &plan(self.rules), &mut mint).unwrap();
                 next.minted = mint.0;
                 let step = match decided {
-                    Step::Write(stored) => Decision::Write(*stored),
-                    Step::Keep { trust, show, .. } => Decision::Keep { trust, show },
+                    RotationStep::Write(stored) => Decision::Write(*stored),
+                    RotationStep::Keep { trust, show, .. } => Decision::Keep { trust, show },
                 };
                 let (bundle_fresh, secret_fresh) = if first { (fresh, true) } else { (true, fresh) };
                 next.replicas[index].doing = Doing::Decided { bundle, bundle_fresh, secret_fresh, step };
@@ -210,7 +218,7 @@ impl World {
     fn disappointment(&self) -> Option<String> {
         self.replicas.iter().filter_map(|replica| replica.shows.as_ref()).find_map(|serving| {
             let holds = at(self.now) <= serving.validity.until;
-            let doubted = |bundle: &Bundle| !bundle.0.is_empty() && !bundle.has(signer(serving));
+            let doubted = |bundle: &TrustBundle| !bundle.0.is_empty() && !bundle.has(signer(serving));
             (holds && (doubted(&self.known) || doubted(&self.configured)))
                 .then(|| format!("at {}: {} is shown", self.now, serving.certificate))
         })

@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::time::{Span, Wall};
-use taintward_webhook::certificate::rotation::{Plan, Seen, Serving, Step, Stored, step};
-use taintward_webhook::certificate::{Bundle, RealMint};
+use taintward_webhook::certificate::rotation::{
+    ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
+};
+use taintward_webhook::certificate::{RcgenIssuer, TrustBundle};
 
 const DAY: i64 = 86_400;
 const START: i64 = 1_800_000_000;
@@ -25,18 +27,18 @@ struct Cluster {
 
 impl Cluster {
     /// What a replica does when it looks, until there is nothing more to do. Gives what it may show.
-    fn look(&mut self, plan: &Plan, now: Wall) -> Option<Serving> {
+    fn look(&mut self, plan: &RotationPlan, now: Wall) -> Option<ServingPair> {
         for _ in 0..20 {
-            let configured = self.configured.each_ref().map(|pem| Bundle::from_pem(pem.as_bytes()));
-            let stored = self.secret.as_ref().map(|data| Stored::from_data(data).unwrap());
-            let seen = Seen { stored: stored.as_ref(), configured: &configured };
-            match step(seen, now, plan, &mut RealMint).unwrap() {
-                Step::Write(stored) => {
+            let configured = self.configured.each_ref().map(|pem| TrustBundle::from_pem(pem.as_bytes()));
+            let stored = self.secret.as_ref().map(|data| StoredState::from_data(data).unwrap());
+            let seen = ObservedState { stored: stored.as_ref(), configured: &configured };
+            match step(seen, now, plan, &mut RcgenIssuer).unwrap() {
+                RotationStep::Write(stored) => {
                     let data =
                         stored.to_data().into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes()));
                     self.secret = Some(data.collect());
                 }
-                Step::Keep { trust, show, next } => {
+                RotationStep::Keep { trust, show, next } => {
                     assert!(next > now, "there is something to do at once");
                     if configured.iter().all(|bundle| *bundle == trust) {
                         return show;
@@ -49,9 +51,9 @@ impl Cluster {
     }
 
     /// What an API server says of a certificate.
-    fn believes(&self, shown: &Serving, now: Wall) -> Result<(), String> {
+    fn believes(&self, shown: &ServingPair, now: Wall) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
-        for certificate in Bundle::from_pem(self.configured[0].as_bytes()).0 {
+        for certificate in TrustBundle::from_pem(self.configured[0].as_bytes()).0 {
             roots.add(certificate.into()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -65,12 +67,12 @@ impl Cluster {
     }
 
     fn bundle(&self) -> usize {
-        Bundle::from_pem(self.configured[0].as_bytes()).0.len()
+        TrustBundle::from_pem(self.configured[0].as_bytes()).0.len()
     }
 }
 
-fn plan() -> Plan {
-    Plan::new(vec!["hook.taintward.svc".into()])
+fn plan() -> RotationPlan {
+    RotationPlan::new(vec!["hook.taintward.svc".into()])
 }
 
 fn day(number: i64) -> Wall {
@@ -80,7 +82,7 @@ fn day(number: i64) -> Wall {
 #[test]
 fn what_is_shown_is_believed_for_years_even_by_a_replica_that_looks_once_a_month() {
     let (plan, mut cluster) = (plan(), Cluster::default());
-    let mut shown: [Option<Serving>; 2] = [None, None];
+    let mut shown: [Option<ServingPair>; 2] = [None, None];
     let (mut certificates, mut authorities, mut widest) = (BTreeSet::new(), BTreeSet::new(), 0);
     for number in 0..4 * 365 {
         let now = day(number);
@@ -96,7 +98,7 @@ fn what_is_shown_is_believed_for_years_even_by_a_replica_that_looks_once_a_month
                 .unwrap_or_else(|error| panic!("day {number}, replica {replica}: {error}"));
         }
         certificates.insert(shown[0].as_ref().unwrap().certificate.clone());
-        authorities.insert(Bundle::from_pem(cluster.configured[0].as_bytes()).0[0].clone());
+        authorities.insert(TrustBundle::from_pem(cluster.configured[0].as_bytes()).0[0].clone());
         widest = widest.max(cluster.bundle());
     }
     assert!(certificates.len() > 20, "{}", certificates.len());
@@ -126,7 +128,7 @@ fn another_name_needs_another_certificate_but_no_authority() {
     let mut cluster = Cluster::default();
     let old = cluster.look(&plan(), day(0)).unwrap();
     let trusted = cluster.configured.clone();
-    let renamed = Plan::new(vec!["hook.other.svc".into()]);
+    let renamed = RotationPlan::new(vec!["hook.other.svc".into()]);
     let new = cluster.look(&renamed, day(0)).unwrap();
     assert_ne!(new.certificate, old.certificate);
     assert_eq!(cluster.configured, trusted);

@@ -12,7 +12,9 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_controller::settings::{Controllers, Election, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{
+    ControllerSettings, ElectionSettings, EnabledControllers, Marking, ServingSettings, WriteMode,
+};
 use taintward_core::node_lifecycle;
 use taintward_sandbox::defaults::Admission;
 use taintward_sandbox::fleet::NODES_MOST;
@@ -194,21 +196,21 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         return Err(Complaint::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
-    let controller = (!left_out(OURS)).then(|| Settings {
-        cluster: taintward_controller::settings::Cluster::default(),
-        controllers: Controllers {
+    let controller = (!left_out(OURS)).then(|| ControllerSettings {
+        cluster: taintward_controller::settings::ClusterAccess::default(),
+        controllers: EnabledControllers {
             taint_eviction: true,
             dedicated_pools: true,
             node_lifecycle: (!left_out(Role::Nodes.name())).then(|| node_health(args.tour)),
         },
-        mode: Mode::Enforce,
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` asks who evicts.
-        election: (!args.tour).then(Election::default),
-        serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },
+        election: (!args.tour).then(ElectionSettings::default),
+        serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,
     });
     // Taintward itself looks after nodes, where it runs.

@@ -8,7 +8,7 @@ use crate::complete::Kind as Completed;
 use crate::sandbox::misbehave::{Misbehaviour, Mood};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use taintward_client::connect;
+use taintward_client::config;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SandboxVerb {
@@ -80,12 +80,12 @@ impl SandboxVerb {
                 nodes.push(name.to_owned());
             }
         }
-        let cluster = connect::Settings {
+        let cluster = config::ConnectSettings {
             kubeconfig: which.kubeconfig,
             context: which.context,
             interactive: true,
             warn: crate::say::warning,
-            ..connect::Settings::default()
+            ..config::ConnectSettings::default()
         };
         Misbehaviour { mood, nodes, cluster }
     }

@@ -11,10 +11,10 @@ use super::run::{
 use super::{Notice, Plan, controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
-use taintward_controller::logging::{Format, Logging};
+use taintward_controller::logging::{LogFormat, LogSettings};
 use taintward_controller::settings::{
-    Certificate, Cluster, Controllers, Election, Marking, Mode, ORIGINAL_OFF, Readers, RequestLimit,
-    SecureServing, Serving, Settings,
+    ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, MetricsReadersSetting,
+    ORIGINAL_OFF, RequestLimit, SecureServing, ServingCertificate, ServingSettings, WriteMode,
 };
 use taintward_core::node_lifecycle;
 
@@ -91,19 +91,19 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
     let marking = marking(&args, explicit, &mut notices);
     old_gates(&args, &mut notices);
     old_flags(&args.old, &mut notices);
-    let stamp_taints = args.behaviour.stamp_taints && mode == Mode::Enforce;
+    let stamp_taints = args.behaviour.stamp_taints && mode == WriteMode::Enforce;
     if args.behaviour.stamp_taints && !stamp_taints {
         notices.push(Notice {
             flag: "--stamp-taints",
             text: "has no effect in observe mode, which writes nothing".into(),
         });
     }
-    let election = election(args.election)?.filter(|_| mode == Mode::Enforce);
+    let election = election(args.election)?.filter(|_| mode == WriteMode::Enforce);
     let relist_every = relist_every(args.cluster.relist_interval)?;
     let serving = serving(args.serving, &mut notices)?;
     let gates = &args.behaviour.feature_gates;
-    let settings = Settings {
-        cluster: Cluster {
+    let settings = ControllerSettings {
+        cluster: ClusterAccess {
             kubeconfig: args.cluster.kubeconfig,
             context: args.cluster.context,
             limit: (args.cluster.kube_api_qps > 0.0).then_some(RequestLimit {
@@ -123,14 +123,18 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
         seed: None,
     };
     let format = match args.logging.log_format {
-        FormatArg::Text => Format::Text,
-        FormatArg::Json => Format::Json,
+        FormatArg::Text => LogFormat::Text,
+        FormatArg::Json => LogFormat::Json,
     };
-    Ok(Plan { settings, logging: Logging { format, verbosity: args.logging.verbosity }, notices })
+    Ok(Plan { settings, logging: LogSettings { format, verbosity: args.logging.verbosity }, notices })
 }
 
 /// Which controllers run, and by what node health goes. Its flags are checked even where nobody reads them.
-fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<Controllers, Complaint> {
+fn which(
+    args: &RunArgs,
+    explicit: Explicit,
+    notices: &mut Vec<Notice>,
+) -> Result<EnabledControllers, Complaint> {
     let is_on = |name| controllers::is_on(&args.behaviour.controllers, name);
     let config = args.node_health.config()?;
     let (taint_eviction, node_lifecycle) =
@@ -143,25 +147,29 @@ fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Resul
         let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
         notices.push(Notice { flag, text: text.into() });
     }
-    Ok(Controllers { taint_eviction, node_lifecycle: node_lifecycle.then_some(config), dedicated_pools })
+    Ok(EnabledControllers {
+        taint_eviction,
+        node_lifecycle: node_lifecycle.then_some(config),
+        dedicated_pools,
+    })
 }
 
 /// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.
-fn mode(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<Mode, Complaint> {
+fn mode(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<WriteMode, Complaint> {
     let gate = value(&args.behaviour.feature_gates, Gate::TaintBasedEvictions);
     let old = [
         ("--enable-taint-manager", args.old.enable_taint_manager),
         ("--feature-gates=TaintBasedEvictions", gate),
     ];
     let mut mode = match args.behaviour.mode {
-        ModeArg::Enforce => Mode::Enforce,
-        ModeArg::Observe => Mode::Observe,
+        ModeArg::Enforce => WriteMode::Enforce,
+        ModeArg::Observe => WriteMode::Observe,
     };
     for (old, _) in old.into_iter().filter(|(_, value)| *value == Some(false)) {
         if explicit.mode && args.behaviour.mode == ModeArg::Enforce {
             return Err(Complaint::Contradiction { old });
         }
-        mode = Mode::Observe;
+        mode = WriteMode::Observe;
         let text =
             "deprecated; false means: evict nothing, so this runs as with --mode=observe: use that instead";
         notices.push(Notice { flag: old, text: text.into() });
@@ -230,7 +238,7 @@ fn relist_every(interval: Duration) -> Result<Option<Duration>, Complaint> {
 }
 
 /// Lease election by client-go's rules.
-fn election(args: ElectionArgs) -> Result<Option<Election>, Complaint> {
+fn election(args: ElectionArgs) -> Result<Option<ElectionSettings>, Complaint> {
     let (lease, renew, retry) =
         (args.leader_elect_lease_duration, args.leader_elect_renew_deadline, args.leader_elect_retry_period);
     if !args.leader_elect {
@@ -248,7 +256,7 @@ fn election(args: ElectionArgs) -> Result<Option<Election>, Complaint> {
     if retry.saturating_mul(JITTER_TENTHS) >= renew.saturating_mul(10) {
         return Err(Complaint::RetryPeriod { renew, retry });
     }
-    Ok(Some(Election {
+    Ok(Some(ElectionSettings {
         lease_duration: lease,
         renew_deadline: renew,
         retry_period: retry,
@@ -257,7 +265,7 @@ fn election(args: ElectionArgs) -> Result<Option<Election>, Complaint> {
     }))
 }
 
-fn serving(args: ServingArgs, notices: &mut Vec<Notice>) -> Result<Serving, Complaint> {
+fn serving(args: ServingArgs, notices: &mut Vec<Notice>) -> Result<ServingSettings, Complaint> {
     let (metrics_port, secure_port) = (NonZeroU16::new(args.metrics_port), NonZeroU16::new(args.secure_port));
     if let Some(port) = metrics_port
         && secure_port == Some(port)
@@ -265,23 +273,23 @@ fn serving(args: ServingArgs, notices: &mut Vec<Notice>) -> Result<Serving, Comp
         return Err(Complaint::SamePort(port));
     }
     let certificate = match (args.tls_cert_file, args.tls_private_key_file) {
-        (Some(certificate), Some(key)) => Certificate::Files { certificate, key },
-        _ => Certificate::SelfSigned,
+        (Some(certificate), Some(key)) => ServingCertificate::Files { certificate, key },
+        _ => ServingCertificate::SelfSigned,
     };
-    if secure_port.is_none() && certificate != Certificate::SelfSigned {
+    if secure_port.is_none() && certificate != ServingCertificate::SelfSigned {
         return Err(Complaint::IdleCertificate);
     }
     let readers = match args.metrics_authentication {
-        MetricsAuthentication::None => Readers::Anybody,
+        MetricsAuthentication::None => MetricsReadersSetting::Anybody,
         MetricsAuthentication::Delegated if secure_port.is_none() => return Err(Complaint::TokensInClear),
-        MetricsAuthentication::Delegated => Readers::Delegated,
+        MetricsAuthentication::Delegated => MetricsReadersSetting::Delegated,
     };
     if !args.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
-        let what = if readers == Readers::Anybody { "metrics and health" } else { "health" };
+        let what = if readers == MetricsReadersSetting::Anybody { "metrics and health" } else { "health" };
         let text =
             format!("whoever reaches {} can read {what}; a NetworkPolicy can limit that", args.bind_address);
         notices.push(Notice { flag: "--bind-address", text });
     }
     let secure = secure_port.map(|port| SecureServing { port, certificate, readers });
-    Ok(Serving { bind_address: args.bind_address, metrics_port, secure })
+    Ok(ServingSettings { bind_address: args.bind_address, metrics_port, secure })
 }

@@ -8,10 +8,10 @@ use super::*;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_controller::logging::Format;
+use taintward_controller::logging::LogFormat;
 use taintward_controller::settings::{
-    Certificate, Cluster, Controllers, Election, Marking, Mode, Readers, RequestLimit, SecureServing,
-    Serving, Settings,
+    ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, MetricsReadersSetting,
+    RequestLimit, SecureServing, ServingCertificate, ServingSettings, WriteMode,
 };
 use taintward_core::node_lifecycle;
 
@@ -40,27 +40,31 @@ pub(super) fn notices(flags: &str) -> Vec<(&'static str, String)> {
 #[test]
 fn the_defaults_are_those_of_the_reference() {
     let plan = plan("");
-    let expected = Settings {
-        cluster: Cluster {
+    let expected = ControllerSettings {
+        cluster: ClusterAccess {
             kubeconfig: None,
             context: None,
             limit: None,
             relist_every: Some(Duration::from_secs(300)),
         },
-        controllers: Controllers { taint_eviction: true, node_lifecycle: None, dedicated_pools: false },
-        mode: Mode::Enforce,
+        controllers: EnabledControllers {
+            taint_eviction: true,
+            node_lifecycle: None,
+            dedicated_pools: false,
+        },
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        election: Some(Election {
+        election: Some(ElectionSettings {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             name: "taintward".into(),
             namespace: "kube-system".into(),
         }),
-        serving: Serving {
+        serving: ServingSettings {
             bind_address: [127, 0, 0, 1].into(),
             metrics_port: NonZeroU16::new(10357),
             secure: None,
@@ -68,8 +72,8 @@ fn the_defaults_are_those_of_the_reference() {
         seed: None,
     };
     assert_eq!(plan.settings, expected);
-    assert_eq!(expected.election, Some(Election::default()));
-    assert_eq!(plan.logging, Logging { format: Format::Text, verbosity: 0 });
+    assert_eq!(expected.election, Some(ElectionSettings::default()));
+    assert_eq!(plan.logging, LogSettings { format: LogFormat::Text, verbosity: 0 });
     assert_eq!(plan.notices, []);
 }
 
@@ -99,46 +103,46 @@ fn every_flag_reaches_its_setting() {
         hold_countdowns: false,
         lift_together: false,
     };
-    let expected = Settings {
-        cluster: Cluster {
+    let expected = ControllerSettings {
+        cluster: ClusterAccess {
             kubeconfig: Some("/k".into()),
             context: Some("c".into()),
             limit: Some(RequestLimit { qps: 50.5, burst: 100 }),
             relist_every: Some(Duration::from_secs(600)),
         },
-        controllers: Controllers {
+        controllers: EnabledControllers {
             taint_eviction: true,
             node_lifecycle: Some(node_lifecycle::NodeLifecycleConfig::new(&node_health).unwrap()),
             dedicated_pools: true,
         },
-        mode: Mode::Enforce,
+        mode: WriteMode::Enforce,
         marking: Marking::Jobs,
         stamp_taints: true,
         numeric_operators: true,
         exempt_namespaces: vec!["monitoring".into(), "backup".into()],
-        election: Some(Election {
+        election: Some(ElectionSettings {
             lease_duration: Duration::from_secs(60),
             renew_deadline: Duration::from_secs(40),
             retry_period: Duration::from_millis(500),
             name: "a.b".into(),
             namespace: "ns".into(),
         }),
-        serving: Serving {
+        serving: ServingSettings {
             bind_address: "::1".parse().unwrap(),
             metrics_port: NonZeroU16::new(1),
             secure: NonZeroU16::new(2).map(|port| SecureServing {
                 port,
-                certificate: Certificate::Files {
+                certificate: ServingCertificate::Files {
                     certificate: PathBuf::from("/c"),
                     key: PathBuf::from("/p"),
                 },
-                readers: Readers::Delegated,
+                readers: MetricsReadersSetting::Delegated,
             }),
         },
         seed: None,
     };
     assert_eq!(plan.settings, expected);
-    assert_eq!(plan.logging, Logging { format: Format::Json, verbosity: 4 });
+    assert_eq!(plan.logging, LogSettings { format: LogFormat::Json, verbosity: 4 });
     assert_eq!(plan.notices, []);
 }
 
@@ -147,8 +151,8 @@ fn flags_can_be_spelt_as_on_kube_controller_manager() {
     assert_eq!(plan("--v=3").logging.verbosity, 3);
     assert_eq!(plan("-v=3").logging.verbosity, 3);
     assert_eq!(plan("-v3").logging.verbosity, 3);
-    assert_eq!(plan("--logging-format=json").logging.format, Format::Json);
-    assert_eq!(plan("--logging-format json").logging.format, Format::Json);
+    assert_eq!(plan("--logging-format=json").logging.format, LogFormat::Json);
+    assert_eq!(plan("--logging-format json").logging.format, LogFormat::Json);
     for off in ["false", "0", "f", "F", "FALSE", "False"] {
         assert_eq!(plan(&format!("--leader-elect={off}")).settings.election, None);
     }
@@ -156,7 +160,7 @@ fn flags_can_be_spelt_as_on_kube_controller_manager() {
         assert!(plan(&format!("--leader-elect{on}")).settings.election.is_some());
     }
     // A flag given twice: the last one counts.
-    assert_eq!(plan("-v 1 -v 2 --mode=enforce --mode=observe").settings.mode, Mode::Observe);
+    assert_eq!(plan("-v 1 -v 2 --mode=enforce --mode=observe").settings.mode, WriteMode::Observe);
     assert_eq!(plan("--kube-api-qps -1").settings.cluster.limit, None);
 }
 
@@ -175,7 +179,7 @@ fn observing_needs_no_lease_and_writes_nothing() {
     let plan = plan("--mode=observe --stamp-taints --leader-elect=true");
     assert_eq!(
         (plan.settings.mode, plan.settings.election, plan.settings.stamp_taints),
-        (Mode::Observe, None, false)
+        (WriteMode::Observe, None, false)
     );
     let notice =
         Notice { flag: "--stamp-taints", text: "has no effect in observe mode, which writes nothing".into() };
@@ -310,11 +314,11 @@ fn old_switches_that_say_do_not_evict_are_obeyed() {
     // M10, S-1.
     for flags in ["--enable-taint-manager=false", "--feature-gates=TaintBasedEvictions=false"] {
         let plan = plan(flags);
-        assert_eq!((plan.settings.mode, plan.settings.election), (Mode::Observe, None), "{flags}");
+        assert_eq!((plan.settings.mode, plan.settings.election), (WriteMode::Observe, None), "{flags}");
         let [notice] = &plan.notices[..] else { panic!("{flags}: {:?}", plan.notices) };
         assert!(flags.starts_with(notice.flag) && notice.text.contains("--mode=observe"), "{notice:?}");
     }
-    assert_eq!(plan("--mode=observe --enable-taint-manager=false").settings.mode, Mode::Observe);
+    assert_eq!(plan("--mode=observe --enable-taint-manager=false").settings.mode, WriteMode::Observe);
 }
 
 #[test]
@@ -349,7 +353,7 @@ fn old_switches_name_the_new_way() {
         let notices = notices(flags);
         let [(named, said)] = &notices[..] else { panic!("{flags}: {notices:?}") };
         assert!(*named == flag && said.contains(text), "{flags}: {named}: {said}");
-        assert_eq!(plan(flags).settings.mode, Mode::Enforce, "{flags}");
+        assert_eq!(plan(flags).settings.mode, WriteMode::Enforce, "{flags}");
     }
     assert_eq!(notices("--feature-gates=SeparateTaintEvictionController=true"), []);
     assert_eq!(notices("--feature-gates=TaintTolerationComparisonOperators=false"), []);

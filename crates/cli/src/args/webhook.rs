@@ -12,9 +12,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_controller::logging::{Format, Logging};
-use taintward_controller::settings::Cluster;
-use taintward_controller::webhook::{Keeping, Settings, service_names};
+use taintward_controller::logging::{LogFormat, LogSettings};
+use taintward_controller::settings::ClusterAccess;
+use taintward_controller::webhook::{SelfSignedSettings, WebhookSettings, service_names};
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::no_execute_guard::NoExecuteGuard;
 use taintward_core::admission::pod_toleration_restriction::{MergeMode, PodTolerationRestriction};
@@ -23,7 +23,9 @@ use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::admission::review::{self, AdmissionRule, LintAdvice};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_webhook::rules::UntilReady;
-use taintward_webhook::settings::{Authorities, Certificate, Limits, Settings as Server};
+use taintward_webhook::settings::{
+    CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings as Server,
+};
 
 /// How often certificate files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -265,10 +267,10 @@ fn is_on(list: &[Entry], rule: AdmissionRule) -> bool {
 impl WebhookArgs {
     pub(super) fn settle(self) -> Result<WebhookPlan, Complaint> {
         let format = match self.logging.log_format {
-            FormatArg::Text => Format::Text,
-            FormatArg::Json => Format::Json,
+            FormatArg::Text => LogFormat::Text,
+            FormatArg::Json => LogFormat::Json,
         };
-        let logging = Logging { format, verbosity: self.logging.verbosity };
+        let logging = LogSettings { format, verbosity: self.logging.verbosity };
         let until_ready = match self.rules.until_ready {
             UntilReadyArg::Allow => UntilReady::Allow,
             UntilReadyArg::Refuse => UntilReady::Refuse,
@@ -284,13 +286,16 @@ impl WebhookArgs {
         }
         let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
         let names: Vec<String> = self.certificate.client_allowed_names.clone();
-        let clients = self.certificate.client_ca_file.clone().map(|file| Authorities { file, names });
+        let clients = self.certificate.client_ca_file.clone().map(|file| ClientCaSettings { file, names });
         let (certificate, keeping) = self.certificate.settle()?;
-        let server = Server { address, metrics, certificate, clients, limits: Limits::default() };
+        let server = Server { address, metrics, certificate, clients, limits: ServerLimits::default() };
         let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
         let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
-        let cluster = Cluster { kubeconfig, context, relist_every, ..Cluster::default() };
-        Ok(WebhookPlan { settings: Settings { cluster, server, rules, until_ready, keeping }, logging })
+        let cluster = ClusterAccess { kubeconfig, context, relist_every, ..ClusterAccess::default() };
+        Ok(WebhookPlan {
+            settings: WebhookSettings { cluster, server, rules, until_ready, keeping },
+            logging,
+        })
     }
 }
 
@@ -337,13 +342,13 @@ impl RulesArgs {
 }
 
 impl CertificateArgs {
-    fn settle(self) -> Result<(Certificate, Option<Keeping>), Complaint> {
+    fn settle(self) -> Result<(CertificateSource, Option<SelfSignedSettings>), Complaint> {
         let files = self.tls_cert_file.zip(self.tls_private_key_file);
         match (files, self.self_signed) {
             (None, false) => Err(Complaint::NoCertificate),
             (Some(_), true) => Err(Complaint::TwoCertificates),
             (Some((certificate, key)), false) => {
-                Ok((Certificate::Files { certificate, key, every: LOOK_EVERY }, None))
+                Ok((CertificateSource::Files { certificate, key, every: LOOK_EVERY }, None))
             }
             (None, true) => {
                 let own = || std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty());
@@ -351,7 +356,10 @@ impl CertificateArgs {
                 let mut names = service_names(&self.service, &namespace);
                 names.extend(self.certificate_names);
                 let (secret, configuration) = (self.secret, self.webhook_configuration);
-                Ok((Certificate::SelfSigned { names }, Some(Keeping { namespace, secret, configuration })))
+                Ok((
+                    CertificateSource::SelfSigned { names },
+                    Some(SelfSignedSettings { namespace, secret, configuration }),
+                ))
             }
         }
     }

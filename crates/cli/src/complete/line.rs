@@ -6,14 +6,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use taintward_client::connect::{Acting, Overrides};
+use taintward_client::config::{ConfigOverrides, Impersonation};
 
 /// What is known of the cluster that is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) kubeconfig: Option<PathBuf>,
     pub(super) context: Option<String>,
-    pub(super) overrides: Overrides,
+    pub(super) overrides: ConfigOverrides,
     pub(super) namespace: Option<String>,
     pub(super) all_namespaces: bool,
 }
@@ -26,7 +26,7 @@ impl Line {
 
     fn of(words: impl IntoIterator<Item = OsString>) -> Self {
         let mut line = Self::default();
-        let mut acting = Acting::default();
+        let mut acting = Impersonation::default();
         let mut words = words.into_iter().filter_map(|word| word.into_string().ok());
         while let Some(word) = words.next() {
             let (flag, mut value) = match word.split_once('=') {
@@ -68,15 +68,18 @@ mod tests {
         for words in ["-n shop", "-nshop", "-n=shop", "--namespace shop", "--namespace=shop"] {
             assert_eq!(of(words).namespace.as_deref(), Some("shop"), "{words}");
         }
-        let acting =
-            Acting { user: "jane".to_owned(), groups: vec!["a".to_owned(), "b".to_owned()], uid: None };
+        let acting = Impersonation {
+            user: "jane".to_owned(),
+            groups: vec!["a".to_owned(), "b".to_owned()],
+            uid: None,
+        };
         for words in ["-s http://h", "-shttp://h", "--server=http://h"] {
             let line = of(&format!("lint {words} --as jane --as-group a --as-group=b --cluster c --user u"));
-            let Overrides { cluster, user, server, acting: found } = line.overrides;
+            let ConfigOverrides { cluster, user, server, acting: found } = line.overrides;
             assert_eq!((cluster.as_deref(), user.as_deref()), (Some("c"), Some("u")));
             assert_eq!((server.as_deref(), found.as_ref()), (Some("http://h"), Some(&acting)), "{words}");
         }
-        assert_eq!(of("lint --as-group a").overrides, Overrides::default(), "nobody to act as");
+        assert_eq!(of("lint --as-group a").overrides, ConfigOverrides::default(), "nobody to act as");
         assert_eq!(of("lint -A"), Line { all_namespaces: true, ..Line::default() });
         assert_eq!(of("lint --context"), Line::default());
         assert_eq!(of("lint --namespaces x"), Line::default());

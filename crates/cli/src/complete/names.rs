@@ -8,8 +8,8 @@ use super::Kind;
 use super::line::Line;
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::connect::{self, Entries, connect, entries};
-use taintward_client::pages::{Listing, pages};
+use taintward_client::config::{self, KubeconfigSection, connect, entries};
+use taintward_client::paged_list::{ListRequest, pages};
 
 /// More than anybody reads; the next letter makes it fewer.
 const NAMES_MOST: usize = 500;
@@ -29,18 +29,18 @@ struct Metadata {
 
 /// Names of this kind that begin like this.
 pub(super) fn of(kind: Kind, beginning: &str, line: &Line) -> Vec<String> {
-    let settings = connect::Settings {
+    let settings = config::ConnectSettings {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),
         overrides: line.overrides.clone(),
         // A line that is being typed is no place for it.
         warn: |_| {},
-        ..connect::Settings::default()
+        ..config::ConnectSettings::default()
     };
     match kind {
-        Kind::Context => fitting(entries(Entries::Contexts, &settings), beginning),
-        Kind::Cluster => fitting(entries(Entries::Clusters, &settings), beginning),
-        Kind::User => fitting(entries(Entries::Users, &settings), beginning),
+        Kind::Context => fitting(entries(KubeconfigSection::Contexts, &settings), beginning),
+        Kind::Cluster => fitting(entries(KubeconfigSection::Clusters, &settings), beginning),
+        Kind::User => fitting(entries(KubeconfigSection::Users, &settings), beginning),
         Kind::Explained => typed(&settings, line, beginning),
         Kind::NodeName => fitting(listed(NODES, &settings, line), beginning),
         Kind::Namespace => fitting(listed(("", "namespaces"), &settings, line), beginning),
@@ -72,7 +72,7 @@ const TYPES: [(&str, Resource); 7] = [
 ];
 
 /// `pod/`, `node/` and so on, and then their names.
-fn typed(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<String> {
+fn typed(settings: &config::ConnectSettings, line: &Line, beginning: &str) -> Vec<String> {
     match TYPES.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
         Some((prefix, resource)) => {
             let found = fitting(listed(resource, settings, line), &beginning[prefix.len()..]);
@@ -86,7 +86,7 @@ fn typed(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<Stri
     }
 }
 
-fn listed((group, plural): Resource, settings: &connect::Settings, line: &Line) -> Vec<String> {
+fn listed((group, plural): Resource, settings: &config::ConnectSettings, line: &Line) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let names = async {
         let connected = connect(settings).await.ok()?;
@@ -95,7 +95,7 @@ fn listed((group, plural): Resource, settings: &connect::Settings, line: &Line) 
             Some(named) => named,
             None => &connected.default_namespace,
         };
-        let listing = Listing { group, plural, namespace, selector: "", fields: "" };
+        let listing = ListRequest { group, plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
         let tell = &mut |item: &[u8]| {
             let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;

@@ -10,10 +10,10 @@ use crate::program::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use taintward_controller::logging::KEYS;
-use taintward_controller::metrics::{About, Exposition, Metrics, describe};
+use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, describe};
 use taintward_core::time::{Mono, Wall};
-use taintward_webhook::metrics::Metrics as WebhookMetrics;
-use taintward_webhook::rules::Rules;
+use taintward_webhook::metrics::WebhookMetrics;
+use taintward_webhook::rules::RuleReviewer;
 
 const OPENING: &str = "# Reference
 
@@ -134,7 +134,7 @@ fn exit_codes() -> String {
 }
 
 fn metrics() -> String {
-    let about = About {
+    let about = BuildInfo {
         version: "",
         mode: "",
         lease: String::new(),
@@ -142,8 +142,8 @@ fn metrics() -> String {
         host: String::new(),
     };
     let clock = || Mono::from_secs(0);
-    let run = Metrics::new(Arc::new(clock), &about);
-    let webhook = WebhookMetrics::new(Arc::new(clock), "", about.started, &Rules::names());
+    let run = ControllerMetrics::new(Arc::new(clock), &about);
+    let webhook = WebhookMetrics::new(Arc::new(clock), "", about.started, &RuleReviewer::names());
     let mut text = String::new();
     for (command, series) in
         [("run", run.render(Exposition::Prometheus)), ("webhook", webhook.render(Exposition::Prometheus))]

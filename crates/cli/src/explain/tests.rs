@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::connect::Connected;
+use taintward_client::config::Connected;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::{Cluster, Controllers, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{
+    ClusterAccess, ControllerSettings, EnabledControllers, Marking, ServingSettings, WriteMode,
+};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
@@ -62,16 +64,16 @@ fn connected(server: &Server) -> Connected {
 }
 
 fn controller(server: &Server) -> tokio::task::JoinHandle<()> {
-    let settings = Settings {
-        cluster: Cluster { relist_every: None, ..Cluster::default() },
-        controllers: Controllers::default(),
-        mode: Mode::Enforce,
+    let settings = ControllerSettings {
+        cluster: ClusterAccess { relist_every: None, ..ClusterAccess::default() },
+        controllers: EnabledControllers::default(),
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         election: None,
-        serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),
     };
     let clock = Clock::of_runtime(Wall::from_micros(server.clock().now().as_microsecond()));

@@ -10,25 +10,26 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use taintward_client::nodes::Complaint;
-use taintward_client::objects::{Objects, Place};
+use taintward_client::node_client::NodeRequestError;
+use taintward_client::object_client::{ObjectClient, ObjectRef};
 
-const SLICES: Place<'static> = Place {
+const SLICES: ObjectRef<'static> = ObjectRef {
     group: "discovery.k8s.io",
     version: "v1",
     plural: "endpointslices",
     namespace: "default",
     name: "",
 };
-const NODES: Place<'static> = Place { group: "", version: "v1", plural: "nodes", namespace: "", name: "" };
-const PODS: Place<'static> =
-    Place { group: "", version: "v1", plural: "pods", namespace: "kube-system", name: "" };
+const NODES: ObjectRef<'static> =
+    ObjectRef { group: "", version: "v1", plural: "nodes", namespace: "", name: "" };
+const PODS: ObjectRef<'static> =
+    ObjectRef { group: "", version: "v1", plural: "pods", namespace: "kube-system", name: "" };
 
 /// Where overlay networks note the address of a node's tunnel.
 const TUNNELS: &str = "projectcalico.org/";
 
 /// The networks from which API servers ask.
-pub(super) async fn found(server: &Objects) -> Result<Vec<String>, String> {
+pub(super) async fn found(server: &ObjectClient) -> Result<Vec<String>, String> {
     let listed = async |place, selector| {
         let told = server.labelled(place, selector).await?;
         let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
@@ -43,7 +44,7 @@ pub(super) async fn found(server: &Objects) -> Result<Vec<String>, String> {
     match all.await {
         Ok((slices, nodes, agents)) => networks(&slices, &nodes, agents.len()),
         Err(why) => {
-            let why: Complaint = why;
+            let why: NodeRequestError = why;
             Err(format!("their addresses cannot be read ({why})"))
         }
     }

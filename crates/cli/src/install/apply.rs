@@ -13,8 +13,8 @@ use super::{Conflicts, Try, remark};
 use crate::output::{self, PrintError};
 use serde_json::Value;
 use std::time::Duration;
-use taintward_client::nodes::{Complaint, Writing};
-use taintward_client::objects::Objects;
+use taintward_client::node_client::{NodeRequestError, PatchOptions};
+use taintward_client::object_client::ObjectClient;
 
 /// Who is named in `managedFields`.
 pub(super) const MANAGER: &str = "taintward-install";
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
     #[error("{object}: {why}{}", way_out(why))]
-    Refused { object: String, why: Complaint },
+    Refused { object: String, why: NodeRequestError },
     #[error("{object} is not established after {waited:?}: {said}; ask again, or wait longer with --timeout")]
     NotEstablished { object: String, waited: Duration, said: String },
     #[error(transparent)]
@@ -37,15 +37,15 @@ pub(super) enum ApplyError {
 }
 
 /// What the person who reads it can do.
-fn way_out(why: &Complaint) -> &'static str {
+fn way_out(why: &NodeRequestError) -> &'static str {
     match why {
-        Complaint::Said(said) if said.code == 409 => {
+        NodeRequestError::Status(said) if said.code == 409 => {
             "; these fields are somebody else's: --force-conflicts takes them, --dry-run=server tries it first"
         }
-        Complaint::Said(said) if said.code == 403 => {
+        NodeRequestError::Status(said) if said.code == 403 => {
             "; whoever installs needs the right to create such objects, and every right they grant"
         }
-        Complaint::Said(said) if said.code == 404 => {
+        NodeRequestError::Status(said) if said.code == 404 => {
             "; this server does not serve such objects: is it the API server of a cluster?"
         }
         _ => "",
@@ -54,7 +54,7 @@ fn way_out(why: &Complaint) -> &'static str {
 
 /// Applies all, in order.
 pub(super) async fn all(
-    server: &Objects,
+    server: &ObjectClient,
     namespace: &str,
     objects: &[Object],
     tried: Try,
@@ -88,18 +88,18 @@ pub(super) async fn all(
     Ok(())
 }
 
-async fn is_there(server: &Objects, namespace: &str) -> Result<bool, ApplyError> {
+async fn is_there(server: &ObjectClient, namespace: &str) -> Result<bool, ApplyError> {
     let object = serde_json::json!({"kind": "Namespace", "metadata": {"name": namespace}});
     Ok(server.read(place(&object)).await.map_err(|why| refused(&object, why))?.is_some())
 }
 
-fn refused(object: &Value, why: Complaint) -> ApplyError {
+fn refused(object: &Value, why: NodeRequestError) -> ApplyError {
     ApplyError::Refused { object: called(object), why }
 }
 
 /// What became of it, as kubectl says it.
 async fn one(
-    server: &Objects,
+    server: &ObjectClient,
     object: &Value,
     tried: Try,
     conflicts: Conflicts,
@@ -110,7 +110,7 @@ async fn one(
     if tried == Try::Client {
         return Ok(created);
     }
-    let how = Writing {
+    let how = PatchOptions {
         field_manager: MANAGER.to_owned(),
         field_validation: "Strict",
         dry_run: tried == Try::Server,
@@ -146,7 +146,11 @@ fn meaning(body: &[u8]) -> Value {
 }
 
 /// Until the API server serves the kind.
-async fn established(server: &Objects, definition: &Value, patience: Duration) -> Result<(), ApplyError> {
+async fn established(
+    server: &ObjectClient,
+    definition: &Value,
+    patience: Duration,
+) -> Result<(), ApplyError> {
     let mut said = "the server says nothing of it".to_owned();
     let until = async {
         loop {

@@ -1,11 +1,11 @@
 //! # Kinds: where objects of each kind are
 //! Room:     the kinds an installation has.
 //! Comes in: an object.
-//! Goes out: its [`Place`]; what it is called in a line for people.
+//! Goes out: its [`ObjectRef`]; what it is called in a line for people.
 //! Not here: other kinds: they are a bug of `objects`.
 
 use serde_json::Value;
-use taintward_client::objects::Place;
+use taintward_client::object_client::ObjectRef;
 
 /// Kind, group, version, plural.
 const KINDS: [(&str, &str, &str, &str); 20] = [
@@ -35,10 +35,15 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
 /// Pools, whatever their name.
-pub(super) const POOLS: Place<'static> =
-    Place { group: "taintward.io", version: "v1alpha1", plural: "dedicatedpools", namespace: "", name: "" };
+pub(super) const POOLS: ObjectRef<'static> = ObjectRef {
+    group: "taintward.io",
+    version: "v1alpha1",
+    plural: "dedicatedpools",
+    namespace: "",
+    name: "",
+};
 /// Policies, whatever their name.
-pub(super) const POLICIES: Place<'static> = Place {
+pub(super) const POLICIES: ObjectRef<'static> = ObjectRef {
     group: "taintward.io",
     version: "v1alpha1",
     plural: "taintwardpolicies",
@@ -47,12 +52,12 @@ pub(super) const POLICIES: Place<'static> = Place {
 };
 
 /// Where the object is.
-pub(super) fn place(object: &Value) -> Place<'_> {
+pub(super) fn place(object: &Value) -> ObjectRef<'_> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let known = KINDS.iter().find(|(known, ..)| *known == kind);
     let (_, group, version, plural) = known.expect("every kind of an installation is in the table");
     let part = |name| object["metadata"][name].as_str().unwrap_or_default();
-    Place { group, version, plural, namespace: part("namespace"), name: part("name") }
+    ObjectRef { group, version, plural, namespace: part("namespace"), name: part("name") }
 }
 
 /// `deployment.apps/taintward`, as kubectl says it.

@@ -13,8 +13,8 @@ use super::{Leftovers, Try, text};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::nodes::Complaint;
-use taintward_client::objects::{Objects, Place};
+use taintward_client::node_client::NodeRequestError;
+use taintward_client::object_client::{ObjectClient, ObjectRef};
 
 /// How often it is looked whether pools are gone.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -26,7 +26,7 @@ const STORAGE_TRIES: usize = 50;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RemoveError {
     #[error("{object}: {why}")]
-    Refused { object: String, why: Complaint },
+    Refused { object: String, why: NodeRequestError },
     #[error(
         "there are dedicated pools ({pools}), and only the controller takes their taints off the nodes; --crds deletes \
          them first, with their definition; --keep-pools leaves them, and their nodes tainted"
@@ -124,7 +124,7 @@ fn goes(object: &Value, values: &Values) -> bool {
 
 /// Deletes all, in order.
 pub(super) async fn all(
-    server: &Objects,
+    server: &ObjectClient,
     values: &Values,
     tried: Try,
     leftovers: Leftovers,
@@ -152,7 +152,7 @@ pub(super) async fn all(
 
 /// Pools, which are gone when their nodes are clean, and policies.
 async fn custom(
-    server: &Objects,
+    server: &ObjectClient,
     values: &Values,
     tried: Try,
     patience: Duration,
@@ -164,16 +164,21 @@ async fn custom(
     delete_all(server, "taintwardpolicy", POLICIES, tried).await
 }
 
-async fn delete_all(server: &Objects, kind: &str, of: Place<'_>, tried: Try) -> Result<(), RemoveError> {
+async fn delete_all(
+    server: &ObjectClient,
+    kind: &str,
+    of: ObjectRef<'_>,
+    tried: Try,
+) -> Result<(), RemoveError> {
     for name in names(server, of).await? {
         let said = format!("{kind}.{}/{name}", of.group);
-        delete(server, Place { name: &name, ..of }, &said, tried).await?;
+        delete(server, ObjectRef { name: &name, ..of }, &said, tried).await?;
     }
     Ok(())
 }
 
 /// Until there are no pools.
-async fn gone(server: &Objects, values: &Values, patience: Duration) -> Result<(), RemoveError> {
+async fn gone(server: &ObjectClient, values: &Values, patience: Duration) -> Result<(), RemoveError> {
     let mut left = Vec::new();
     let until = async {
         loop {
@@ -191,7 +196,12 @@ async fn gone(server: &Objects, values: &Values, patience: Duration) -> Result<(
     })
 }
 
-async fn delete(server: &Objects, place: Place<'_>, called: &str, tried: Try) -> Result<(), RemoveError> {
+async fn delete(
+    server: &ObjectClient,
+    place: ObjectRef<'_>,
+    called: &str,
+    tried: Try,
+) -> Result<(), RemoveError> {
     let refused = |why| RemoveError::Refused { object: called.to_owned(), why };
     let (was_there, suffix) = match tried {
         Try::No => (server.delete(place, false).await.map_err(refused)?, ""),
@@ -205,11 +215,11 @@ async fn delete(server: &Objects, place: Place<'_>, called: &str, tried: Try) ->
 }
 
 /// The names of all objects of a kind; none if there is no such kind.
-async fn names(server: &Objects, of: Place<'_>) -> Result<Vec<String>, RemoveError> {
+async fn names(server: &ObjectClient, of: ObjectRef<'_>) -> Result<Vec<String>, RemoveError> {
     let mut told = server.all(of).await;
     // The first list of a definition's objects is refused until their storage is there.
     for _ in 0..STORAGE_TRIES {
-        let Err(Complaint::Said(said)) = &told else { break };
+        let Err(NodeRequestError::Status(said)) = &told else { break };
         if said.code != 429 {
             break;
         }

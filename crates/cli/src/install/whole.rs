@@ -11,8 +11,8 @@
 use super::apply::MANAGER;
 use super::kinds::place;
 use serde_json::Value;
-use taintward_client::nodes::{Complaint, Said, Told, Writing};
-use taintward_client::objects::Objects;
+use taintward_client::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
+use taintward_client::object_client::ObjectClient;
 
 /// How often somebody else may be faster: the webhook, which writes its authority.
 const TRIES: usize = 5;
@@ -32,17 +32,17 @@ pub(super) fn is_whole(object: &Value) -> bool {
 /// Puts it in the place of what is there. Fields that others have changed are told as for all other objects, if they are not to
 /// be taken.
 pub(super) async fn put(
-    server: &Objects,
+    server: &ObjectClient,
     object: &Value,
-    before: &Told,
-    how: &Writing,
+    before: &PatchResponse,
+    how: &PatchOptions,
     take: bool,
-) -> Result<Told, Complaint> {
+) -> Result<PatchResponse, NodeRequestError> {
     if !take {
-        let tried = Writing { dry_run: true, ..how.clone() };
+        let tried = PatchOptions { dry_run: true, ..how.clone() };
         match server.apply(place(object), object.to_string(), &tried, false).await {
-            Err(Complaint::Said(said)) if said.code == 409 && !is_own(&said) => {
-                return Err(Complaint::Said(said));
+            Err(NodeRequestError::Status(said)) if said.code == 409 && !is_own(&said) => {
+                return Err(NodeRequestError::Status(said));
             }
             // What cannot go together with what is there is just what is replaced.
             _ => {}
@@ -59,12 +59,12 @@ pub(super) async fn put(
     last
 }
 
-fn is_late(why: &Complaint) -> bool {
-    matches!(why, Complaint::Said(said) if said.code == 409)
+fn is_late(why: &NodeRequestError) -> bool {
+    matches!(why, NodeRequestError::Status(said) if said.code == 409)
 }
 
 /// A conflict with what an earlier installation has replaced is none.
-fn is_own(said: &Said) -> bool {
+fn is_own(said: &ApiFailureStatus) -> bool {
     let own = format!("conflict with \"{MANAGER}\"");
     !said.causes.is_empty() && said.causes.iter().all(|(_, message)| message.starts_with(&own))
 }
@@ -152,13 +152,13 @@ mod tests {
 
     #[test]
     fn what_an_installation_has_replaced_is_its_own() {
-        let said = |managers: &[&str]| Said {
+        let said = |managers: &[&str]| ApiFailureStatus {
             code: 409,
             causes: managers
                 .iter()
                 .map(|manager| (".spec".to_owned(), format!("conflict with \"{manager}\" using v1")))
                 .collect(),
-            ..Said::default()
+            ..ApiFailureStatus::default()
         };
         assert!(is_own(&said(&[MANAGER, MANAGER])));
         assert!(!is_own(&said(&[MANAGER, "kubectl-edit"])));

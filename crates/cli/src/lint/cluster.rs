@@ -11,9 +11,9 @@ use super::object::{self, What};
 use crate::kube_args::Cluster;
 use crate::manifest::Tree;
 use crate::runtime::Runtime;
-use taintward_client::act::Refusal;
-use taintward_client::connect::{Connected, connect, probe};
-use taintward_client::pages::{Listing, pages};
+use taintward_client::api::RequestError;
+use taintward_client::config::{Connected, connect, probe};
+use taintward_client::paged_list::{ListRequest, pages};
 use taintward_core::lint::LintedWorkload;
 
 /// Kinds with pods, what makes before what is made.
@@ -75,7 +75,7 @@ impl Look<'_> {
         let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
         let mut daemons_read = true;
         for (group, plural, kind) in WORKLOADS {
-            let listing = Listing { group, plural, namespace, selector, fields: &self.cluster.fields };
+            let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
             let put = &mut |tree: &Tree| room &= basket.put(None, tree);
             if let Err(why) = self.each(listing, kind, put).await {
                 gaps.push(format!("{why}; {plural} are left out or incomplete"));
@@ -98,7 +98,7 @@ impl Look<'_> {
     /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
     async fn nodes(&self, basket: &mut Basket, gaps: &mut Vec<String>) -> bool {
         let mut room = true;
-        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &Tree| room &= basket.put(None, tree);
         if let Err(why) = self.each(listing, "Node", put).await {
             gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
@@ -109,7 +109,8 @@ impl Look<'_> {
     /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
     async fn all_daemons(&self, gathered: &mut Gathered) {
         let mut all: Vec<LintedWorkload> = Vec::new();
-        let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
+        let listing =
+            ListRequest { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &Tree| {
             if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
                 all.push(daemon);
@@ -125,10 +126,10 @@ impl Look<'_> {
 
     async fn each(
         &self,
-        listing: Listing<'_>,
+        listing: ListRequest<'_>,
         kind: &str,
         put: &mut dyn FnMut(&Tree),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let version =
             if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
         let tell = &mut |item: &[u8]| {

@@ -7,8 +7,8 @@
 
 use super::row::{Row, toleration};
 use std::collections::BTreeMap;
-use taintward_client::listen::Heard;
-use taintward_controller::hear;
+use taintward_client::watch::WatchEvent;
+use taintward_controller::watch_inputs;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::Uid;
@@ -68,12 +68,12 @@ impl Ledger {
         Self { engine, namespace: namespace.to_owned(), told: BTreeMap::new() }
     }
 
-    pub(super) fn nodes(&mut self, batch: Vec<Heard<NodeFact>>, now: Now) {
-        hear::nodes(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
+    pub(super) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
+        watch_inputs::nodes(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
     }
 
-    pub(super) fn pods(&mut self, batch: Vec<Heard<PodFact>>, now: Now) {
-        hear::pods(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
+    pub(super) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
+        watch_inputs::pods(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
     }
 
     /// Whether both lists were complete once: before, nobody is known to leave or to stay.
@@ -178,7 +178,7 @@ pub(super) const fn calendar(now: Now) -> Now {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use taintward_client::decode::{Decoded, Fact};
+    use taintward_client::decode::{Decoded, WatchedObject};
     use taintward_core::time::Wall;
 
     /// This many seconds after the taint.
@@ -189,13 +189,17 @@ mod tests {
         Now::exact(Mono::from_micros(micros), wall)
     }
 
-    fn fact<F: Fact>(object: &Value) -> F {
-        let Decoded::Fact(fact) = F::from_json(object.to_string().as_bytes()) else { panic!("{object}") };
+    fn fact<F: WatchedObject>(object: &Value) -> F {
+        let Decoded::Object(fact) = F::from_json(object.to_string().as_bytes()) else { panic!("{object}") };
         fact
     }
 
-    fn listed<F>(fact: F) -> Vec<Heard<F>> {
-        vec![Heard::SyncBegins { silent_for: None }, Heard::Seen { fact, listed: true }, Heard::SyncEnds]
+    fn listed<F>(fact: F) -> Vec<WatchEvent<F>> {
+        vec![
+            WatchEvent::ListStarted { silent_for: None },
+            WatchEvent::Applied { fact, listed: true },
+            WatchEvent::ListCompleted,
+        ]
     }
 
     fn node(effect: Option<&str>) -> NodeFact {
@@ -234,12 +238,12 @@ mod tests {
     }
 
     fn seen(ledger: &mut Ledger, pod: PodFact, seconds: f64) {
-        ledger.pods(vec![Heard::Seen { fact: pod, listed: false }], after(seconds));
+        ledger.pods(vec![WatchEvent::Applied { fact: pod, listed: false }], after(seconds));
     }
 
     fn gone(ledger: &mut Ledger, seconds: f64) {
         let identity = pod(true, false).identity();
-        ledger.pods(vec![Heard::Gone { uid: Uid::new("u"), identity }], after(seconds));
+        ledger.pods(vec![WatchEvent::Deleted { uid: Uid::new("u"), identity }], after(seconds));
     }
 
     #[test]
@@ -259,7 +263,7 @@ mod tests {
         assert_eq!(told(&mut ledger, 24.0), [""; 0]);
         assert_eq!(told(&mut ledger, 26.0), ["Overdue"]);
         assert_eq!(told(&mut ledger, 90.0), [""; 0], "once");
-        ledger.nodes(vec![Heard::Seen { fact: node(None), listed: false }], after(91.0));
+        ledger.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(91.0));
         assert_eq!(told(&mut ledger, 91.0), ["Cancelled"]);
     }
 
@@ -272,9 +276,9 @@ mod tests {
         gone(&mut ledger, 25.0);
         assert_eq!(told(&mut ledger, 25.0), ["Gone"], "never overdue: it was gone when this was asked");
         let mut ledger = counting();
-        ledger.nodes(vec![Heard::Seen { fact: node(None), listed: false }], after(5.0));
+        ledger.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(5.0));
         assert_eq!(told(&mut ledger, 5.0), ["Cancelled"]);
-        ledger.nodes(vec![Heard::Seen { fact: node(Some("NoExecute")), listed: false }], after(6.0));
+        ledger.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
         assert_eq!(told(&mut ledger, 6.0), ["Counting"]);
     }
 }

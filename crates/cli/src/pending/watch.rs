@@ -19,9 +19,11 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
-use taintward_client::decode::Fact;
-use taintward_client::listen::{Heard, Listener, Missing, Phase, Scope, Settings, StreamHealth};
-use taintward_client::pages::{self, Listing};
+use taintward_client::decode::WatchedObject;
+use taintward_client::paged_list::{self, ListRequest};
+use taintward_client::watch::{
+    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
+};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::Now;
@@ -51,7 +53,7 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
             }
         };
         let namespace = ask.cluster.namespace(&reach.connected);
-        let scope = Scope {
+        let scope = WatchScope {
             namespace: namespace.to_owned(),
             labels: ask.cluster.selector.clone(),
             fields: ask.cluster.fields.clone(),
@@ -66,18 +68,18 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
 
 /// One kind of object, as it is heard of.
 struct Ear<F> {
-    news: mpsc::Receiver<Vec<Heard<F>>>,
+    news: mpsc::Receiver<Vec<WatchEvent<F>>>,
     health: watch::Receiver<StreamHealth>,
 }
 
 /// Whether the server can make sense of what was typed: a stream would try for ever.
-async fn understood(reach: &Reach<'_>, scope: &Scope) -> Result<(), PendingError> {
-    let Scope { namespace, labels, fields } = scope;
+async fn understood(reach: &Reach<'_>, scope: &WatchScope) -> Result<(), PendingError> {
+    let WatchScope { namespace, labels, fields } = scope;
     if labels.is_empty() && fields.is_empty() {
         return Ok(());
     }
-    let listing = Listing { group: "", plural: "pods", namespace, selector: labels, fields };
-    match pages::one(&reach.connected.client, listing, reach.cluster.patience).await {
+    let listing = ListRequest { group: "", plural: "pods", namespace, selector: labels, fields };
+    match paged_list::one(&reach.connected.client, listing, reach.cluster.patience).await {
         Err(refusal) if refusal.failure == ApiFailure::Rejected => {
             Err(PendingError::Rejected(refusal.message))
         }
@@ -86,11 +88,13 @@ async fn understood(reach: &Reach<'_>, scope: &Scope) -> Result<(), PendingError
     }
 }
 
-fn listen<F: Fact>(reach: &Reach<'_>, scope: Scope) -> Ear<F> {
+fn listen<F: WatchedObject>(reach: &Reach<'_>, scope: WatchScope) -> Ear<F> {
     let (out, news) = mpsc::channel(BATCHES_WAITING);
     let (report, health) = watch::channel(StreamHealth::default());
-    let listener =
-        Listener::<F>::new(reach.connected.streams.clone(), Settings { scope, ..Settings::default() });
+    let listener = Watcher::<F>::new(
+        reach.connected.streams.clone(),
+        WatchSettings { scope, ..WatchSettings::default() },
+    );
     tokio::spawn(listener.run(out, report));
     Ear { news, health }
 }
@@ -135,10 +139,10 @@ impl<'a> Watching<'a> {
         }
     }
 
-    async fn run(mut self, reach: &Reach<'_>, scope: Scope) -> Result<(), PendingError> {
+    async fn run(mut self, reach: &Reach<'_>, scope: WatchScope) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (mut nodes, mut pods) =
-            (listen::<NodeFact>(reach, Scope::default()), listen::<PodFact>(reach, scope));
+            (listen::<NodeFact>(reach, WatchScope::default()), listen::<PodFact>(reach, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
             Out::Screen(_) => screen::quit(),
@@ -166,7 +170,7 @@ impl<'a> Watching<'a> {
                 self.ledger.pods(batch, self.clock.now());
             }
             let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
-            if let Some(Trouble::Forbidden(Missing { verb, resource, .. })) = trouble {
+            if let Some(Trouble::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
                 let place = reach.connected.where_from.clone();
                 let what = match (resource, self.namespace) {
                     ("pods", "") => "pods in all namespaces".to_owned(),
@@ -295,7 +299,7 @@ impl Reader {
 
 /// What is wrong with a stream.
 enum Trouble {
-    Forbidden(Missing),
+    Forbidden(MissingAccess),
     Interrupted(String),
 }
 
@@ -303,7 +307,7 @@ fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<Trouble> {
     let health = health.borrow();
     match (health.missing, &health.phase) {
         (Some(missing), _) => Some(Trouble::Forbidden(missing)),
-        (None, Phase::Waiting { why, .. }) => Some(Trouble::Interrupted(why.clone())),
+        (None, StreamPhase::Waiting { why, .. }) => Some(Trouble::Interrupted(why.clone())),
         (None, _) => None,
     }
 }

@@ -13,7 +13,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, Patch
 use serde_json::{Value, json};
 use std::future::Future;
 use std::time::Duration;
-use taintward_client::connect::{self, ConnectError, Connected, ProbeError, connect, probe};
+use taintward_client::config::{self, ConnectError, Connected, ProbeError, connect, probe};
 use taintward_sandbox::http::MARK;
 use taintward_sandbox::life::{PRESSURE, SILENCE};
 
@@ -41,7 +41,7 @@ pub(crate) enum Mood {
 pub(crate) struct Misbehaviour {
     pub(crate) mood: Mood,
     pub(crate) nodes: Vec<String>,
-    pub(crate) cluster: connect::Settings,
+    pub(crate) cluster: config::ConnectSettings,
 }
 
 /// What could not be done, with the way out.
@@ -104,7 +104,7 @@ pub(crate) async fn run(asked: Misbehaviour) -> Result<(), MisbehaviourError> {
 }
 
 /// The sandbox that is meant, by kubectl's rules; where they say nothing, the one that runs.
-async fn find(settings: &connect::Settings) -> Result<Connected, MisbehaviourError> {
+async fn find(settings: &config::ConnectSettings) -> Result<Connected, MisbehaviourError> {
     let told = settings.kubeconfig.is_some()
         || settings.context.is_some()
         || std::env::var_os("KUBECONFIG").is_some_and(|list| !list.is_empty());
@@ -132,10 +132,10 @@ async fn find(settings: &connect::Settings) -> Result<Connected, MisbehaviourErr
 }
 
 /// Sandboxes whose kubeconfigs are where they write them unless told otherwise.
-async fn running(settings: &connect::Settings) -> Vec<(String, Connected)> {
+async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)> {
     let mut running = Vec::new();
     for path in files::kubeconfigs() {
-        let settings = connect::Settings { kubeconfig: Some(path.clone()), ..settings.clone() };
+        let settings = config::ConnectSettings { kubeconfig: Some(path.clone()), ..settings.clone() };
         let Ok(cluster) = connect(&settings).await else { continue };
         let answer = probe(&cluster.client, SHORT_PATIENCE).await;
         if answer.is_ok_and(|version| version.ends_with(MARK)) {

@@ -12,9 +12,9 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
-use taintward_client::act::Refusal;
-use taintward_client::connect::{Connected, connect, greet};
-use taintward_client::pages::{self, Listing, pages};
+use taintward_client::api::RequestError;
+use taintward_client::config::{Connected, connect, greet};
+use taintward_client::paged_list::{self, ListRequest, pages};
 use taintward_client::snapshot;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
@@ -57,9 +57,9 @@ impl<'c> Reach<'c> {
     /// Tells each object of a list.
     pub(crate) async fn each(
         &self,
-        listing: Listing<'_>,
+        listing: ListRequest<'_>,
         tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         pages(&self.connected.streams, listing, self.cluster.patience, tell).await
     }
 
@@ -105,7 +105,7 @@ impl<'c> Reach<'c> {
     /// Whether a namespace is known not to be there.
     pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
         let (client, limit) = (&self.connected.client, self.cluster.patience);
-        matches!(pages::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
+        matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
     }
 
     /// Where that is, for people.
@@ -144,7 +144,7 @@ impl<'c> Reach<'c> {
             Ok(())
         };
         for fields in fields {
-            let pods = Listing { namespace, selector, fields, ..listing("", "pods") };
+            let pods = ListRequest { namespace, selector, fields, ..listing("", "pods") };
             let named = self.cluster.named_namespace();
             match self.each(pods, &mut pod).await {
                 Ok(()) => {}
@@ -156,7 +156,7 @@ impl<'c> Reach<'c> {
                         &why,
                         "what pods of other namespaces take is not known: places may be wrong",
                     ));
-                    if let Err(why) = self.each(Listing { namespace: named, ..pods }, &mut pod).await {
+                    if let Err(why) = self.each(ListRequest { namespace: named, ..pods }, &mut pod).await {
                         gaps.push(Gap::of(&why, "pods are left out or incomplete"));
                     }
                 }
@@ -199,7 +199,7 @@ impl<'c> Reach<'c> {
             let lacking = |why: &dyn std::fmt::Display| {
                 Gap::plain(format!("{why}; nothing is said of the pods of node {name}"))
             };
-            match pages::object(client, ("", "nodes"), "", name.as_str(), limit).await {
+            match paged_list::object(client, ("", "nodes"), "", name.as_str(), limit).await {
                 Ok(Some(json)) => {
                     if let Err(why) = tell(&json) {
                         gaps.push(lacking(&why));
@@ -212,8 +212,8 @@ impl<'c> Reach<'c> {
     }
 }
 
-fn listing(group: &'static str, plural: &'static str) -> Listing<'static> {
-    Listing { group, plural, namespace: "", selector: "", fields: "" }
+fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
+    ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
 pub(super) fn survey(

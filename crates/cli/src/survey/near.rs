@@ -13,8 +13,8 @@ use crate::manifest::Mark;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use taintward_client::act::Refusal;
-use taintward_client::pages::{self, Listing};
+use taintward_client::api::RequestError;
+use taintward_client::paged_list::{self, ListRequest};
 use taintward_client::snapshot;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
@@ -175,7 +175,7 @@ pub(crate) async fn in_cluster(
 /// Where pods of that name are, as far as that may be known.
 async fn namespaces_with(reach: &Reach<'_>, name: &str) -> BTreeSet<String> {
     let fields = format!("metadata.name={name}");
-    let listing = Listing { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
+    let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
     let mut found = BTreeSet::new();
     let mut tell = |json: &[u8]| {
         found.extend(PodCloseup::of(json, "").map(|pod| pod.namespace));
@@ -210,9 +210,9 @@ impl Look<'_, '_> {
         (group, plural): (&'static str, &'static str),
         namespace: &str,
         name: &str,
-    ) -> Result<Option<Vec<u8>>, Refusal> {
+    ) -> Result<Option<Vec<u8>>, RequestError> {
         let (client, limit) = (&self.reach.connected.client, self.reach.cluster.patience);
-        let body = pages::object(client, (group, plural), namespace, name, limit).await?;
+        let body = paged_list::object(client, (group, plural), namespace, name, limit).await?;
         Ok(body.map(|body| body.to_vec()))
     }
 
@@ -288,7 +288,7 @@ impl Look<'_, '_> {
     }
 
     async fn all_nodes(&mut self) {
-        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let Self { reach, builder, closeups, .. } = self;
         let mut tell = |json: &[u8]| {
             closeups.node(json);
@@ -301,7 +301,7 @@ impl Look<'_, '_> {
     }
 
     async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
-        let listing = Listing { group: "", plural: "pods", namespace, selector: "", fields };
+        let listing = ListRequest { group: "", plural: "pods", namespace, selector: "", fields };
         let Self { reach, builder, closeups, .. } = self;
         let mut tell = |json: &[u8]| {
             closeups.pod(json, "");
@@ -315,7 +315,7 @@ impl Look<'_, '_> {
     /// Whether they could be read. Events of `events.k8s.io` are kept as the same objects, and are in this list.
     async fn events(&mut self, namespace: &str, name: &str) -> bool {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
-        let listing = Listing { group: "", plural: "events", namespace, selector: "", fields: &fields };
+        let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
         let Self { reach, closeups, .. } = self;
         let mut tell = |json: &[u8]| {
             closeups.event(json);

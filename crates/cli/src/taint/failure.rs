@@ -6,24 +6,24 @@
 
 use crate::output::harmless;
 use std::fmt::Write as _;
-use taintward_client::nodes::{Complaint, Said};
+use taintward_client::node_client::{ApiFailureStatus, NodeRequestError};
 
 /// Why a node was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// The server says so.
-    Said(Box<Said>),
+    Said(Box<ApiFailureStatus>),
     /// One reason or several; never none.
     Reasons(Vec<String>),
     /// The server did not answer.
     Silent(String),
 }
 
-impl From<Complaint> for Failure {
-    fn from(complaint: Complaint) -> Self {
+impl From<NodeRequestError> for Failure {
+    fn from(complaint: NodeRequestError) -> Self {
         match complaint {
-            Complaint::Said(said) => Self::Said(said),
-            Complaint::Silent(refusal) => Self::Silent(refusal.message),
+            NodeRequestError::Status(said) => Self::Said(said),
+            NodeRequestError::NoAnswer(refusal) => Self::Silent(refusal.message),
         }
     }
 }
@@ -48,8 +48,8 @@ pub(super) fn told(failures: &[Failure]) -> String {
     text
 }
 
-fn server(said: &Said) -> String {
-    let Said { reason, message, .. } = said;
+fn server(said: &ApiFailureStatus) -> String {
+    let ApiFailureStatus { reason, message, .. } = said;
     match reason.as_str() {
         "Unauthorized" => format!("error: You must be logged in to the server ({message})"),
         "" => format!("Error from server: {message}"),
@@ -77,7 +77,7 @@ fn one_line(failure: &Failure) -> String {
     }
 }
 
-fn invalid(said: &Said) -> String {
+fn invalid(said: &ApiFailureStatus) -> String {
     let head = harmless(&format!("The {} \"{}\" is invalid", said.kind, said.name));
     let mut causes: Vec<String> = Vec::new();
     for (field, message) in &said.causes {
@@ -100,7 +100,14 @@ mod tests {
     fn said(reason: &str, causes: &[(&str, &str)]) -> Failure {
         let causes = causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
         let [kind, name, message] = ["Node", "n1", "no"].map(str::to_owned);
-        Failure::Said(Box::new(Said { code: 422, reason: reason.to_owned(), message, kind, name, causes }))
+        Failure::Said(Box::new(ApiFailureStatus {
+            code: 422,
+            reason: reason.to_owned(),
+            message,
+            kind,
+            name,
+            causes,
+        }))
     }
 
     fn reasons(reasons: &[&str]) -> Failure {

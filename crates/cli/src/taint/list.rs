@@ -13,7 +13,7 @@ use crate::words::with_zone;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use taintward_client::clock::Clock;
-use taintward_client::nodes::{NodeObject, Nodes};
+use taintward_client::node_client::{EditableNode, NodeClient};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -26,12 +26,12 @@ struct Row {
 }
 
 /// Prints the taints of these nodes; what could not be read, in their order.
-pub(super) async fn show(plan: &TaintPlan, nodes: &Nodes, names: &[String]) -> Vec<Failure> {
+pub(super) async fn show(plan: &TaintPlan, nodes: &NodeClient, names: &[String]) -> Vec<Failure> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let now = Clock::system().now().wall;
     for name in names {
         match nodes.read(name).await {
-            Ok(told) => match NodeObject::read(&told.body) {
+            Ok(told) => match EditableNode::read(&told.body) {
                 Ok(node) => rows.extend(of(name, &node, now)),
                 Err(why) => failures.push(Failure::Reasons(vec![format!(
                     "node {name}: the API server's answer cannot be read: {why}"
@@ -52,7 +52,7 @@ pub(super) async fn show(plan: &TaintPlan, nodes: &Nodes, names: &[String]) -> V
     failures
 }
 
-fn of(name: &str, node: &NodeObject, now: Wall) -> Vec<Row> {
+fn of(name: &str, node: &EditableNode, now: Wall) -> Vec<Row> {
     let fact = node.fact();
     let name = harmless(name);
     if fact.taints.is_empty() {

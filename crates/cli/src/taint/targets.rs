@@ -7,8 +7,8 @@
 use super::request::{Misuse, is_node_type};
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::act::Refusal;
-use taintward_client::pages::{Listing, pages};
+use taintward_client::api::RequestError;
+use taintward_client::paged_list::{ListRequest, pages};
 
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub(super) async fn find(
     client: &kube::Client,
     selector: &str,
     limit: Duration,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<String>, RequestError> {
     let mut names = Vec::new();
-    let listing = Listing { group: "", plural: "nodes", namespace: "", selector, fields: "" };
+    let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
     let tell = &mut |item: &[u8]| {
         let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;
         names.push(item.metadata.name);

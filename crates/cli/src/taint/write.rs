@@ -11,7 +11,7 @@ use super::{DryRun, TaintPlan};
 use crate::note::{self, Note};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::nodes::{self, NodeObject, Nodes, Told, Writing};
+use taintward_client::node_client::{self, EditableNode, NodeClient, PatchOptions, PatchResponse};
 use taintward_core::taint::Taint;
 use taintward_core::taint_edit::{EditResult, EditSummary, TaintEdit, TaintOrigin, TaintRemoval};
 use taintward_core::time::Wall;
@@ -29,8 +29,8 @@ const PAUSES_MOST: u32 = 40;
 struct Work<'w> {
     plan: &'w TaintPlan,
     change: &'w TaintEdit,
-    nodes: &'w Nodes,
-    writing: Writing,
+    nodes: &'w NodeClient,
+    writing: PatchOptions,
     now: Wall,
 }
 
@@ -38,10 +38,10 @@ struct Work<'w> {
 pub(super) async fn all(
     plan: &TaintPlan,
     change: &TaintEdit,
-    nodes: &Nodes,
+    nodes: &NodeClient,
     names: &[String],
 ) -> Vec<Failure> {
-    let writing = Writing {
+    let writing = PatchOptions {
         field_manager: plan.field_manager.clone(),
         field_validation: plan.validation,
         dry_run: plan.dry_run == DryRun::Server,
@@ -63,7 +63,7 @@ pub(super) async fn all(
 }
 
 /// Takes off what was meant to be there until now at most. Nobody leaves for that: a taint that goes sends no pod away.
-fn expired(node: &NodeObject, now: Wall) -> TaintEdit {
+fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
         let until = Note::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
         until.is_some_and(|until| until <= now)
@@ -79,7 +79,7 @@ impl Work<'_> {
         let mut tries = 1;
         loop {
             let told = self.nodes.read(name).await?;
-            let node = NodeObject::read(&told.body).map_err(|why| {
+            let node = EditableNode::read(&told.body).map_err(|why| {
                 Failure::Reasons(vec![format!("node {name}: the API server's answer cannot be read: {why}")])
             })?;
             let expired = self.plan.expired.then(|| expired(&node, self.now));
@@ -112,10 +112,16 @@ impl Work<'_> {
     }
 
     /// Notes of taints that are put on; those of taints that are overwritten or go are taken away.
-    fn notes(&self, node: &NodeObject, change: &TaintEdit, applied: &EditResult) -> Vec<nodes::Note> {
+    fn notes(
+        &self,
+        node: &EditableNode,
+        change: &TaintEdit,
+        applied: &EditResult,
+    ) -> Vec<node_client::AnnotationEdit> {
         let stays = |at: usize| applied.origins.contains(&TaintOrigin::Kept(at));
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
-        let mut notes: Vec<nodes::Note> = gone.map(|(_, taint)| (note::key(taint), None)).collect();
+        let mut notes: Vec<node_client::AnnotationEdit> =
+            gone.map(|(_, taint)| (note::key(taint), None)).collect();
         let wish = &self.plan.note;
         let until = wish.lasts.map(|lasts| {
             Wall::from_micros(
@@ -133,7 +139,7 @@ impl Work<'_> {
 }
 
 /// As kubectl says it.
-fn warn(told: &Told) {
+fn warn(told: &PatchResponse) {
     for warning in &told.warnings {
         crate::say::line("Warning: ", warning);
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
-use taintward_client::decode::{Decoded, Fact, SeenPool};
+use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
 use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
 use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools, wait};
@@ -272,7 +272,7 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
     let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
         let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
         let bytes = object.to_string();
-        let Decoded::Fact(seen) = SeenPool::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
+        let Decoded::Object(seen) = PoolObject::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
         DedicatedPool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
     });
     said.collect()

@@ -1,27 +1,27 @@
 //! # Frames: a watch's bytes, cut into events
 //! Room:     length-prefixed protobuf frames and JSON lines.
 //! Comes in: chunks as the network cut them.
-//! Goes out: the bytes of one event at a time; a [`Fault`] for a frame longer than the limit (S12).
-//! Not here: what an event says (`event.rs`).
+//! Goes out: the bytes of one event at a time; a [`DecodeError`] for a frame longer than the limit (S12).
+//! Not here: what an event says (`watch_event.rs`).
 
-use super::held::Held;
-use super::{Encoding, Fault};
+use super::byte_buffer::ByteBuffer;
+use super::{DecodeError, Encoding};
 
 /// Bytes of the length before a protobuf frame.
 const PREFIX: usize = 4;
 
 /// The splitter.
-pub(crate) struct Frames {
+pub(crate) struct FrameDecoder {
     encoding: Encoding,
     limit: usize,
-    held: Held,
+    held: ByteBuffer,
     /// How far the rest is known to have no line end.
     searched: usize,
 }
 
-impl Frames {
+impl FrameDecoder {
     pub(crate) fn new(encoding: Encoding, limit: usize) -> Self {
-        Self { encoding, limit, held: Held::default(), searched: 0 }
+        Self { encoding, limit, held: ByteBuffer::default(), searched: 0 }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) {
@@ -29,14 +29,14 @@ impl Frames {
     }
 
     /// The next whole event, if it has arrived. After a fault the stream is of no more use.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Fault> {
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, DecodeError> {
         match self.encoding {
             Encoding::Protobuf => self.next_frame(),
             Encoding::Json => self.next_line(),
         }
     }
 
-    fn next_frame(&mut self) -> Result<Option<&[u8]>, Fault> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, DecodeError> {
         let Some(&prefix) = self.held.rest().first_chunk::<PREFIX>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
         if length > self.limit {
@@ -48,7 +48,7 @@ impl Frames {
         Ok(Some(&self.held.take(PREFIX + length)[PREFIX..]))
     }
 
-    fn next_line(&mut self) -> Result<Option<&[u8]>, Fault> {
+    fn next_line(&mut self) -> Result<Option<&[u8]>, DecodeError> {
         loop {
             let rest = self.held.rest();
             let Some(end) = rest[self.searched..].iter().position(|&byte| byte == b'\n') else {
@@ -68,21 +68,22 @@ impl Frames {
         }
     }
 
-    fn too_long(&self) -> Fault {
-        Fault::new(format!("an event longer than {} bytes", self.limit))
+    fn too_long(&self) -> DecodeError {
+        DecodeError::new(format!("an event longer than {} bytes", self.limit))
     }
 }
 
 /// How many events these chunks hold before the end or the first fault.
 pub(super) fn count(encoding: Encoding, limit: usize, chunks: &[&[u8]]) -> usize {
-    let mut frames = Frames::new(encoding, limit);
+    let mut frames = FrameDecoder::new(encoding, limit);
     let mut count = 0;
     for chunk in chunks {
         frames.push(chunk);
         while let Ok(Some(frame)) = frames.next() {
             count += 1;
-            count +=
-                usize::from(super::event::read::<taintward_core::fact::PodFact>(encoding, frame).is_ok());
+            count += usize::from(
+                super::watch_event::read::<taintward_core::fact::PodFact>(encoding, frame).is_ok(),
+            );
         }
     }
     count

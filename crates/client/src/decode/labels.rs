@@ -2,7 +2,7 @@
 //! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
 //! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
 //! Goes out: [`ZoneKey`], [`PlatformLabels`].
-//! Not here: reading maps (`protobuf.rs`, `json/shape.rs`).
+//! Not here: reading maps (`protobuf.rs`, `json/objects.rs`).
 
 use std::borrow::Cow;
 use taintward_core::node_lifecycle::{PlatformLabels, ZoneKey, ZoneLabels};
@@ -21,9 +21,9 @@ const KEYS: [&str; 9] = [
 
 /// The values, in the order of [`KEYS`].
 #[derive(Default)]
-pub(super) struct Labels<'a>([Option<Cow<'a, str>>; KEYS.len()]);
+pub(super) struct SelectedLabels<'a>([Option<Cow<'a, str>>; KEYS.len()]);
 
-impl<'a> Labels<'a> {
+impl<'a> SelectedLabels<'a> {
     /// Where the value of this label goes; `None`: it does not matter.
     pub(super) fn place(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
         let at = KEYS.iter().position(|&known| known == key)?;

@@ -1,13 +1,13 @@
 //! # List: a list's body, cut into items as it arrives
 //! Room:     the outer structure of a `PodList` or `NodeList`; no more than one item is held.
 //! Comes in: chunks as the network cut them.
-//! Goes out: the bytes of one item at a time, and the list's head; a [`Fault`] for a body of another shape.
-//! Not here: what an item says (`protobuf.rs`, `json.rs`); asking for pages (`listen/pages.rs`).
+//! Goes out: the bytes of one item at a time, and the list's head; a [`DecodeError`] for a body of another shape.
+//! Not here: what an item says (`protobuf.rs`, `json.rs`); asking for pages (`watch/list_pages.rs`).
 
-use super::{Encoding, Fault};
+use super::{DecodeError, Encoding};
 
-mod braces;
-mod peel;
+mod json_items;
+mod protobuf_items;
 
 /// What the head of a list says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct ListHead {
 }
 
 /// One piece of a list.
-pub(crate) enum Piece<'a> {
+pub(crate) enum ListPiece<'a> {
     /// The bytes of one object.
     Item(&'a [u8]),
     /// The list's head.
@@ -28,16 +28,16 @@ pub(crate) enum Piece<'a> {
 
 /// The splitter.
 pub(crate) enum ListBody {
-    Protobuf(peel::Peel),
-    Json(braces::Braces),
+    Protobuf(protobuf_items::ProtobufItems),
+    Json(json_items::JsonItems),
 }
 
 impl ListBody {
     /// A splitter for a list of `kind`s, none longer than `limit` bytes.
     pub(crate) fn new(encoding: Encoding, kind: &'static str, limit: usize) -> Self {
         match encoding {
-            Encoding::Protobuf => Self::Protobuf(peel::Peel::new(kind, limit)),
-            Encoding::Json => Self::Json(braces::Braces::new(kind, limit)),
+            Encoding::Protobuf => Self::Protobuf(protobuf_items::ProtobufItems::new(kind, limit)),
+            Encoding::Json => Self::Json(json_items::JsonItems::new(kind, limit)),
         }
     }
 
@@ -49,7 +49,7 @@ impl ListBody {
     }
 
     /// The next whole piece, if it has arrived. After a fault the body is of no more use.
-    pub(crate) fn next(&mut self) -> Result<Option<Piece<'_>>, Fault> {
+    pub(crate) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
         match self {
             Self::Protobuf(peel) => peel.next(),
             Self::Json(braces) => braces.next(),
@@ -57,25 +57,27 @@ impl ListBody {
     }
 
     /// Says whether the body was whole, once it has ended.
-    pub(crate) fn finish(&self) -> Result<(), Fault> {
+    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
         let whole = match self {
             Self::Protobuf(peel) => peel.is_whole(),
             Self::Json(braces) => braces.is_whole(),
         };
-        if whole { Ok(()) } else { Err(Fault::new("the list was cut off")) }
+        if whole { Ok(()) } else { Err(DecodeError::new("the list was cut off")) }
     }
 }
 
 /// A fault for a list of something else.
-fn check_kind(found: &str, kind: &str) -> Result<(), Fault> {
+fn check_kind(found: &str, kind: &str) -> Result<(), DecodeError> {
     match found.strip_suffix("List") {
         Some(items) if items == kind => Ok(()),
-        _ => Err(Fault::new(format!("a {} where a {kind}List was expected", super::harmless(found, 64)))),
+        _ => {
+            Err(DecodeError::new(format!("a {} where a {kind}List was expected", super::sanitize(found, 64))))
+        }
     }
 }
 
-fn too_long(limit: usize) -> Fault {
-    Fault::new(format!("a list item longer than {limit} bytes"))
+fn too_long(limit: usize) -> DecodeError {
+    DecodeError::new(format!("a list item longer than {limit} bytes"))
 }
 
 /// How many pieces these chunks hold before the end or the first fault.

@@ -1,16 +1,16 @@
 //! # Protobuf: the fields that matter, read where they lie
 //! Room:     nodes, pods, leases and their envelope in Kubernetes' protobuf; every other field is stepped over.
 //! Comes in: the bytes of one message.
-//! Goes out: facts and identities; a [`Fault`] with the field's path where a known field has the wrong shape.
+//! Goes out: facts and identities; a [`DecodeError`] with the field's path where a known field has the wrong shape.
 //! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); nodes and pods in detail
 //!           (`protobuf/node.rs`, `protobuf/pod.rs`).
 //!
 //! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
 
-use super::labels::Labels;
-use super::meaning::{INITIAL_EVENTS_END, MIRROR, owner_of};
-use super::wire::{Fields, Value};
-use super::{Decoded, Fault, Identity, moment};
+use super::field_semantics::{INITIAL_EVENTS_END, MIRROR, owner_of};
+use super::labels::SelectedLabels;
+use super::protobuf_wire::{ProtobufFields, WireValue};
+use super::{DecodeError, Decoded, ObjectIdentity, timestamps};
 use std::borrow::Cow;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::PodOwnerKind;
@@ -20,30 +20,32 @@ use taintward_core::time::Wall;
 
 mod node;
 mod pod;
-mod surroundings;
+mod pool_inputs;
 
 pub(super) use node::node;
 pub(super) use pod::pod;
-pub(super) use surroundings::{member, namespace};
+pub(super) use pool_inputs::{member, namespace};
 
 /// The four bytes before every Kubernetes protobuf body.
 pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
 
 /// An object in its envelope (`runtime.Unknown`).
-pub(super) struct Envelope<'a> {
+pub(super) struct UnknownEnvelope<'a> {
     pub(super) kind: &'a str,
     pub(super) raw: &'a [u8],
 }
 
 /// Opens the envelope of a body.
-pub(super) fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
-    let message = bytes.strip_prefix(&MAGIC).ok_or_else(|| Fault::new("no Kubernetes protobuf"))?;
-    let mut envelope = Envelope { kind: "", raw: &[] };
-    for field in Fields::of(message) {
+pub(super) fn envelope(bytes: &[u8]) -> Result<UnknownEnvelope<'_>, DecodeError> {
+    let message = bytes.strip_prefix(&MAGIC).ok_or_else(|| DecodeError::new("no Kubernetes protobuf"))?;
+    let mut envelope = UnknownEnvelope { kind: "", raw: &[] };
+    for field in ProtobufFields::of(message) {
         match field? {
             (1, types) => envelope.kind = kind(types.bytes()?)?,
             (2, raw) => envelope.raw = raw.bytes()?,
-            (3, encoding) if !encoding.text()?.is_empty() => return Err(Fault::new("an encoded object")),
+            (3, encoding) if !encoding.text()?.is_empty() => {
+                return Err(DecodeError::new("an encoded object"));
+            }
             _ => {}
         }
     }
@@ -51,9 +53,9 @@ pub(super) fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
 }
 
 /// The kind in a `TypeMeta`.
-pub(super) fn kind(types: &[u8]) -> Result<&str, Fault> {
+pub(super) fn kind(types: &[u8]) -> Result<&str, DecodeError> {
     let mut kind = "";
-    for field in Fields::of(types) {
+    for field in ProtobufFields::of(types) {
         if let (2, value) = field? {
             kind = value.text().map_err(|fault| fault.at("kind"))?;
         }
@@ -63,7 +65,7 @@ pub(super) fn kind(types: &[u8]) -> Result<&str, Fault> {
 
 /// `ObjectMeta`, as far as facts need it.
 #[derive(Default)]
-struct Meta<'a> {
+struct ProtobufMeta<'a> {
     name: &'a str,
     namespace: &'a str,
     uid: &'a str,
@@ -76,11 +78,15 @@ struct Meta<'a> {
     made_for: &'a str,
 }
 
-impl<'a> Meta<'a> {
+impl<'a> ProtobufMeta<'a> {
     /// Reads it, and the labels if somebody wants them.
-    fn read(&mut self, message: &'a [u8], mut labels: Option<&mut Labels<'a>>) -> Result<(), Fault> {
+    fn read(
+        &mut self,
+        message: &'a [u8],
+        mut labels: Option<&mut SelectedLabels<'a>>,
+    ) -> Result<(), DecodeError> {
         let mut owners = 0;
-        for field in Fields::of(message) {
+        for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
                 1 => self.name = value.text().map_err(|fault| fault.at("name"))?,
@@ -115,16 +121,16 @@ impl<'a> Meta<'a> {
     }
 
     /// What must be there for the object to be somebody.
-    fn uid(&self) -> Result<Uid, Fault> {
+    fn uid(&self) -> Result<Uid, DecodeError> {
         match (self.name, self.uid) {
-            ("", _) => Err(Fault::new("missing").at("metadata.name")),
-            (_, "") => Err(Fault::new("missing").at("metadata.uid")),
+            ("", _) => Err(DecodeError::new("missing").at("metadata.name")),
+            (_, "") => Err(DecodeError::new("missing").at("metadata.uid")),
             (_, uid) => Ok(Uid::new(uid)),
         }
     }
 
-    fn identity(&self, node: Option<&str>) -> Identity {
-        Identity {
+    fn identity(&self, node: Option<&str>) -> ObjectIdentity {
+        ObjectIdentity {
             uid: Some(self.uid).filter(|uid| !uid.is_empty()).map(Uid::new),
             namespace: self.namespace.to_owned(),
             name: self.name.to_owned(),
@@ -136,7 +142,7 @@ impl<'a> Meta<'a> {
 
 /// One entry of the managed fields.
 #[derive(Default)]
-struct Managed<'a> {
+struct ManagedFieldsProtobuf<'a> {
     manager: &'a str,
     at: Option<Wall>,
     fields: &'a [u8],
@@ -144,18 +150,18 @@ struct Managed<'a> {
 }
 
 /// An object's managed fields, in a second pass over it: few objects need it. What can't be read is left out.
-fn managed(message: &[u8]) -> impl Iterator<Item = Managed<'_>> {
-    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
+fn managed(message: &[u8]) -> impl Iterator<Item = ManagedFieldsProtobuf<'_>> {
+    let parts = ProtobufFields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
     let entries = parts
         .filter_map(|(_, meta)| meta.bytes().ok())
-        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
-    entries.filter_map(|(_, entry)| Managed::read(entry).ok())
+        .flat_map(|meta| ProtobufFields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
+    entries.filter_map(|(_, entry)| ManagedFieldsProtobuf::read(entry).ok())
 }
 
-impl<'a> Managed<'a> {
-    fn read(value: Value<'a>) -> Result<Self, Fault> {
+impl<'a> ManagedFieldsProtobuf<'a> {
+    fn read(value: WireValue<'a>) -> Result<Self, DecodeError> {
         let mut entry = Self::default();
-        for field in Fields::of(value.bytes()?) {
+        for field in ProtobufFields::of(value.bytes()?) {
             match field? {
                 (1, value) => entry.manager = value.text()?,
                 (4, value) => entry.at = time(value)?,
@@ -169,9 +175,9 @@ impl<'a> Managed<'a> {
 }
 
 /// One entry of a map of strings.
-fn entry(value: Value<'_>) -> Result<(&str, &str), Fault> {
+fn entry(value: WireValue<'_>) -> Result<(&str, &str), DecodeError> {
     let mut entry = ("", "");
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         match field? {
             (1, key) => entry.0 = key.text()?,
             (2, value) => entry.1 = value.text()?,
@@ -181,7 +187,7 @@ fn entry(value: Value<'_>) -> Result<(&str, &str), Fault> {
     Ok(entry)
 }
 
-fn label<'a>(value: Value<'a>, labels: &mut Labels<'a>) -> Result<(), Fault> {
+fn label<'a>(value: WireValue<'a>, labels: &mut SelectedLabels<'a>) -> Result<(), DecodeError> {
     let (key, value) = entry(value)?;
     if let Some(place) = labels.place(key) {
         *place = Some(Cow::Borrowed(value));
@@ -190,9 +196,9 @@ fn label<'a>(value: Value<'a>, labels: &mut Labels<'a>) -> Result<(), Fault> {
 }
 
 /// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
-fn owner(value: Value<'_>) -> Result<Option<PodOwnerKind>, Fault> {
+fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
     let (mut kind, mut group, mut controls) = ("", "", false);
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         match field? {
             (1, value) => kind = value.text().map_err(|fault| fault.at("kind"))?,
             (5, value) => group = value.text().map_err(|fault| fault.at("apiVersion"))?,
@@ -204,33 +210,33 @@ fn owner(value: Value<'_>) -> Result<Option<PodOwnerKind>, Fault> {
 }
 
 /// A `Time` or `MicroTime` message; an empty one is Go's zero time.
-fn time(value: Value<'_>) -> Result<Option<Wall>, Fault> {
+fn time(value: WireValue<'_>) -> Result<Option<Wall>, DecodeError> {
     let message = value.bytes()?;
     if message.is_empty() {
         return Ok(None);
     }
     let (mut seconds, mut nanos) = (0, 0);
-    for field in Fields::of(message) {
+    for field in ProtobufFields::of(message) {
         match field? {
             (1, value) => seconds = value.integer()?,
             (2, value) => nanos = value.integer32()?,
             _ => {}
         }
     }
-    moment::from_parts(seconds, nanos)
+    timestamps::from_parts(seconds, nanos)
 }
 
 /// As its namesake for JSON.
 pub(super) fn waits_for_nothing(message: &[u8]) -> bool {
     let waits = |meta: &[u8]| {
-        let mut fields = Fields::of(meta);
+        let mut fields = ProtobufFields::of(meta);
         fields.any(|field| match field {
             Ok((10, grace)) => grace.integer().is_ok_and(|seconds| seconds != 0),
             Ok((number, _)) => number == 14,
             Err(_) => true,
         })
     };
-    let mut parts = Fields::of(message);
+    let mut parts = ProtobufFields::of(message);
     !parts.any(|part| match part {
         Ok((1, meta)) => meta.bytes().map_or(true, waits),
         Ok(_) => false,
@@ -239,16 +245,17 @@ pub(super) fn waits_for_nothing(message: &[u8]) -> bool {
 }
 
 /// Who an object is, from whatever of it can be read.
-pub(super) fn identity(message: &[u8]) -> Identity {
-    let mut meta = Meta::default();
+pub(super) fn identity(message: &[u8]) -> ObjectIdentity {
+    let mut meta = ProtobufMeta::default();
     let mut node = None;
-    for (number, value) in Fields::of(message).map_while(Result::ok) {
+    for (number, value) in ProtobufFields::of(message).map_while(Result::ok) {
         let Ok(part) = value.bytes() else { continue };
         match number {
             // A fault in one field must not hide the others; what was read before it stands.
             1 => identity_meta(&mut meta, part),
             2 => {
-                let name = Fields::of(part).map_while(Result::ok).filter(|&(number, _)| number == 10).last();
+                let name =
+                    ProtobufFields::of(part).map_while(Result::ok).filter(|&(number, _)| number == 10).last();
                 node = name.and_then(|(_, value)| value.text().ok()).filter(|name| !name.is_empty());
             }
             _ => {}
@@ -257,8 +264,8 @@ pub(super) fn identity(message: &[u8]) -> Identity {
     meta.identity(node)
 }
 
-fn identity_meta<'a>(meta: &mut Meta<'a>, message: &'a [u8]) {
-    for (number, value) in Fields::of(message).map_while(Result::ok) {
+fn identity_meta<'a>(meta: &mut ProtobufMeta<'a>, message: &'a [u8]) {
+    for (number, value) in ProtobufFields::of(message).map_while(Result::ok) {
         let Ok(text) = value.text() else { continue };
         match number {
             1 => meta.name = text,
@@ -271,9 +278,9 @@ fn identity_meta<'a>(meta: &mut Meta<'a>, message: &'a [u8]) {
 }
 
 /// Reads a node's `Lease`.
-pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
-    let (mut meta, mut renewed) = (Meta::default(), None);
-    for field in Fields::of(message) {
+pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, DecodeError> {
+    let (mut meta, mut renewed) = (ProtobufMeta::default(), None);
+    for field in ProtobufFields::of(message) {
         let (number, part) = field?;
         let (name, read) = match number {
             1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
@@ -283,15 +290,15 @@ pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
         read.map_err(|fault| fault.at(name))?;
     }
     meta.uid()?;
-    Ok(Decoded::Fact(LeaseFact {
+    Ok(Decoded::Object(LeaseFact {
         node: NodeName::new(meta.name),
         version: ResourceVersion::parse(meta.version),
         renewed,
     }))
 }
 
-fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), Fault> {
-    for field in Fields::of(message) {
+fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), DecodeError> {
+    for field in ProtobufFields::of(message) {
         if let (4, value) = field? {
             *renewed = time(value).map_err(|fault| fault.at("renewTime"))?;
         }
@@ -300,9 +307,9 @@ fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), Fault> {
 }
 
 /// Field 1 of `FieldsV1` and of `RawExtension`: the bytes as such.
-pub(super) fn raw(value: Value<'_>) -> Result<&[u8], Fault> {
+pub(super) fn raw(value: WireValue<'_>) -> Result<&[u8], DecodeError> {
     let mut raw: &[u8] = &[];
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         if let (1, value) = field? {
             raw = value.bytes()?;
         }
@@ -311,11 +318,11 @@ pub(super) fn raw(value: Value<'_>) -> Result<&[u8], Fault> {
 }
 
 /// What a bookmark says: the version it stands for, and whether it ends the initial events.
-pub(super) fn bookmark(message: &[u8]) -> Result<(String, bool), Fault> {
+pub(super) fn bookmark(message: &[u8]) -> Result<(String, bool), DecodeError> {
     let (mut version, mut ends) = ("", false);
-    for field in Fields::of(message) {
+    for field in ProtobufFields::of(message) {
         let (1, meta) = field? else { continue };
-        for field in Fields::of(meta.bytes()?) {
+        for field in ProtobufFields::of(meta.bytes()?) {
             match field? {
                 (6, value) => version = value.text()?,
                 (12, value) => ends |= entry(value)? == (INITIAL_EVENTS_END, "true"),
@@ -327,9 +334,9 @@ pub(super) fn bookmark(message: &[u8]) -> Result<(String, bool), Fault> {
 }
 
 /// What the head of a list says: its version and where it goes on.
-pub(super) fn list_meta(message: &[u8]) -> Result<(String, String), Fault> {
+pub(super) fn list_meta(message: &[u8]) -> Result<(String, String), DecodeError> {
     let (mut version, mut onward) = ("", "");
-    for field in Fields::of(message) {
+    for field in ProtobufFields::of(message) {
         match field? {
             (2, value) => version = value.text()?,
             (3, value) => onward = value.text()?,

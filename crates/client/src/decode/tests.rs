@@ -1,8 +1,8 @@
 //! The splitters: however the network cuts a body, the same pieces come out, and no more is held than must be.
 
-use super::frames::Frames;
-use super::list::{ListBody, Piece};
-use super::{Encoding, harmless};
+use super::frames::FrameDecoder;
+use super::list::{ListBody, ListPiece};
+use super::{Encoding, sanitize};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn chunks<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
 }
 
 fn frames(encoding: Encoding, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
-    let mut frames = Frames::new(encoding, LIMIT);
+    let mut frames = FrameDecoder::new(encoding, LIMIT);
     let mut all = Vec::new();
     for chunk in chunks {
         frames.push(chunk);
@@ -36,8 +36,8 @@ fn pieces(encoding: Encoding, chunks: &[&[u8]]) -> (Vec<Vec<u8>>, (String, Strin
         body.push(chunk);
         while let Some(piece) = body.next().unwrap() {
             match piece {
-                Piece::Item(item) => items.push(item.to_vec()),
-                Piece::Head(found) => head = (found.version, found.onward),
+                ListPiece::Item(item) => items.push(item.to_vec()),
+                ListPiece::Head(found) => head = (found.version, found.onward),
             }
         }
     }
@@ -135,13 +135,13 @@ proptest! {
 
 #[test]
 fn what_claims_to_be_too_long_is_refused_before_it_has_come() {
-    let mut frames = Frames::new(Encoding::Protobuf, LIMIT);
+    let mut frames = FrameDecoder::new(Encoding::Protobuf, LIMIT);
     frames.push(&(LIMIT as u32).to_be_bytes());
     assert!(frames.next().unwrap().is_none());
-    let mut frames = Frames::new(Encoding::Protobuf, LIMIT);
+    let mut frames = FrameDecoder::new(Encoding::Protobuf, LIMIT);
     frames.push(&(LIMIT as u32 + 1).to_be_bytes());
     assert!(frames.next().is_err());
-    let mut frames = Frames::new(Encoding::Json, LIMIT);
+    let mut frames = FrameDecoder::new(Encoding::Json, LIMIT);
     frames.push(&vec![b'x'; LIMIT]);
     assert!(frames.next().unwrap().is_none());
     frames.push(b"y");
@@ -183,6 +183,6 @@ fn content_types_are_recognised_with_and_without_parameters() {
 
 #[test]
 fn text_from_outside_is_made_harmless() {
-    assert_eq!(harmless("a\u{1b}[31m\n\u{202e}é", 100), "a\\u{1b}[31m\\n\\u{202e}é");
-    assert_eq!(harmless("äöü", 2), "äö…");
+    assert_eq!(sanitize("a\u{1b}[31m\n\u{202e}é", 100), "a\\u{1b}[31m\\n\\u{202e}é");
+    assert_eq!(sanitize("äöü", 2), "äö…");
 }

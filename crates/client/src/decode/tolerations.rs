@@ -4,8 +4,8 @@
 //! Goes out: [`TolerationListAnnotation`]; a list that cannot be read says so, with the place.
 //! Not here: tolerations of pods (`json.rs`, `protobuf/pod.rs`); what the lists do (the core).
 
-use super::meaning::LONGEST_LIST;
-use super::{Fault, harmless};
+use super::field_semantics::LONGEST_LIST;
+use super::{DecodeError, sanitize};
 use serde_json::{Map, Value};
 use taintward_core::admission::pod_toleration_restriction::{
     DEFAULTS, NamespaceTolerationLists, TolerationListAnnotation, WHITELIST,
@@ -36,43 +36,44 @@ pub(super) fn listed(text: Option<&str>) -> TolerationListAnnotation {
     }
 }
 
-fn read(text: &str) -> Result<Vec<Toleration>, Fault> {
+fn read(text: &str) -> Result<Vec<Toleration>, DecodeError> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let value = serde_json::from_str(text).map_err(|why| Fault::new(harmless(&why.to_string(), 120)))?;
+    let value =
+        serde_json::from_str(text).map_err(|why| DecodeError::new(sanitize(&why.to_string(), 120)))?;
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(entries) if entries.len() > LONGEST_LIST => {
-            Err(Fault::new(format!("more than {LONGEST_LIST} entries")))
+            Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")))
         }
         Value::Array(entries) => {
             let numbered = entries.iter().enumerate();
             numbered.map(|(at, entry)| toleration(entry).map_err(|fault| fault.index(at))).collect()
         }
-        _ => Err(Fault::new("not a list of tolerations")),
+        _ => Err(DecodeError::new("not a list of tolerations")),
     }
 }
 
 /// Go takes names of fields in any case; which of two spellings it would take is not guessed.
-fn toleration(entry: &Value) -> Result<Toleration, Fault> {
+fn toleration(entry: &Value) -> Result<Toleration, DecodeError> {
     let nothing = Map::new();
     let entry = match entry {
         Value::Object(entry) => entry,
         Value::Null => &nothing,
-        _ => return Err(Fault::new("not a toleration")),
+        _ => return Err(DecodeError::new("not a toleration")),
     };
     let text = |name: &str| match field(entry, name)? {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text.as_str()),
-        Some(_) => Err(Fault::new("not a string").at(name)),
+        Some(_) => Err(DecodeError::new("not a string").at(name)),
     };
     let seconds = match field(entry, "tolerationSeconds")? {
         None | Some(Value::Null) => None,
         Some(value) => Some(
             value
                 .as_i64()
-                .ok_or_else(|| Fault::new("not a whole number of 64 bits").at("tolerationSeconds"))?,
+                .ok_or_else(|| DecodeError::new("not a whole number of 64 bits").at("tolerationSeconds"))?,
         ),
     };
     let effect = text("effect")?;
@@ -85,11 +86,11 @@ fn toleration(entry: &Value) -> Result<Toleration, Fault> {
     })
 }
 
-fn field<'v>(entry: &'v Map<String, Value>, name: &str) -> Result<Option<&'v Value>, Fault> {
+fn field<'v>(entry: &'v Map<String, Value>, name: &str) -> Result<Option<&'v Value>, DecodeError> {
     let mut found = entry.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
     let first = found.next();
     match found.next() {
-        Some(_) => Err(Fault::new("given in two spellings").at(name)),
+        Some(_) => Err(DecodeError::new("given in two spellings").at(name)),
         None => Ok(first),
     }
 }

@@ -3,7 +3,7 @@
 use super::server::{Authority, Pair, Server, State};
 use super::setting::{Setting, ask, believed};
 use std::time::Duration;
-use taintward_client::connect::ProbeError;
+use taintward_client::config::ProbeError;
 
 const FILES: &str = "client-certificate: own.crt, client-key: own.key";
 

@@ -4,7 +4,7 @@ use super::server::{Server, State};
 use super::setting::{REQUEST, Setting, ask, believed};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use taintward_client::connect::{ProbeError, probe};
+use taintward_client::config::{ProbeError, probe};
 
 /// A script's words for a credential with this status.
 fn gives(status: &str) -> String {

@@ -3,7 +3,7 @@
 use super::server::{Authority, Server, State};
 use super::setting::{REQUEST, Setting, ask};
 use std::sync::{Arc, Mutex};
-use taintward_client::connect::probe;
+use taintward_client::config::probe;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use taintward_client::connect::{Connected, ProbeError, Settings, connect, probe};
+use taintward_client::config::{ConnectSettings, Connected, ProbeError, connect, probe};
 
 /// How long a request of the controller may take.
 pub(super) const REQUEST: Duration = Duration::from_secs(3);
@@ -64,7 +64,8 @@ impl Setting {
              contexts: [{{name: x, context: {{cluster: c, user: u}}}}], current-context: x}}"
         );
         self.write("config", &text);
-        let settings = Settings { kubeconfig: Some(self.path("config")), ..Settings::default() };
+        let settings =
+            ConnectSettings { kubeconfig: Some(self.path("config")), ..ConnectSettings::default() };
         connect(&settings).await.unwrap()
     }
 }

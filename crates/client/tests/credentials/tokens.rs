@@ -3,7 +3,7 @@
 use super::server::{Server, State};
 use super::setting::{Setting, ask, believed};
 use std::time::Duration;
-use taintward_client::connect::ProbeError;
+use taintward_client::config::ProbeError;
 
 /// As `echo` writes it, or a mount of a Secret that somebody edited by hand.
 #[tokio::test]

@@ -1,13 +1,13 @@
 //! # Edges: single odd values, and what they must do
 //! Room:     one test per oddity, in both encodings where both can write it.
 //! Comes in: hand-made bytes.
-//! Goes out: facts, or an [`Unreadable`] that says who and why.
+//! Goes out: facts, or an [`UndecodableObject`] that says who and why.
 //! Not here: generated objects (`differential.rs`).
 
 use super::bytes::{field, integer};
 use serde_json::{Value, json};
 use taintward_client::decode::{
-    ApiStatus, Decoded, Fact, ObjectBody, Unreadable, object_from_body, status_from_body,
+    ApiStatus, Decoded, ObjectBody, UndecodableObject, WatchedObject, object_from_body, status_from_body,
 };
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::taint::TaintEffect;
@@ -22,14 +22,14 @@ fn pod(more_meta: &[u8], spec: &[u8], status: &[u8]) -> Vec<u8> {
 
 fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
     match decoded {
-        Decoded::Fact(fact) => fact,
+        Decoded::Object(fact) => fact,
         other => panic!("{other:?}"),
     }
 }
 
-fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> Unreadable {
+fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> UndecodableObject {
     match decoded {
-        Decoded::Unreadable(unreadable) => unreadable,
+        Decoded::Undecodable(unreadable) => unreadable,
         other => panic!("{other:?}"),
     }
 }
@@ -118,7 +118,7 @@ fn doubled_keys_are_unreadable_and_still_somebody() {
 #[test]
 fn a_list_of_values_is_no_object() {
     let text = r#"[["p","ns","uid-1"],["n1"]]"#;
-    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Unreadable(_)));
+    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Undecodable(_)));
     let text = json_pod(&json!({"tolerations": [["key", "Exists"]]})).to_string();
     let why = unreadable(PodFact::from_json(text.as_bytes())).why;
     assert!(why.starts_with("spec.tolerations") && why.contains("expected an object"), "{why}");
@@ -154,9 +154,9 @@ fn ten_thousand_taints_are_read_and_absurdly_many_tolerations_are_not() {
 fn deep_nesting_is_skipped_or_refused_but_never_followed() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let text = json_pod(&json!({"volumes": 7})).to_string().replace(":7", &format!(":{deep}"));
-    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Fact(_)));
+    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Object(_)));
     let text = json_pod(&json!({"tolerations": 7})).to_string().replace(":7", &format!(":{deep}"));
-    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Unreadable(_)));
+    assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Undecodable(_)));
 }
 
 #[test]

@@ -1,26 +1,26 @@
 //! # Health: odd nodes and leases
 //! Room:     labels, conditions and renewals as nobody should write them, in both encodings where both can.
 //! Comes in: hand-made bytes.
-//! Goes out: facts, or an [`Unreadable`] that says who and where.
+//! Goes out: facts, or an [`UndecodableObject`] that says who and where.
 //! Not here: generated objects (`differential.rs`); pods and taints (`edges.rs`).
 
 use super::bytes::{field, integer};
 use serde_json::{Value, json};
-use taintward_client::decode::{Decoded, Fact, SeenNode, SeenPod, Unreadable};
+use taintward_client::decode::{Decoded, DecodedNode, DecodedPod, UndecodableObject, WatchedObject};
 use taintward_core::identity::Uid;
 use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, LeaseFact, NodeHealthFact};
 use taintward_core::time::Wall;
 
 fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
     match decoded {
-        Decoded::Fact(fact) => fact,
+        Decoded::Object(fact) => fact,
         other => panic!("{other:?}"),
     }
 }
 
-fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> Unreadable {
+fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> UndecodableObject {
     match decoded {
-        Decoded::Unreadable(unreadable) => unreadable,
+        Decoded::Undecodable(unreadable) => unreadable,
         other => panic!("{other:?}"),
     }
 }
@@ -29,7 +29,7 @@ fn node(more: &Value) -> NodeHealthFact {
     fact(read(more)).health
 }
 
-fn read(more: &Value) -> Decoded<SeenNode> {
+fn read(more: &Value) -> Decoded<DecodedNode> {
     let mut node = json!({"metadata": {"name": "n1", "uid": "u1"}});
     for (part, members) in more.as_object().unwrap() {
         match members {
@@ -39,12 +39,12 @@ fn read(more: &Value) -> Decoded<SeenNode> {
             other => node[part] = other.clone(),
         }
     }
-    SeenNode::from_json(node.to_string().as_bytes())
+    DecodedNode::from_json(node.to_string().as_bytes())
 }
 
-fn protobuf(meta: &[u8], spec: &[u8], status: &[u8]) -> Decoded<SeenNode> {
+fn protobuf(meta: &[u8], spec: &[u8], status: &[u8]) -> Decoded<DecodedNode> {
     let meta = [&field(1, b"n1")[..], &field(5, b"u1"), meta].concat();
-    SeenNode::from_protobuf(&[field(1, &meta), field(2, spec), field(3, status)].concat())
+    DecodedNode::from_protobuf(&[field(1, &meta), field(2, spec), field(3, status)].concat())
 }
 
 fn label(key: &str, value: &str) -> Vec<u8> {
@@ -77,7 +77,7 @@ fn labels_of_old_win_and_the_last_of_two_counts() {
     assert_eq!(node(&json!({"metadata": {"labels": {old: "a", new: "b"}}})).zone.parts(), ("", "a"));
     assert_eq!(node(&json!({"metadata": {"labels": {new: "b", "x": 7}}})).zone.parts(), ("", "b"));
     let twice = format!(r#"{{"metadata":{{"name":"n1","uid":"u1","labels":{{"{new}":"a","{new}":"b"}}}}}}"#);
-    assert_eq!(fact(SeenNode::from_json(twice.as_bytes())).health.zone.parts(), ("", "b"));
+    assert_eq!(fact(DecodedNode::from_json(twice.as_bytes())).health.zone.parts(), ("", "b"));
     let twice = [label(new, "a"), label(new, "b")].concat();
     assert_eq!(fact(protobuf(&twice, &[], &[])).health.zone.parts(), ("", "b"));
 }
@@ -169,7 +169,7 @@ fn absurdly_many_conditions_are_not_kept() {
         r#"{{"metadata":{{"name":"n1","uid":"u1"}},"status":{{"conditions":[{}{{}}]}}}}"#,
         "{},".repeat(200_000)
     );
-    assert!(unreadable(SeenNode::from_json(text.as_bytes())).why.contains("more than 200000 entries"));
+    assert!(unreadable(DecodedNode::from_json(text.as_bytes())).why.contains("more than 200000 entries"));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_pod_is_ready_only_if_all_it_says_about_it_agrees() {
     let ready = |conditions: Value| {
         let pod = json!({"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"nodeName": "n1"},
                          "status": {"conditions": conditions}});
-        let seen = fact(SeenPod::from_json(pod.to_string().as_bytes()));
+        let seen = fact(DecodedPod::from_json(pod.to_string().as_bytes()));
         assert_eq!(seen.health().ready, seen.ready);
         assert_eq!((seen.health().uid, seen.health().node.as_str()), (seen.pod.uid.clone(), "n1"));
         seen.ready

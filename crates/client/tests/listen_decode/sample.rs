@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_client::decode::SeenPod;
+use taintward_client::decode::DecodedPod;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
@@ -342,8 +342,8 @@ impl SamplePod {
         Some(if told.iter().all(|status| *status == first) { first } else { ConditionStatus::Other })
     }
 
-    pub(crate) fn seen(&self) -> SeenPod {
-        SeenPod {
+    pub(crate) fn seen(&self) -> DecodedPod {
+        DecodedPod {
             pod: self.fact(),
             ready: self.ready(),
             over: ["Succeeded", "Failed"].contains(&&*self.phase),

@@ -4,25 +4,25 @@
 //! Goes out: lines to compare.
 //! Not here: objects in detail: `decode`'s own tests compare those.
 
-use taintward_client::listen::Heard;
+use taintward_client::watch::WatchEvent;
 use taintward_core::fact::PodFact;
 
 /// What was heard, in words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `quiet`.
-pub(crate) fn words(heard: &[Heard<PodFact>]) -> Vec<String> {
+pub(crate) fn words(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
     heard.iter().map(word).collect()
 }
 
-fn word(heard: &Heard<PodFact>) -> String {
+fn word(heard: &WatchEvent<PodFact>) -> String {
     match heard {
-        Heard::SyncBegins { .. } => "begin".to_owned(),
-        Heard::Seen { fact, listed: true } => format!("+{} listed", fact.name.name()),
-        Heard::Seen { fact, listed: false } => format!("+{}", fact.name.name()),
-        Heard::Gone { identity, .. } => format!("-{}", identity.name),
-        Heard::Unreadable(unreadable) => {
+        WatchEvent::ListStarted { .. } => "begin".to_owned(),
+        WatchEvent::Applied { fact, listed: true } => format!("+{} listed", fact.name.name()),
+        WatchEvent::Applied { fact, listed: false } => format!("+{}", fact.name.name()),
+        WatchEvent::Deleted { identity, .. } => format!("-{}", identity.name),
+        WatchEvent::Undecodable(unreadable) => {
             format!("?{}", unreadable.identity.as_ref().map_or("", |identity| identity.name.as_str()))
         }
-        Heard::SyncEnds => "end".to_owned(),
-        Heard::SyncAborted => "aborted".to_owned(),
-        Heard::Quiet => "quiet".to_owned(),
+        WatchEvent::ListCompleted => "end".to_owned(),
+        WatchEvent::ListAborted => "aborted".to_owned(),
+        WatchEvent::Bookmark => "quiet".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::listen::{Heard, Phase, RelistNow, Settings};
+use taintward_client::watch::{RelistTrigger, StreamPhase, WatchEvent, WatchSettings};
 use taintward_core::fact::PodFact;
 use tokio::time::Instant;
 
@@ -21,9 +21,10 @@ const WIRE: Wire = Wire::Json;
 async fn listing_again(
     watch_list: bool,
     script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
-) -> (Pods, Vec<Heard<PodFact>>) {
-    let relist_now = RelistNow::default();
-    let settings = Settings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
+) -> (Pods, Vec<WatchEvent<PodFact>>) {
+    let relist_now = RelistTrigger::default();
+    let settings =
+        WatchSettings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, script);
     let first = rig.run_for(5 * SECOND).await;
     relist_now.ask();
@@ -72,19 +73,19 @@ async fn l1_what_happens_while_thirty_pages_come_in_is_told_at_once() {
         let heard = rig.run_for(Duration::from_millis(100)).await;
         for heard in heard {
             match heard {
-                Heard::Seen { fact, listed: false } => {
+                WatchEvent::Applied { fact, listed: false } => {
                     let told = start.elapsed().as_millis() as u64;
                     let happened = (fact.version.unwrap().0 - 199) * 1000;
                     assert!(told.abs_diff(happened) <= 200, "{happened} ms: told at {told} ms");
                     news += 1;
                 }
-                Heard::SyncBegins { .. } => began = Some(start.elapsed()),
-                Heard::SyncEnds => ended = Some(start.elapsed()),
+                WatchEvent::ListStarted { .. } => began = Some(start.elapsed()),
+                WatchEvent::ListCompleted => ended = Some(start.elapsed()),
                 _ => {}
             }
         }
         let health = rig.health();
-        assert!(health.is_in_step(Duration::ZERO) && health.phase == Phase::Watching, "{health:?}");
+        assert!(health.is_in_step(Duration::ZERO) && health.phase == StreamPhase::Watching, "{health:?}");
         if ended.is_some() {
             break;
         }
@@ -238,7 +239,9 @@ async fn what_lists_that_failed_have_shown_is_not_taken_back_by_the_watch_that_g
     .await;
     let heard = rig.run_for(60 * SECOND).await;
     let live = heard.iter().filter_map(|heard| match heard {
-        Heard::Seen { fact, listed: false } => Some((fact.name.name().to_owned(), fact.version.unwrap().0)),
+        WatchEvent::Applied { fact, listed: false } => {
+            Some((fact.name.name().to_owned(), fact.version.unwrap().0))
+        }
         _ => None,
     });
     let expected = [("p0", 103), ("p1", 104), ("p0", 106)].map(|(name, version)| (name.to_owned(), version));
@@ -283,9 +286,10 @@ async fn more_than_can_be_remembered_leads_to_a_list_without_the_watch() {
     })
     .await;
     let heard = rig.run_for(60 * SECOND).await;
-    let news = heard.iter().filter(|heard| matches!(heard, Heard::Seen { listed: false, .. })).count();
+    let news =
+        heard.iter().filter(|heard| matches!(heard, WatchEvent::Applied { listed: false, .. })).count();
     assert!((50_000..=50_001).contains(&news), "what came was told: {news}");
-    let lists = heard.iter().filter(|heard| matches!(heard, Heard::SyncBegins { .. }));
+    let lists = heard.iter().filter(|heard| matches!(heard, WatchEvent::ListStarted { .. }));
     assert_eq!(lists.count(), 2, "the second one is alone");
     assert_eq!(words(&heard[heard.len() - 2..]), ["+p0 listed", "end"]);
     assert_eq!(rig.health().counters.failures, 0);

@@ -18,8 +18,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use taintward_client::decode::Fact;
-use taintward_client::listen::{Heard, Listener, Settings, StreamHealth};
+use taintward_client::decode::WatchedObject;
+use taintward_client::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -119,8 +119,8 @@ impl Asked {
 }
 
 /// Settings of tests about something else: everything is listed once, unless something happens.
-pub(crate) fn without_lists_again() -> Settings {
-    Settings { relist_every: None, ..Settings::default() }
+pub(crate) fn without_lists_again() -> WatchSettings {
+    WatchSettings { relist_every: None, ..WatchSettings::default() }
 }
 
 type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
@@ -191,20 +191,20 @@ fn body(acts: VecDeque<Act>) -> BodyStream {
 
 /// A listener at work, and its server.
 pub(crate) struct Rig<F> {
-    pub(crate) heard: mpsc::Receiver<Vec<Heard<F>>>,
+    pub(crate) heard: mpsc::Receiver<Vec<WatchEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
     log: Arc<Mutex<Vec<Asked>>>,
 }
 
-impl<F: Fact + Clone> Rig<F> {
+impl<F: WatchedObject + Clone> Rig<F> {
     /// Starts a listener against a script, which gets each request and its number from 0.
     pub(crate) fn start(script: impl FnMut(&Asked, usize) -> Reply + Send + 'static) -> Self {
-        Self::with(Settings { seed: 1, ..without_lists_again() }, 16, script)
+        Self::with(WatchSettings { seed: 1, ..without_lists_again() }, 16, script)
     }
 
     pub(crate) fn with(
-        settings: Settings,
+        settings: WatchSettings,
         capacity: usize,
         script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
     ) -> Self {
@@ -213,17 +213,17 @@ impl<F: Fact + Clone> Rig<F> {
         let client = Client::new(fake, "default");
         let (out, heard) = mpsc::channel(capacity);
         let (tell, health) = watch::channel(StreamHealth::default());
-        let task = tokio::spawn(Listener::<F>::new(client, settings).run(out, tell));
+        let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
         Self { heard, health, task, log }
     }
 
     /// Everything that was heard until nothing more came for a virtual second.
-    pub(crate) async fn until_quiet(&mut self) -> Vec<Heard<F>> {
+    pub(crate) async fn until_quiet(&mut self) -> Vec<WatchEvent<F>> {
         self.during(Duration::from_secs(1)).await
     }
 
     /// Everything that is heard until nothing more comes for `patience`.
-    pub(crate) async fn during(&mut self, patience: Duration) -> Vec<Heard<F>> {
+    pub(crate) async fn during(&mut self, patience: Duration) -> Vec<WatchEvent<F>> {
         let mut all = Vec::new();
         while let Ok(Some(batch)) = timeout(patience, self.heard.recv()).await {
             all.extend(batch);
@@ -232,7 +232,7 @@ impl<F: Fact + Clone> Rig<F> {
     }
 
     /// Takes in everything until a moment that far ahead.
-    pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<Heard<F>> {
+    pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<WatchEvent<F>> {
         let end = Instant::now() + length;
         let mut all = Vec::new();
         while let Ok(Some(batch)) = tokio::time::timeout_at(end, self.heard.recv()).await {

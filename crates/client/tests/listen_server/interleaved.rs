@@ -10,7 +10,7 @@ use super::objects::{Wire, bookmark, event, pod_json, refusal, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::listen::{Heard, Settings};
+use taintward_client::watch::{WatchEvent, WatchSettings};
 use taintward_core::fact::PodFact;
 use tokio::time::Instant;
 
@@ -194,13 +194,13 @@ struct Follower {
 }
 
 impl Follower {
-    fn hear(&mut self, heard: Heard<PodFact>, now: u64) {
+    fn hear(&mut self, heard: WatchEvent<PodFact>, now: u64) {
         match heard {
-            Heard::SyncBegins { .. } => {
+            WatchEvent::ListStarted { .. } => {
                 self.marked.clear();
                 self.listing = true;
             }
-            Heard::Seen { fact, listed } => {
+            WatchEvent::Applied { fact, listed } => {
                 let pod: u64 = fact.name.name()[1..].parse().unwrap();
                 let version = fact.version.unwrap().0;
                 let before = self.told.insert(pod, (version, false)).unwrap_or((0, false));
@@ -216,14 +216,14 @@ impl Follower {
                 self.marked.insert(pod);
                 self.news_beside += u64::from(self.listing && !listed);
             }
-            Heard::Gone { identity, .. } => {
+            WatchEvent::Deleted { identity, .. } => {
                 let pod: u64 = identity.name[1..].parse().unwrap();
                 let version = identity.version.unwrap().0;
                 let before = self.told.insert(pod, (version, true)).unwrap_or((0, false));
                 assert!(version >= before.0, "p{pod} ended at {version} after {before:?}");
                 self.known.remove(&pod);
             }
-            Heard::SyncEnds => {
+            WatchEvent::ListCompleted => {
                 let there = self.history.state(self.history.version_at(now));
                 let marked = std::mem::take(&mut self.marked);
                 for pod in self.known.keys().filter(|pod| !marked.contains(pod)).copied().collect::<Vec<_>>()
@@ -235,9 +235,9 @@ impl Follower {
                 self.lists += 1;
                 self.listing = false;
             }
-            Heard::SyncAborted => self.listing = false,
-            Heard::Quiet => {}
-            Heard::Unreadable(unreadable) => panic!("{unreadable:?}"),
+            WatchEvent::ListAborted => self.listing = false,
+            WatchEvent::Bookmark => {}
+            WatchEvent::Undecodable(unreadable) => panic!("{unreadable:?}"),
         }
     }
 }
@@ -251,11 +251,11 @@ async fn no_object_goes_back_in_time_whatever_comes_when() {
         let (streams_lists, loses) = (seed % 2 == 0, seed % 4 < 2);
         let start = Instant::now();
         let mut server = Server { history: history.clone(), random, streams_lists, loses, start };
-        let settings = Settings {
+        let settings = WatchSettings {
             seed,
             page_limit: 3,
             relist_every: Some(Duration::from_secs(40)),
-            ..Settings::default()
+            ..WatchSettings::default()
         };
         let mut rig = Rig::<PodFact>::with(settings, 16, move |asked, _| server.answer(asked));
         let mut follower = Follower {

@@ -10,7 +10,7 @@ use k8s_pb::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use prost::Message;
 use serde_json::{Value, json};
-use taintward_client::listen::{Heard, Missing};
+use taintward_client::watch::{MissingAccess, WatchEvent};
 use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
@@ -83,10 +83,10 @@ async fn leases_are_listed_and_watched_where_they_are() {
             _ => stream(wire).hang(),
         });
         let heard = rig.until_quiet().await;
-        let seen = |version, listed| Heard::Seen { fact: lease("n1", version), listed };
-        assert_eq!(heard[0], Heard::SyncBegins { silent_for: None });
-        assert_eq!(heard[1..4], [seen(5, true), Heard::SyncEnds, seen(8, false)]);
-        let Heard::Gone { identity, .. } = &heard[4] else { panic!("{heard:?}") };
+        let seen = |version, listed| WatchEvent::Applied { fact: lease("n1", version), listed };
+        assert_eq!(heard[0], WatchEvent::ListStarted { silent_for: None });
+        assert_eq!(heard[1..4], [seen(5, true), WatchEvent::ListCompleted, seen(8, false)]);
+        let WatchEvent::Deleted { identity, .. } = &heard[4] else { panic!("{heard:?}") };
         assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("kube-node-lease", "n1"));
         let asked = rig.asked();
         assert!(asked[0].is_watch_list());
@@ -109,9 +109,12 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
     });
     let heard = rig.until_quiet().await;
     for (name, version) in [("n1", 5), ("n2", 6)] {
-        assert!(heard.contains(&Heard::Seen { fact: lease(name, version), listed: true }), "{heard:?}");
+        assert!(
+            heard.contains(&WatchEvent::Applied { fact: lease(name, version), listed: true }),
+            "{heard:?}"
+        );
     }
-    assert!(heard.contains(&Heard::SyncEnds));
+    assert!(heard.contains(&WatchEvent::ListCompleted));
     rig.asked().iter().for_each(asks_for_leases);
     assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("7"));
 }
@@ -120,7 +123,7 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
 async fn what_is_missing_for_leases_is_told_with_its_group() {
     let mut rig = Rig::<LeaseFact>::start(|_, _| refusal(Wire::Json, 403, "Forbidden", None));
     rig.until_quiet().await;
-    let missing = Missing { verb: "watch", group: "coordination.k8s.io", resource: "leases" };
+    let missing = MissingAccess { verb: "watch", group: "coordination.k8s.io", resource: "leases" };
     assert_eq!(rig.health().missing, Some(missing));
     let trouble = rig.health().last_error.unwrap();
     assert!(trouble.contains(r#"apiGroups: ["coordination.k8s.io"], resources: ["leases"]"#), "{trouble}");

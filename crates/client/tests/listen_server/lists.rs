@@ -8,8 +8,8 @@ use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::decode::SeenPool;
-use taintward_client::listen::{Heard, Mode, Phase, Settings};
+use taintward_client::decode::PoolObject;
+use taintward_client::watch::{ListMode, StreamPhase, WatchEvent, WatchSettings};
 use taintward_core::fact::{NodeFact, PodFact};
 use tokio::time::Instant;
 
@@ -30,12 +30,15 @@ async fn a_streamed_list_becomes_a_watch() {
             ["begin", "+p0 listed", "+p1 listed", "end", "+p1", "-p0", "quiet"],
             "{wire:?}"
         );
-        assert!(matches!(&heard[0], Heard::SyncBegins { silent_for: None }));
-        let Heard::Gone { uid, identity } = &heard[5] else { panic!("{heard:?}") };
+        assert!(matches!(&heard[0], WatchEvent::ListStarted { silent_for: None }));
+        let WatchEvent::Deleted { uid, identity } = &heard[5] else { panic!("{heard:?}") };
         assert_eq!(uid.to_string(), super::objects::uid(0));
         assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
         let health = rig.health();
-        assert_eq!((health.phase, health.mode, health.synced_once), (Phase::Watching, Mode::WatchList, true));
+        assert_eq!(
+            (health.phase, health.mode, health.synced_once),
+            (StreamPhase::Watching, ListMode::WatchList, true)
+        );
         assert_eq!((health.counters.items, health.counters.failures), (6, 0));
     }
 }
@@ -85,7 +88,7 @@ async fn a_refusal_by_status_leads_to_pages() {
             });
             let heard = rig.until_quiet().await;
             assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"], "{code}");
-            assert_eq!(rig.health().mode, Mode::PagedList);
+            assert_eq!(rig.health().mode, ListMode::PagedList);
             assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("5000"));
             assert_eq!(rig.asked().len(), 3);
         }
@@ -95,7 +98,7 @@ async fn a_refusal_by_status_leads_to_pages() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
     let start = Instant::now();
-    let mut rig = Rig::<SeenPool>::start(move |asked, _| match asked.path.as_str() {
+    let mut rig = Rig::<PoolObject>::start(move |asked, _| match asked.path.as_str() {
         "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
         _ if start.elapsed().as_secs() < 60 => Reply::new(404, "text/plain").bytes("404 page not found"),
         _ if asked.is_watch_list() => refusal(Wire::Json, 422, "Invalid", None),
@@ -138,7 +141,7 @@ async fn a_refused_streamed_list_is_tried_again_an_hour_later() {
     assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
     rig.run_for(Duration::from_secs(300)).await;
     assert!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count() >= 2);
-    assert_eq!(rig.health().mode, Mode::WatchList);
+    assert_eq!(rig.health().mode, ListMode::WatchList);
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +159,7 @@ async fn a_streamed_list_that_never_finishes_gives_way_to_pages() {
 async fn pages_follow_their_tokens_to_the_last_object() {
     for wire in BOTH {
         for (total, requests) in [(0, 1), (499, 1), (500, 1), (501, 2), (1001, 3), (10_000, 20)] {
-            let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+            let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
             let mut rig = Pods::with(settings, 16, move |asked, _| pages(wire, asked, total));
             let heard = words(&rig.until_quiet().await);
             let listed: Vec<_> = (0..total).map(|number| format!("+p{number} listed")).collect();
@@ -176,7 +179,7 @@ async fn pages_follow_their_tokens_to_the_last_object() {
 #[tokio::test(start_paused = true)]
 async fn items_are_handed_over_before_the_page_has_ended() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| {
             let body = page_body(wire, 0..10, 5000, "");
             let half = body.len() / 2;
@@ -207,7 +210,7 @@ async fn events_cut_into_single_bytes_are_whole_again() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_page_is_asked_for_again_not_the_list() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
             2 => refusal(wire, 503, "ServiceUnavailable", None),
             3 => refusal(wire, 429, "TooManyRequests", Some(3)),
@@ -233,7 +236,7 @@ async fn a_failing_page_is_asked_for_again_not_the_list() {
 #[tokio::test(start_paused = true)]
 async fn an_expired_token_starts_the_list_again_in_one_go() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
             1 => refusal(wire, 410, "Expired", None),
             _ => pages(wire, asked, 1200),
@@ -251,7 +254,7 @@ async fn an_expired_token_starts_the_list_again_in_one_go() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_turns_in_circles_is_not_followed_for_ever() {
-    let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+    let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
     let heard = rig.run_for(Duration::from_secs(3600)).await;
     assert!(!words(&heard).contains(&"end".to_owned()));
@@ -268,7 +271,7 @@ async fn a_list_without_version_or_of_another_kind_is_no_list() {
         r#"[]"#,
         "",
     ] {
-        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| Reply::new(200, "application/json").bytes(body));
         let heard = words(&rig.run_for(Duration::from_secs(60)).await);
         assert!(!heard.contains(&"end".to_owned()), "{body}");
@@ -279,7 +282,7 @@ async fn a_list_without_version_or_of_another_kind_is_no_list() {
 
 #[tokio::test(start_paused = true)]
 async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
-    let settings = Settings { batch_limit: 10, seed: 1, ..without_lists_again() };
+    let settings = WatchSettings { batch_limit: 10, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 1, |_, _| streamed(Wire::Protobuf, 1000, 5000).hang());
     let mut seen = 0;
     while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.heard.recv()).await {

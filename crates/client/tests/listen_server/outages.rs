@@ -7,8 +7,8 @@
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{Wire, event, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::decode::SeenPool;
-use taintward_client::listen::{Heard, Settings};
+use taintward_client::decode::PoolObject;
+use taintward_client::watch::{WatchEvent, WatchSettings};
 use taintward_core::fact::PodFact;
 use tokio::time::Instant;
 
@@ -33,7 +33,7 @@ const AWAY: [(Answers, f64); 8] = [
 async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration {
     let gone = Instant::now() + Duration::from_secs(60);
     let back = gone + away;
-    let settings = Settings { seed, ..without_lists_again() };
+    let settings = WatchSettings { seed, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
         _ if Instant::now() < back => meanwhile(),
@@ -44,7 +44,7 @@ async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration
     });
     loop {
         for heard in rig.heard.recv().await.unwrap() {
-            if matches!(heard, Heard::Seen { listed: false, .. }) {
+            if matches!(heard, WatchEvent::Applied { listed: false, .. }) {
                 assert!(rig.health().is_in_step(Duration::ZERO));
                 return back.elapsed();
             }
@@ -68,7 +68,7 @@ async fn l4_a_stream_is_back_with_the_server_however_long_it_was_away() {
 async fn a_server_that_comes_back_without_its_history_is_listed_at_once() {
     for seed in 0..10 {
         let back = Instant::now() + Duration::from_secs(90);
-        let settings = Settings { seed, ..without_lists_again() };
+        let settings = WatchSettings { seed, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
             0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
             _ if Instant::now() < back => Reply::unreachable(),
@@ -90,7 +90,7 @@ async fn p26_who_asks_for_patience_gets_it_and_who_breaks_off_lists_is_asked_eve
         ("403", || refusal(Wire::Json, 403, "Forbidden", None)),
     ];
     for (what, reply) in overloaded {
-        let settings = Settings { seed: 1, watch_list: false, ..without_lists_again() };
+        let settings = WatchSettings { seed: 1, watch_list: false, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| reply());
         rig.run_for(Duration::from_secs(3600)).await;
         assert!(rig.asked().len() < 150, "{what}: {}", rig.asked().len());
@@ -101,7 +101,7 @@ async fn p26_who_asks_for_patience_gets_it_and_who_breaks_off_lists_is_asked_eve
 async fn the_streams_of_many_processes_do_not_come_back_in_the_same_moment() {
     let mut back = Vec::new();
     for seed in 0..50 {
-        let mut rig = Pods::with(Settings { seed, ..without_lists_again() }, 16, |_, nth| match nth {
+        let mut rig = Pods::with(WatchSettings { seed, ..without_lists_again() }, 16, |_, nth| match nth {
             0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
             _ => stream(Wire::Json).hang(),
         });
@@ -145,7 +145,7 @@ async fn what_need_not_be_there_is_absent_if_the_server_itself_says_so() {
         (None, None, false),
     ] {
         let told = format!("{groups:?} {resources:?}");
-        let mut rig = Rig::<SeenPool>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
+        let mut rig = Rig::<PoolObject>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
             ("/apis", Some(groups), _) => json(groups.clone()),
             ("/apis/taintward.io/v1alpha1", _, Some(resources)) => json(resources.clone()),
             _ => not_found(),

@@ -8,7 +8,7 @@
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{BOTH, Wire, page, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::listen::Settings;
+use taintward_client::watch::WatchSettings;
 use taintward_core::fact::PodFact;
 
 type Pods = Rig<PodFact>;
@@ -38,7 +38,7 @@ async fn an_hour_of_silence_is_an_hour_in_step() {
     ] {
         for wire in BOTH {
             let relist_every = relist_every.map(Duration::from_secs);
-            let settings = Settings { seed: 1, relist_every, ..Settings::default() };
+            let settings = WatchSettings { seed: 1, relist_every, ..WatchSettings::default() };
             let what = format!("{streams_lists} {pods} {relist_every:?} {wire:?}");
             let mut rig = Pods::with(settings, 16, move |asked, _| quiet(wire, streams_lists, pods, asked));
             rig.run_for(Duration::from_secs(1)).await;
@@ -60,9 +60,10 @@ async fn an_hour_of_silence_is_an_hour_in_step() {
 #[tokio::test(start_paused = true)]
 async fn an_empty_kind_is_listed_and_heard_of() {
     for streams_lists in [true, false] {
-        let mut rig = Pods::with(Settings { seed: 1, ..Settings::default() }, 16, move |asked, _| {
-            quiet(Wire::Json, streams_lists, 0, asked)
-        });
+        let mut rig =
+            Pods::with(WatchSettings { seed: 1, ..WatchSettings::default() }, 16, move |asked, _| {
+                quiet(Wire::Json, streams_lists, 0, asked)
+            });
         rig.run_for(Duration::from_secs(1)).await;
         let health = rig.health();
         assert!(health.synced_once && health.last_heard.is_some() && health.is_in_step(Duration::ZERO));

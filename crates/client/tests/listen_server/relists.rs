@@ -2,13 +2,13 @@
 //! Room:     that what was lost is found in time and not before; that looking for it never costs what the watch tells.
 //! Comes in: scripted servers that keep an event to themselves.
 //! Goes out: what was heard, asked, and when.
-//! Not here: lists after lost history (`troubles.rs`); the moments themselves (`listen/relist.rs`).
+//! Not here: lists after lost history (`troubles.rs`); the moments themselves (`watch/relist.rs`).
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::listen::{Heard, Mode, RelistNow, Settings};
+use taintward_client::watch::{ListMode, RelistTrigger, WatchEvent, WatchSettings};
 use taintward_core::fact::PodFact;
 use taintward_core::identity::ResourceVersion;
 use tokio::time::Instant;
@@ -18,8 +18,8 @@ type Pods = Rig<PodFact>;
 const BOUND: Duration = Duration::from_secs(300);
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn settings(watch_list: bool, seed: u64) -> Settings {
-    Settings { watch_list, seed, ..Settings::default() }
+fn settings(watch_list: bool, seed: u64) -> WatchSettings {
+    WatchSettings { watch_list, seed, ..WatchSettings::default() }
 }
 
 /// Bookmarks for so many seconds: the watch shows no sign of what it keeps to itself.
@@ -40,7 +40,7 @@ fn beats(reply: Reply, wire: Wire, asked: &Asked) -> Reply {
     beats_for(3 * 3600, reply, wire, position(asked) + 1)
 }
 
-fn without_quiet(heard: &[Heard<PodFact>]) -> Vec<String> {
+fn without_quiet(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
     words(heard).into_iter().filter(|word| word != "quiet").collect()
 }
 
@@ -97,14 +97,14 @@ async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list()
                 let heard = rig.run_for(lost + BOUND - start.elapsed()).await;
                 assert_eq!(without_quiet(&heard), found, "{watch_list} {wire:?}");
                 let versions = heard.iter().filter_map(|heard| match heard {
-                    Heard::Seen { fact, .. } => Some(fact.version),
+                    WatchEvent::Applied { fact, .. } => Some(fact.version),
                     _ => None,
                 });
                 let version = changed.map_or(ResourceVersion(1), ResourceVersion);
                 assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
                 // The gap the engine is told of ends with the last sign of life, not with the last list.
-                let Some(Heard::SyncBegins { silent_for: Some(silent_for) }) =
-                    heard.iter().find(|heard| matches!(heard, Heard::SyncBegins { .. }))
+                let Some(WatchEvent::ListStarted { silent_for: Some(silent_for) }) =
+                    heard.iter().find(|heard| matches!(heard, WatchEvent::ListStarted { .. }))
                 else {
                     panic!("{heard:?}")
                 };
@@ -145,7 +145,7 @@ async fn l4_lists_come_at_their_distance_for_hours_whatever_the_server_does_with
 async fn never_means_never() {
     for every in [None, Some(Duration::ZERO)] {
         let start = Instant::now();
-        let settings = Settings { relist_every: every, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { relist_every: every, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, _| {
             everything(Wire::Json, asked, 1 + u64::from(start.elapsed().as_secs() > 10), None)
         });
@@ -183,12 +183,12 @@ async fn a_refused_list_costs_nothing_the_watch_tells() {
                 _ => streamed(wire, 2, 500).hang(),
             });
             let start = Instant::now();
-            let mut news: Vec<Heard<PodFact>> = Vec::new();
+            let mut news: Vec<WatchEvent<PodFact>> = Vec::new();
             while rig.asked().len() < 4 || start.elapsed().as_secs() % 10 != 5 {
                 let now = start.elapsed();
                 let heard = rig.run_for(Duration::from_millis(500)).await;
                 for heard in &heard {
-                    if let Heard::Seen { fact, listed: false } = heard {
+                    if let WatchEvent::Applied { fact, listed: false } = heard {
                         let happened = 10 * (fact.version.unwrap().0 - 199);
                         assert!(now.as_secs().abs_diff(happened) <= 1, "{what}: {happened}, told {now:?}");
                     }
@@ -233,7 +233,7 @@ async fn a_streamed_list_that_is_refused_gives_way_to_pages_at_once() {
     assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
     let asked = rig.asked();
     assert_eq!(asked.len(), 4, "streamed list, streamed list, page, watch");
-    assert_eq!((asked[3].at - asked[1].at, rig.health().mode), (Duration::ZERO, Mode::PagedList));
+    assert_eq!((asked[3].at - asked[1].at, rig.health().mode), (Duration::ZERO, ListMode::PagedList));
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,8 +313,8 @@ async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itse
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
-    let relist_now = RelistNow::default();
-    let settings = Settings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    let relist_now = RelistTrigger::default();
+    let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     // A watch from a version that the server's store, an older one by now, has yet to reach: silent for ever.
     let mut rig =
         Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
@@ -333,8 +333,8 @@ async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_asked_for_during_an_outage_follows_it() {
-    let relist_now = RelistNow::default();
-    let settings = Settings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    let relist_now = RelistTrigger::default();
+    let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, nth| match nth {
         0 => streamed(Wire::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
         1 => refusal(Wire::Json, 429, "TooManyRequests", Some(5)),

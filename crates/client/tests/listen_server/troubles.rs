@@ -8,7 +8,7 @@ use super::behaviour::words;
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::listen::{Heard, Missing, Mode, Phase, Settings};
+use taintward_client::watch::{ListMode, MissingAccess, StreamPhase, WatchEvent, WatchSettings};
 use taintward_core::fact::PodFact;
 use tokio::time::Instant;
 
@@ -29,7 +29,9 @@ async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
             let heard = rig.run_for(Duration::from_secs(60)).await;
             let list = ["begin", "+p0 listed", "+p1 listed", "end"];
             assert_eq!(words(&heard), [&list[..], &["begin", "+p0 listed", "end"]].concat());
-            let Heard::SyncBegins { silent_for: Some(silent_for) } = heard[4] else { panic!("{heard:?}") };
+            let WatchEvent::ListStarted { silent_for: Some(silent_for) } = heard[4] else {
+                panic!("{heard:?}")
+            };
             assert_eq!(silent_for.as_secs(), 0, "a watch that was ended in good order has told everything");
             assert_eq!(rig.health().counters.relists_410, 1);
         }
@@ -39,7 +41,7 @@ async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
 #[tokio::test(start_paused = true)]
 async fn history_that_is_always_lost_is_no_hot_loop() {
     for mode in [true, false] {
-        let settings = Settings { watch_list: mode, seed: 1, ..without_lists_again() };
+        let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {
             (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
             (false, true) => refusal(Wire::Json, 410, "Expired", None),
@@ -64,7 +66,7 @@ async fn a_gap_is_measured_from_the_last_complete_knowledge() {
     let gaps: Vec<_> = heard
         .iter()
         .filter_map(|heard| match heard {
-            Heard::SyncBegins { silent_for } => Some(silent_for.map(|gap| gap.as_secs())),
+            WatchEvent::ListStarted { silent_for } => Some(silent_for.map(|gap| gap.as_secs())),
             _ => None,
         })
         .collect();
@@ -147,7 +149,7 @@ async fn an_hour_without_a_server_heals_without_a_list() {
     let heard = rig.run_for(HOUR + Duration::from_secs(60)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
     assert!(rig.asked().len() < 1_800, "{}", rig.asked().len());
-    assert_eq!(rig.health().phase, Phase::Watching);
+    assert_eq!(rig.health().phase, StreamPhase::Watching);
     assert!(rig.health().last_error.unwrap().contains("can't answer"));
 }
 
@@ -172,9 +174,9 @@ async fn a_missing_permission_is_told_and_waited_for() {
         });
         rig.run_for(HOUR / 2).await;
         let health = rig.health();
-        assert_eq!(health.missing, Some(Missing { verb: "watch", group: "", resource: "pods" }));
+        assert_eq!(health.missing, Some(MissingAccess { verb: "watch", group: "", resource: "pods" }));
         assert!(
-            matches!(&health.phase, Phase::Waiting { why, .. } if why.contains("watch pods")),
+            matches!(&health.phase, StreamPhase::Waiting { why, .. } if why.contains("watch pods")),
             "{health:?}"
         );
         assert!(
@@ -185,16 +187,16 @@ async fn a_missing_permission_is_told_and_waited_for() {
         assert!(rig.asked().len() < if code == 401 { 900 } else { 100 });
         let heard = rig.run_for(HOUR).await;
         assert_eq!(words(&heard), ["begin", "+p0 listed", "end"]);
-        assert_eq!((rig.health().missing, rig.health().mode), (None, Mode::WatchList));
+        assert_eq!((rig.health().missing, rig.health().mode), (None, ListMode::WatchList));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_to_list_names_the_verb() {
-    let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
+    let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| refusal(Wire::Json, 403, "Forbidden", None));
     rig.run_for(Duration::from_secs(60)).await;
-    assert_eq!(rig.health().missing, Some(Missing { verb: "list", group: "", resource: "pods" }));
+    assert_eq!(rig.health().missing, Some(MissingAccess { verb: "list", group: "", resource: "pods" }));
     assert!(rig.health().last_error.unwrap().contains("ClusterRole"));
 }
 
@@ -285,5 +287,5 @@ async fn a_position_the_server_refuses_is_given_up() {
     });
     let heard = rig.run_for(Duration::from_secs(30)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);
-    assert_eq!(rig.health().mode, Mode::WatchList, "it was not the streamed list that was refused");
+    assert_eq!(rig.health().mode, ListMode::WatchList, "it was not the streamed list that was refused");
 }

@@ -12,7 +12,7 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use prost::Message;
 use serde_json::json;
 use std::time::Duration;
-use taintward_client::listen::{Heard, Phase};
+use taintward_client::watch::{StreamPhase, WatchEvent};
 use taintward_core::fact::PodFact;
 
 type Pods = Rig<PodFact>;
@@ -148,13 +148,13 @@ async fn an_object_that_cant_be_read_is_named_and_the_others_go_on() {
         let heard = rig.until_quiet().await;
         let expected = ["begin", "+p0 listed", "?p1", "+p2 listed", "end", "?p1", "+p2", "-p1"];
         assert_eq!(words(&heard), expected, "{wire:?}");
-        let Heard::Unreadable(unreadable) = &heard[2] else { panic!("{heard:?}") };
+        let WatchEvent::Undecodable(unreadable) = &heard[2] else { panic!("{heard:?}") };
         let identity = unreadable.identity.as_ref().unwrap();
         assert_eq!(identity.uid.as_ref().unwrap().to_string(), uid(1));
         assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
         assert!(unreadable.why.starts_with("spec.tolerations[0]."), "{}", unreadable.why);
         let health = rig.health();
-        assert_eq!((health.counters.undecodable, health.phase), (2, Phase::Watching));
+        assert_eq!((health.counters.undecodable, health.phase), (2, StreamPhase::Watching));
         assert_eq!(rig.asked().len(), 1);
     }
 }

@@ -5,18 +5,20 @@ use k8s_pb::api::core::v1 as pb;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use prost::Message as _;
 use serde_json::json;
-use taintward_client::decode::{Decoded, Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
-use taintward_client::pools::MemberObject;
+use taintward_client::decode::{
+    Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
+};
+use taintward_client::pools::PoolNodeBody;
 
 fn read_all(bytes: &[u8]) -> usize {
     let understood = [
-        matches!(SeenPool::from_json(bytes), Decoded::Fact(_)),
-        matches!(SeenPolicy::from_json(bytes), Decoded::Fact(_)),
-        matches!(SeenNamespace::from_json(bytes), Decoded::Fact(_)),
-        matches!(SeenMember::from_json(bytes), Decoded::Fact(_)),
-        matches!(SeenNamespace::from_protobuf(bytes), Decoded::Fact(_)),
-        matches!(SeenMember::from_protobuf(bytes), Decoded::Fact(_)),
-        MemberObject::read(bytes).is_ok(),
+        matches!(PoolObject::from_json(bytes), Decoded::Object(_)),
+        matches!(PolicyObject::from_json(bytes), Decoded::Object(_)),
+        matches!(NamespaceObject::from_json(bytes), Decoded::Object(_)),
+        matches!(PoolNodeObject::from_json(bytes), Decoded::Object(_)),
+        matches!(NamespaceObject::from_protobuf(bytes), Decoded::Object(_)),
+        matches!(PoolNodeObject::from_protobuf(bytes), Decoded::Object(_)),
+        PoolNodeBody::read(bytes).is_ok(),
     ];
     understood.into_iter().filter(|&one| one).count()
 }

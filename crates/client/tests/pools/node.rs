@@ -1,7 +1,7 @@
 //! The patch of a node: exactly the edits, on exactly what was read.
 
 use serde_json::{Value, json};
-use taintward_client::pools::MemberObject;
+use taintward_client::pools::PoolNodeBody;
 use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolLabel, PoolMembers, PoolTaint, PoolValidity, RecordEdit, RecordTrust,
     reconcile,
@@ -26,8 +26,8 @@ fn node(metadata: Value, spec: Value) -> Value {
     node
 }
 
-fn read(node: &Value) -> MemberObject {
-    MemberObject::read(node.to_string().as_bytes()).unwrap()
+fn read(node: &Value) -> PoolNodeBody {
+    PoolNodeBody::read(node.to_string().as_bytes()).unwrap()
 }
 
 fn steps(node: &Value, edits: &NodeEdits) -> Value {
@@ -169,8 +169,8 @@ fn edits_of_another_state_are_not_written() {
 #[test]
 fn what_is_no_node_is_refused_in_a_sentence() {
     for body in ["", "[]", r#"{"kind":"Pod"}"#, r#"{"kind":"Node","metadata":{"name":"n"}}"#] {
-        assert!(MemberObject::read(body.as_bytes()).is_err(), "{body}");
+        assert!(PoolNodeBody::read(body.as_bytes()).is_err(), "{body}");
     }
     let status = r#"{"kind":"Status","message":"nodes \"n\" not found","code":404}"#;
-    assert_eq!(MemberObject::read(status.as_bytes()), Err("nodes \"n\" not found".to_owned()));
+    assert_eq!(PoolNodeBody::read(status.as_bytes()), Err("nodes \"n\" not found".to_owned()));
 }

@@ -2,7 +2,7 @@
 
 use super::sample::{fact, why};
 use serde_json::{Value, json};
-use taintward_client::decode::{Fact, SeenPolicy};
+use taintward_client::decode::{PolicyObject, WatchedObject};
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::policy::{SecondsBounds, TolerationDuration, TolerationPolicy};
 
@@ -19,7 +19,7 @@ fn every_field_is_read() {
         "unreachableSeconds": "forever",
         "bounds": {"least": -1, "most": 600},
     });
-    let read = fact(SeenPolicy::from_json(&policy(&spec)));
+    let read = fact(PolicyObject::from_json(&policy(&spec)));
     let expected = TolerationPolicy {
         name: "team-a".into(),
         priority: -5,
@@ -40,7 +40,7 @@ fn what_is_not_said_is_not_there() {
         json!({"namespaceSelector": {}}),
         json!({"namespaceSelector": {}, "priority": null, "notReadySeconds": null, "bounds": {"least": null}}),
     ] {
-        assert_eq!(fact(SeenPolicy::from_json(&policy(&spec))).policy, expected);
+        assert_eq!(fact(PolicyObject::from_json(&policy(&spec))).policy, expected);
     }
 }
 
@@ -53,13 +53,13 @@ fn seconds_are_whole_numbers_or_forever() {
         (json!("forever"), TolerationDuration::Forever),
     ] {
         let spec = json!({"namespaceSelector": {}, "unreachableSeconds": written});
-        assert_eq!(fact(SeenPolicy::from_json(&policy(&spec))).policy.unreachable, Some(stay));
+        assert_eq!(fact(PolicyObject::from_json(&policy(&spec))).policy.unreachable, Some(stay));
     }
     for odd in
         [json!("30"), json!(1.5), json!("Forever"), json!(true), json!([1]), json!(u64::MAX), json!("")]
     {
         let spec = json!({"namespaceSelector": {}, "unreachableSeconds": odd});
-        let why = why(SeenPolicy::from_json(&policy(&spec)));
+        let why = why(PolicyObject::from_json(&policy(&spec)));
         assert_eq!(why, "spec.unreachableSeconds: neither a whole number of 64 bits nor forever", "{odd}");
     }
 }
@@ -75,7 +75,7 @@ fn what_is_not_understood_is_named() {
         (json!({"namespaceSelector": {}, "bounds": {"lowest": 1}}), "spec.bounds.lowest: "),
         (json!({"namespaceSelector": {}, "seconds": 1}), "spec.seconds: "),
     ] {
-        let why = why(SeenPolicy::from_json(&policy(&spec)));
+        let why = why(PolicyObject::from_json(&policy(&spec)));
         assert!(why.starts_with(said), "{why}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::sample::{pool, seen, why};
 use serde_json::{Value, json};
-use taintward_client::decode::{Decoded, Fact, ObjectBody, SeenPool, object_from_body};
+use taintward_client::decode::{Decoded, ObjectBody, PoolObject, WatchedObject, object_from_body};
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::pool::{
     AppliedMark, DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement,
@@ -60,7 +60,7 @@ fn every_field_is_read() {
         (Uid::new("uid-1"), Some(ResourceVersion(41)), 3)
     );
     assert_eq!(read.finalizers, ["taintward.io/nodes".into()]);
-    assert_eq!(read.told, None);
+    assert_eq!(read.recorded, None);
     let identity = read.identity();
     assert_eq!(
         (identity.name.as_str(), identity.uid, identity.version),
@@ -138,7 +138,7 @@ fn what_is_not_understood_is_named() {
     ] {
         let mut object = pool();
         *object.pointer_mut(at).unwrap() = value;
-        let why = why(SeenPool::from_json(object.to_string().as_bytes()));
+        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
         assert!(why.starts_with(said), "{at}: {why}");
     }
 }
@@ -152,7 +152,7 @@ fn a_field_nobody_knows_is_not_passed_over() {
         let mut object = pool();
         let part = object.pointer_mut(&format!("/spec{at}")).unwrap();
         part["newer"] = json!(1);
-        let why = why(SeenPool::from_json(object.to_string().as_bytes()));
+        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
         assert!(why.contains("newer") && why.starts_with("spec"), "{at}: {why}");
     }
     let mut object = pool();
@@ -182,16 +182,16 @@ fn what_it_stood_for_is_read_and_not_guessed() {
         (json!([]), "status"),
     ] {
         object["status"] = status;
-        let why = why(SeenPool::from_json(object.to_string().as_bytes()));
+        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
         assert!(why.starts_with(said), "{why}");
     }
 }
 
 #[test]
 fn nothing_is_read_from_what_no_server_writes() {
-    assert!(matches!(SeenPool::from_protobuf(b""), Decoded::Unreadable(_)));
+    assert!(matches!(PoolObject::from_protobuf(b""), Decoded::Undecodable(_)));
     let mut other = pool();
     other["kind"] = json!("TaintwardPolicy");
-    let body = object_from_body::<SeenPool>("application/json", other.to_string().as_bytes());
+    let body = object_from_body::<PoolObject>("application/json", other.to_string().as_bytes());
     assert!(matches!(body, ObjectBody::Foreign(_)), "{body:?}");
 }

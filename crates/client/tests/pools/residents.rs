@@ -5,7 +5,7 @@ use k8s_pb::api::core::v1 as pb;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use prost::Message as _;
 use serde_json::{Value, json};
-use taintward_client::decode::{Decoded, Fact, SeenPod};
+use taintward_client::decode::{Decoded, DecodedPod, WatchedObject};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::fact::PodOwnerKind;
 
@@ -63,14 +63,14 @@ fn binary_pod(node: &str, phase: &str) -> Vec<u8> {
     pod.encode_to_vec()
 }
 
-fn resident(decoded: Decoded<SeenPod>) -> Option<PodOnNodeFact> {
+fn resident(decoded: Decoded<DecodedPod>) -> Option<PodOnNodeFact> {
     fact(decoded).resident()
 }
 
 #[test]
 fn both_encodings_say_whose_a_pod_is() {
-    let seen = resident(SeenPod::from_json(json_pod().to_string().as_bytes())).unwrap();
-    assert_eq!(resident(SeenPod::from_protobuf(&binary_pod("n1", "Running"))).as_ref(), Some(&seen));
+    let seen = resident(DecodedPod::from_json(json_pod().to_string().as_bytes())).unwrap();
+    assert_eq!(resident(DecodedPod::from_protobuf(&binary_pod("n1", "Running"))).as_ref(), Some(&seen));
     assert_eq!((seen.name.as_str(), seen.node.as_str(), seen.tolerations.len()), ("shop/web-0", "n1", 1));
     let identity = &seen.identity;
     assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
@@ -82,7 +82,7 @@ fn both_encodings_say_whose_a_pod_is() {
 fn one_that_is_being_deleted_says_so() {
     let mut pod = json_pod();
     pod["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
-    assert!(resident(SeenPod::from_json(pod.to_string().as_bytes())).unwrap().leaving);
+    assert!(resident(DecodedPod::from_json(pod.to_string().as_bytes())).unwrap().leaving);
 }
 
 #[test]
@@ -90,10 +90,14 @@ fn who_is_over_or_nowhere_is_no_resident() {
     for phase in ["Succeeded", "Failed"] {
         let mut pod = json_pod();
         pod["status"]["phase"] = json!(phase);
-        assert_eq!(resident(SeenPod::from_protobuf(&binary_pod("n1", phase))), None);
-        assert_eq!(resident(SeenPod::from_json(pod.to_string().as_bytes())), None);
+        assert_eq!(resident(DecodedPod::from_protobuf(&binary_pod("n1", phase))), None);
+        assert_eq!(resident(DecodedPod::from_json(pod.to_string().as_bytes())), None);
         pod["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
-        assert_eq!(resident(SeenPod::from_json(pod.to_string().as_bytes())), None, "it is over all the same");
+        assert_eq!(
+            resident(DecodedPod::from_json(pod.to_string().as_bytes())),
+            None,
+            "it is over all the same"
+        );
     }
-    assert!(matches!(SeenPod::from_protobuf(&binary_pod("", "Pending")), Decoded::Unbound(_)));
+    assert!(matches!(DecodedPod::from_protobuf(&binary_pod("", "Pending")), Decoded::Unbound(_)));
 }

@@ -1,12 +1,12 @@
 //! Objects to read, whole.
 
 use serde_json::{Value, json};
-use taintward_client::decode::{Decoded, Fact, SeenPool};
+use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
 
 /// The fact, which there has to be.
 pub(crate) fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
     match decoded {
-        Decoded::Fact(fact) => fact,
+        Decoded::Object(fact) => fact,
         other => panic!("{other:?}"),
     }
 }
@@ -14,7 +14,7 @@ pub(crate) fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
 /// Why it cannot be read; who it is has to be known.
 pub(crate) fn why<F: std::fmt::Debug>(decoded: Decoded<F>) -> String {
     match decoded {
-        Decoded::Unreadable(unreadable) => {
+        Decoded::Undecodable(unreadable) => {
             assert_eq!(unreadable.identity.unwrap().name, "team-a");
             unreadable.why
         }
@@ -59,6 +59,6 @@ pub(crate) fn pool() -> Value {
 }
 
 /// It, read.
-pub(crate) fn seen(pool: &Value) -> SeenPool {
-    fact(SeenPool::from_json(pool.to_string().as_bytes()))
+pub(crate) fn seen(pool: &Value) -> PoolObject {
+    fact(PoolObject::from_json(pool.to_string().as_bytes()))
 }

@@ -2,7 +2,7 @@
 
 use super::sample::{pool, seen};
 use serde_json::Value;
-use taintward_client::decode::{SeenPool, Told};
+use taintward_client::decode::{PoolObject, RecordedStatus};
 use taintward_client::pools::{ELSEWHERE, status_patch, told};
 use taintward_core::admission::pool::{
     AppliedMark, NamedPod, PoolAssessment, PoolNode, PoolStatus, PoolValidity, Reason, RecordTrust, assess,
@@ -35,7 +35,7 @@ fn counts() -> PoolStatus {
 }
 
 /// The pool after its status was written.
-fn written(before: &SeenPool, told: &Told, past: &[AppliedMark]) -> SeenPool {
+fn written(before: &PoolObject, told: &RecordedStatus, past: &[AppliedMark]) -> PoolObject {
     let patch: Value = serde_json::from_slice(&status_patch(before, told, past).unwrap()).unwrap();
     assert_eq!(patch["metadata"], serde_json::json!({"uid": "uid-1", "resourceVersion": "41"}));
     assert_eq!(patch.as_object().unwrap().len(), 2, "nothing but the status is written");
@@ -44,7 +44,7 @@ fn written(before: &SeenPool, told: &Told, past: &[AppliedMark]) -> SeenPool {
     seen(&object)
 }
 
-fn condition<'t>(told: &'t Told, kind: &str) -> (&'t str, &'t str) {
+fn condition<'t>(told: &'t RecordedStatus, kind: &str) -> (&'t str, &'t str) {
     let one = told.conditions.iter().find(|one| *one.kind == *kind).unwrap();
     (&one.status, &one.reason)
 }
@@ -56,7 +56,7 @@ fn what_is_written_is_read_back_and_not_written_twice() {
     let past: Vec<AppliedMark> = [before.pool.marks(), vec![odd]].concat();
     let news = told(&before, &PoolAssessment::default(), counts(), Wall::from_micros(T0 * 1_000_000 + 7));
     let after = written(&before, &news, &past);
-    assert_eq!(after.told.as_ref(), Some(&news));
+    assert_eq!(after.recorded.as_ref(), Some(&news));
     assert_eq!(after.pool.applied_marks, past);
     assert_eq!(status_patch(&after, &news, &past), None);
     assert!(status_patch(&after, &news, &past[1..]).is_some());
@@ -112,7 +112,7 @@ fn a_status_somebody_has_damaged_is_written_anew() {
     for odd in [r#"{"observedGeneration":"1"}"#, r#"{"observedGeneration":1,"nodes":-1}"#, "{}"] {
         object["status"] = serde_json::from_str(odd).unwrap();
         let read = seen(&object);
-        assert_eq!(read.told, None, "{odd}");
+        assert_eq!(read.recorded, None, "{odd}");
         let news = told(&read, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(T0));
         assert!(status_patch(&read, &news, &remembered(&read.pool, &[])).is_some());
     }

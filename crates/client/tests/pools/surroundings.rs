@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_client::decode::{Decoded, Fact, SeenMember, SeenNamespace};
+use taintward_client::decode::{Decoded, NamespaceObject, PoolNodeObject, WatchedObject};
 use taintward_core::admission::pod_toleration_restriction::{DEFAULTS, TolerationListAnnotation, WHITELIST};
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::{PoolNode, RECORD};
@@ -34,12 +34,12 @@ fn meta(labels: &Texts, annotations: &Texts) -> (ObjectMeta, Value) {
     (meta, json)
 }
 
-fn namespace(labels: &Texts, annotations: &Texts) -> SeenNamespace {
+fn namespace(labels: &Texts, annotations: &Texts) -> NamespaceObject {
     let (meta, json) = meta(labels, annotations);
     let message = pb::Namespace { metadata: Some(meta), ..pb::Namespace::default() };
-    let binary = fact(SeenNamespace::from_protobuf(&message.encode_to_vec()));
+    let binary = fact(NamespaceObject::from_protobuf(&message.encode_to_vec()));
     let json = json!({"kind": "Namespace", "metadata": json}).to_string();
-    assert_eq!(fact(SeenNamespace::from_json(json.as_bytes())), binary);
+    assert_eq!(fact(NamespaceObject::from_json(json.as_bytes())), binary);
     binary
 }
 
@@ -92,7 +92,7 @@ proptest! {
         };
         let status = pb::NodeStatus { conditions: ready.iter().map(condition).collect(), ..pb::NodeStatus::default() };
         let node = pb::Node { metadata: Some(meta), spec: Some(spec), status: Some(status) };
-        let expected = Decoded::Fact(SeenMember {
+        let expected = Decoded::Object(PoolNodeObject {
             uid: Uid::new("uid-1"),
             version: Some(ResourceVersion(7)),
             node: PoolNode {
@@ -105,12 +105,12 @@ proptest! {
             },
             ready: !ready.is_empty() && ready.iter().all(|status| status == "True"),
         });
-        prop_assert_eq!(&SeenMember::from_protobuf(&node.encode_to_vec()), &expected);
+        prop_assert_eq!(&PoolNodeObject::from_protobuf(&node.encode_to_vec()), &expected);
         let taints: Vec<Value> = taints.iter()
             .map(|(key, value, effect)| json!({"key": key, "value": value, "effect": effect})).collect();
         let ready: Vec<Value> = ready.iter().map(|status| json!({"type": "Ready", "status": status})).collect();
         let json = json!({"metadata": json, "spec": {"taints": taints}, "status": {"conditions": ready}}).to_string();
-        prop_assert_eq!(&SeenMember::from_json(json.as_bytes()), &expected);
+        prop_assert_eq!(&PoolNodeObject::from_json(json.as_bytes()), &expected);
     }
 }
 
@@ -128,8 +128,8 @@ fn lists_of_a_namespace_are_absent_present_or_unreadable() {
 #[test]
 fn null_is_the_empty_string_and_no_map_is_an_empty_one() {
     let json = br#"{"metadata":{"name":"n","uid":"u","labels":{"a":null},"annotations":null}}"#;
-    let read = fact(SeenNamespace::from_json(json));
+    let read = fact(NamespaceObject::from_json(json));
     assert_eq!(read.facts.labels, labels(&[("a".to_owned(), String::new())].into()));
-    let read = fact(SeenMember::from_json(br#"{"metadata":{"name":"n","uid":"u"},"spec":null}"#));
+    let read = fact(PoolNodeObject::from_json(br#"{"metadata":{"name":"n","uid":"u"},"spec":null}"#));
     assert_eq!(read.node, PoolNode { name: "n".into(), ..PoolNode::default() });
 }

@@ -2,18 +2,18 @@
 
 use super::sample;
 use serde_json::{Value, json};
-use taintward_client::decode::SeenPool;
+use taintward_client::decode::PoolObject;
 use taintward_client::pools::{FINALIZER, finalizer_patch, progressing, told};
 use taintward_core::admission::pool::{PoolAssessment, PoolStatus};
 use taintward_core::time::Wall;
 
-fn with(finalizers: Value) -> SeenPool {
+fn with(finalizers: Value) -> PoolObject {
     let mut pool = sample::pool();
     pool["metadata"]["finalizers"] = finalizers;
     sample::seen(&pool)
 }
 
-fn patch(seen: &SeenPool, hold: bool) -> Option<Value> {
+fn patch(seen: &PoolObject, hold: bool) -> Option<Value> {
     finalizer_patch(seen, hold).map(|body| serde_json::from_slice(&body).unwrap())
 }
 
@@ -41,7 +41,7 @@ fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     assert_eq!(condition.since, Wall::from_secs(20));
     assert_eq!(later.conditions[1..], ready.conditions[1..]);
     // It has been so for a while: that is since when.
-    seen.told = Some(later.clone());
+    seen.recorded = Some(later.clone());
     let mut again = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(30));
     progressing(&mut again, &seen, "2 nodes", Wall::from_secs(30));
     assert_eq!(again, later);

@@ -11,7 +11,7 @@ fn a_heartbeat_stops_being_fine_when_it_stops() {
     let now = Arc::new(AtomicI64::new(0));
     let reading = now.clone();
     let clock: MonoClock = Arc::new(move || Mono::from_secs(reading.load(Ordering::SeqCst)));
-    let heart = Heartbeat::new(Span::from_secs(10), clock);
+    let heart = LoopHeartbeat::new(Span::from_secs(10), clock);
     now.store(10, Ordering::SeqCst);
     assert_eq!(heart.check(), Ok(()));
     now.store(11, Ordering::SeqCst);

@@ -22,17 +22,17 @@ fn clock() -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(1_795_250_200_123_456).unwrap()
 }
 
-pub(crate) fn logged(format: Format, verbosity: u8, say: impl FnOnce()) -> String {
+pub(crate) fn logged(format: LogFormat, verbosity: u8, say: impl FnOnce()) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
-    let subscriber = subscriber(Logging { format, verbosity }, move || writer.clone(), clock);
+    let subscriber = subscriber(LogSettings { format, verbosity }, move || writer.clone(), clock);
     tracing::subscriber::with_default(subscriber, say);
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
 
 fn json(say: impl FnOnce()) -> serde_json::Value {
-    let line = logged(Format::Json, 4, say);
+    let line = logged(LogFormat::Json, 4, say);
     assert_eq!(line.matches('\n').count(), 1, "{line}");
     serde_json::from_str(&line).unwrap()
 }
@@ -42,16 +42,16 @@ const HOSTILE: &str = "a\nE1121 forged\r\u{1b}[31mred\u{9b}2J\"quoted\"\\\u{202e
 
 #[test]
 fn a_text_line_has_klogs_shape() {
-    let line = logged(Format::Text, 0, || {
+    let line = logged(LogFormat::Text, 0, || {
         tracing::info!(pod = "shop/web-0", left = 3, late = false, wait = 0.5, node = %"n 1", "evicted");
     });
     assert_eq!(
         line,
         "I1121 08:36:40.123456 evicted pod=\"shop/web-0\" left=3 late=false wait=0.5 node=\"n 1\"\n"
     );
-    assert!(logged(Format::Text, 0, || tracing::warn!("x")).starts_with("W1121 "));
-    assert!(logged(Format::Text, 0, || tracing::error!("x")).starts_with("E1121 "));
-    assert!(logged(Format::Text, 9, || tracing::trace!("x")).starts_with("I1121 "));
+    assert!(logged(LogFormat::Text, 0, || tracing::warn!("x")).starts_with("W1121 "));
+    assert!(logged(LogFormat::Text, 0, || tracing::error!("x")).starts_with("E1121 "));
+    assert!(logged(LogFormat::Text, 9, || tracing::trace!("x")).starts_with("I1121 "));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_json_line_has_the_promised_keys() {
 #[test]
 fn hostile_values_stay_on_their_line_and_in_their_quotes() {
     let say = || tracing::info!(taint = HOSTILE, debug = ?HOSTILE, shown = %HOSTILE, "saw {HOSTILE}");
-    let line = logged(Format::Text, 0, say);
+    let line = logged(LogFormat::Text, 0, say);
     assert_eq!(line.matches('\n').count(), 1);
     assert!(line.ends_with('\n'));
     for bad in ['\u{1b}', '\u{9b}', '\r', '\u{202e}', '\u{2028}'] {
@@ -86,12 +86,12 @@ fn hostile_values_stay_on_their_line_and_in_their_quotes() {
     assert_eq!(record["taint"], HOSTILE);
     assert_eq!(record["shown"], HOSTILE);
     assert_eq!(record["msg"], format!("saw {HOSTILE}"));
-    assert!(!logged(Format::Json, 0, say).contains('\u{9b}'));
+    assert!(!logged(LogFormat::Json, 0, say).contains('\u{9b}'));
 }
 
 #[test]
 fn ordinary_text_of_any_language_is_left_alone() {
-    let line = logged(Format::Text, 0, || tracing::info!(node = "nœud-é-节点", "grüße"));
+    let line = logged(LogFormat::Text, 0, || tracing::info!(node = "nœud-é-节点", "grüße"));
     assert!(line.ends_with("grüße node=\"nœud-é-节点\"\n"));
     assert!(matches!(escaped("nœud"), std::borrow::Cow::Borrowed("nœud")));
     assert_eq!(escaped("a\nb"), "a\\nb");
@@ -114,11 +114,11 @@ fn a_number_that_json_lacks_becomes_text() {
 
 #[test]
 fn long_values_are_cut_at_a_character() {
-    let long = "é".repeat(line::VALUE_MAX);
+    let long = "é".repeat(line_format::VALUE_MAX);
     let record = json(|| tracing::info!(long, "big"));
     let shown = record["long"].as_str().unwrap();
-    assert!(shown.len() <= line::VALUE_MAX + 16 && shown.ends_with("… (cut)"), "{}", shown.len());
-    let exact = "x".repeat(line::VALUE_MAX);
+    assert!(shown.len() <= line_format::VALUE_MAX + 16 && shown.ends_with("… (cut)"), "{}", shown.len());
+    let exact = "x".repeat(line_format::VALUE_MAX);
     assert_eq!(json(|| tracing::info!(exact = exact.as_str(), "fits"))["exact"], exact);
 }
 
@@ -152,7 +152,7 @@ fn verbosity_opens_our_records_first_and_the_libraries_later() {
         (10, &["our info", "our debug", "our trace", "their warning", "their info", "their debug"]),
     ];
     for (verbosity, messages) in expected {
-        let lines = logged(Format::Text, verbosity, all);
+        let lines = logged(LogFormat::Text, verbosity, all);
         let shown: Vec<&str> = lines.lines().map(|line| &line["I1121 08:36:40.123456 ".len()..]).collect();
         assert_eq!(shown, messages, "-v {verbosity}");
     }

@@ -9,22 +9,22 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use taintward_core::time::Span;
-use taintward_serve::metrics::{By, Shelf};
+use taintward_serve::metrics::{ByLabel, MetricsRegistry};
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct Effects {
-    total: By<(Effect, Outcome), Counter>,
-    duration: By<Effect, Histogram>,
+pub struct EffectMetrics {
+    total: ByLabel<(Effect, Outcome), Counter>,
+    duration: ByLabel<Effect, Histogram>,
     inflight: Gauge,
-    limit: By<Controller, Gauge>,
+    limit: ByLabel<Controller, Gauge>,
     conflicts: Counter,
     /// Events that were given up; evictions never wait for them.
     pub events_dropped: Counter,
 }
 
-impl Effects {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl EffectMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             total: shelf.counters("taintward_effects", "Requests to the API server, by kind and by what became of them"),
             duration: shelf.histograms(

@@ -1,6 +1,6 @@
 //! # Evictions: who left, who waits, and whether the promises were kept
 //! Room:     upstream's two metrics (TE-37, TE-38) and the monitors of S2, S3 and L1.
-//! Comes in: a [`Deletion`] for each pod deleted, a [`Census`] whenever the engine has settled.
+//! Comes in: a [`DeletionTimes`] for each pod deleted, a [`EvictionGauges`] whenever the engine has settled.
 //! Goes out: series.
 //! Not here: requests and their failures (`effects`).
 
@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::time::{Mono, Span};
-use taintward_serve::metrics::{By, Direction, Moment, Shelf};
+use taintward_serve::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
 
 /// Upstream's buckets (TE-38), in seconds.
 const DURATION_BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
@@ -24,7 +24,7 @@ const AGE_BUCKETS: [f64; 9] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0]
 
 /// One pod deleted, as its moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deletion {
+pub struct DeletionTimes {
     /// When the pod had to leave.
     pub due: Mono,
     /// When the live read that justifies the delete was answered (D5).
@@ -37,7 +37,7 @@ pub struct Deletion {
 
 /// What the engine holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct EvictionGauges {
     /// Pods bound to a node.
     pub pods: usize,
     /// Nodes.
@@ -56,26 +56,26 @@ pub struct Census {
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct Evictions {
+pub struct EvictionMetrics {
     deletions: Counter,
     duration: Histogram,
     decision_age: Histogram,
-    early: Largest,
+    early: MaxGauge,
     /// In observe mode: evictions that enforce mode would have begun.
     pub would_evict: Counter,
     /// Signs of another controller that evicts beside this one (P39).
-    pub other_controller: By<Sign, Counter>,
+    pub other_controller: ByLabel<Sign, Counter>,
     pods: Gauge,
     nodes: Gauge,
     tainted_nodes: Gauge,
     pending: Gauge,
     due: Gauge,
     retrying: Gauge,
-    oldest_due: Moment,
+    oldest_due: TimeGauge,
 }
 
-impl Evictions {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl EvictionMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             deletions: shelf.counter(
                 "taint_eviction_controller_pod_deletions",
@@ -94,7 +94,7 @@ impl Evictions {
             early: shelf.seconds(
                 "taintward_early",
                 "How far before its deadline a deletion was sent, at most, since the start; anything but 0 is a fault",
-                Largest::default(),
+                MaxGauge::default(),
             ),
             would_evict: shelf.counter(
                 "taintward_would_evict",
@@ -113,13 +113,13 @@ impl Evictions {
             oldest_due: shelf.moment(
                 "taintward_oldest_due_pod",
                 "How long the longest overdue pod has been due; 0 if none is; the single best alarm",
-                Direction::Since,
+                TimeDirection::Since,
             ),
         }
     }
 
     /// A pod was deleted (TE-37, TE-38; D9: the duration is in seconds).
-    pub fn deleted(&self, deletion: Deletion) {
+    pub fn deleted(&self, deletion: DeletionTimes) {
         self.deletions.inc();
         self.duration.observe(deletion.answered.since(deletion.due).as_secs_f64());
         self.decision_age.observe(deletion.answered.since(deletion.confirmed).as_secs_f64());
@@ -127,7 +127,7 @@ impl Evictions {
     }
 
     /// The engine has settled and holds this.
-    pub fn census(&self, census: Census) {
+    pub fn census(&self, census: EvictionGauges) {
         let gauges = [
             (&self.pods, census.pods),
             (&self.nodes, census.nodes),
@@ -145,15 +145,15 @@ impl Evictions {
 
 /// The largest span reported so far, as a gauge in seconds.
 #[derive(Clone, Debug, Default)]
-struct Largest(Arc<AtomicI64>);
+struct MaxGauge(Arc<AtomicI64>);
 
-impl Largest {
+impl MaxGauge {
     fn raise(&self, span: Span) {
         self.0.fetch_max(span.as_micros(), Ordering::Relaxed);
     }
 }
 
-impl EncodeMetric for Largest {
+impl EncodeMetric for MaxGauge {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         encoder.encode_gauge(&Span::from_micros(self.0.load(Ordering::Relaxed)).as_secs_f64())
     }

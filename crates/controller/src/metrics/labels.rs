@@ -4,7 +4,7 @@
 //! Goes out: label sets that are known in full before anything happens.
 //! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
 
-use taintward_client::clock::Ignored;
+use taintward_client::clock::IgnoredDate;
 use taintward_core::api_error::ApiFailure;
 use taintward_serve::closed_label;
 
@@ -365,15 +365,15 @@ closed_label! {
     }
 }
 
-impl From<Ignored> for DateIgnored {
-    fn from(why: Ignored) -> Self {
+impl From<IgnoredDate> for DateIgnored {
+    fn from(why: IgnoredDate) -> Self {
         match why {
-            Ignored::Missing => Self::Missing,
-            Ignored::Unreadable => Self::Unreadable,
-            Ignored::Cached => Self::Cached,
-            Ignored::Implausible => Self::Implausible,
-            Ignored::Slow => Self::Slow,
-            Ignored::Contradicting => Self::Contradicting,
+            IgnoredDate::Missing => Self::Missing,
+            IgnoredDate::Unreadable => Self::Unreadable,
+            IgnoredDate::Cached => Self::Cached,
+            IgnoredDate::Implausible => Self::Implausible,
+            IgnoredDate::Slow => Self::Slow,
+            IgnoredDate::Contradicting => Self::Contradicting,
         }
     }
 }

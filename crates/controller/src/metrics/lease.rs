@@ -6,17 +6,17 @@
 
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
-use taintward_serve::metrics::{Direction, Moment, Shelf};
+use taintward_serve::metrics::{MetricsRegistry, TimeDirection, TimeGauge};
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct Lease {
+pub struct LeaseMetrics {
     leading: Gauge,
-    margin: Moment,
+    margin: TimeGauge,
 }
 
-impl Lease {
-    pub(super) fn new(shelf: &mut Shelf<'_>, name: &str) -> Self {
+impl LeaseMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>, name: &str) -> Self {
         Self {
             leading: shelf.labelled_gauge(
                 "leader_election_master_status",
@@ -26,7 +26,7 @@ impl Lease {
             margin: shelf.moment(
                 "taintward_lease_margin",
                 "How long this process may still act without renewing the lease; 0 while it follows; below 0 is a fault",
-                Direction::Until,
+                TimeDirection::Until,
             ),
         }
     }

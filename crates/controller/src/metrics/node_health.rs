@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_core::node_lifecycle::ZoneReport;
 use taintward_core::time::Span;
-use taintward_serve::metrics::Shelf;
+use taintward_serve::metrics::MetricsRegistry;
 
 /// Zones with series of their own. Three is usual; a cluster has as many as somebody writes labels.
 const ZONES_MAX: usize = 500;
@@ -24,15 +24,15 @@ const ZONES_MAX: usize = 500;
 const OTHERS: &str = "(others)";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct InZone {
+struct ZoneLabel {
     zone: String,
 }
 
-type Fraction = Gauge<f64, AtomicU64>;
+type FloatGauge = Gauge<f64, AtomicU64>;
 
 /// What is counted of nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Nodes {
+pub struct NodeGauges {
     /// Silent for longer than their grace period.
     pub silent: usize,
     /// With a NoExecute taint of node health.
@@ -51,11 +51,11 @@ pub struct Nodes {
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct NodeHealth {
-    zone_health: Family<InZone, Fraction>,
-    zone_size: Family<InZone, Gauge>,
-    unhealthy: Family<InZone, Gauge>,
-    evictions: Family<InZone, Counter>,
+pub struct NodeLifecycleMetrics {
+    zone_health: Family<ZoneLabel, FloatGauge>,
+    zone_size: Family<ZoneLabel, Gauge>,
+    unhealthy: Family<ZoneLabel, Gauge>,
+    evictions: Family<ZoneLabel, Counter>,
     one: Histogram,
     all: Histogram,
     silent: Gauge,
@@ -70,8 +70,8 @@ pub struct NodeHealth {
     zones: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl NodeHealth {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl NodeLifecycleMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             zone_health: shelf.family(
                 "node_collector_zone_health",
@@ -132,14 +132,14 @@ impl NodeHealth {
             if zone == OTHERS {
                 continue;
             }
-            let label = InZone { zone };
+            let label = ZoneLabel { zone };
             self.zone_health.get_or_create_owned(&label).set(report.health_percent());
             self.zone_size.get_or_create_owned(&label).set(i64::from(report.size));
             self.unhealthy.get_or_create_owned(&label).set(i64::from(report.unhealthy));
             drop(self.evictions.get_or_create(&label));
         }
         for zone in left.into_iter().filter(|zone| zone != OTHERS) {
-            let label = InZone { zone };
+            let label = ZoneLabel { zone };
             self.zone_health.get_or_create_owned(&label).set(100.0);
             self.zone_size.get_or_create_owned(&label).set(0);
             self.unhealthy.get_or_create_owned(&label).set(0);
@@ -148,7 +148,7 @@ impl NodeHealth {
 
     /// A node got a NoExecute taint (NL-22).
     pub fn evicted(&self, zone: &str) {
-        self.evictions.get_or_create_owned(&InZone { zone: self.known(zone) }).inc();
+        self.evictions.get_or_create_owned(&ZoneLabel { zone: self.known(zone) }).inc();
     }
 
     /// A live read or a declaration took so long.
@@ -162,7 +162,7 @@ impl NodeHealth {
     }
 
     /// How nodes are.
-    pub fn nodes(&self, nodes: Nodes) {
+    pub fn nodes(&self, nodes: NodeGauges) {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         self.silent.set(number(nodes.silent));
         self.tainted.set(number(nodes.tainted));
@@ -184,20 +184,20 @@ impl NodeHealth {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{About, Exposition, Metrics};
+    use super::super::{BuildInfo, ControllerMetrics, Exposition};
     use super::*;
     use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneState};
     use taintward_core::time::{Mono, Wall};
 
-    fn metrics() -> Metrics {
-        let about = About {
+    fn metrics() -> ControllerMetrics {
+        let about = BuildInfo {
             version: "",
             mode: "",
             lease: String::new(),
             started: Wall::from_secs(0),
             host: String::new(),
         };
-        Metrics::new(Arc::new(|| Mono::from_secs(0)), &about)
+        ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about)
     }
 
     fn zone(name: &str) -> ZoneKey {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn shows(metrics: &Metrics, line: &str) {
+    fn shows(metrics: &ControllerMetrics, line: &str) {
         let text = metrics.render(Exposition::Prometheus);
         let name = line.split('{').next().unwrap();
         let near: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).take(5).collect();

@@ -7,11 +7,11 @@
 
 use super::labels::PoolStanding;
 use prometheus_client::metrics::gauge::Gauge;
-use taintward_serve::metrics::{By, Shelf};
+use taintward_serve::metrics::{ByLabel, MetricsRegistry};
 
 /// Everything together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolSums {
+pub struct PoolGauges {
     /// Pools that do everything their specs say.
     pub applied: usize,
     /// Pools that take no more nodes.
@@ -36,8 +36,8 @@ pub struct PoolSums {
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct PoolNumbers {
-    pools: By<PoolStanding, Gauge>,
+pub struct PoolMetrics {
+    pools: ByLabel<PoolStanding, Gauge>,
     nodes: Gauge,
     conflicts: Gauge,
     offenders: Gauge,
@@ -45,8 +45,8 @@ pub struct PoolNumbers {
     retrying: Gauge,
 }
 
-impl PoolNumbers {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl PoolMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             pools: shelf.gauges("taintward_pools", "Dedicated pools, by how they stand"),
             nodes: shelf.gauge("taintward_pool_nodes", "Nodes that are dedicated to some pool"),
@@ -68,7 +68,7 @@ impl PoolNumbers {
     }
 
     /// How everything is.
-    pub fn set(&self, sums: PoolSums) {
+    pub fn set(&self, sums: PoolGauges) {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (standing, pools) in [
             (PoolStanding::Applied, sums.applied),

@@ -9,20 +9,20 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use taintward_core::time::Span;
-use taintward_serve::metrics::{By, Shelf};
+use taintward_serve::metrics::{ByLabel, MetricsRegistry};
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct Queues {
-    depth: By<Queue, Gauge>,
-    adds: By<Queue, Counter>,
-    retries: By<Queue, Counter>,
-    waited: By<Queue, Histogram>,
-    worked: By<Queue, Histogram>,
+pub struct QueueMetrics {
+    depth: ByLabel<Queue, Gauge>,
+    adds: ByLabel<Queue, Counter>,
+    retries: ByLabel<Queue, Counter>,
+    waited: ByLabel<Queue, Histogram>,
+    worked: ByLabel<Queue, Histogram>,
 }
 
-impl Queues {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl QueueMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             depth: shelf.gauges("workqueue_depth", "Items that wait"),
             adds: shelf.counters("workqueue_adds", "Items that came in"),

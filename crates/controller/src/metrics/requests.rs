@@ -7,21 +7,21 @@
 use super::labels::{Code, DateIgnored, Method, Verb};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
-use taintward_client::clock::Ignored;
-use taintward_client::connect::Observer;
+use taintward_client::clock::IgnoredDate;
+use taintward_client::config::RequestObserver;
 use taintward_core::time::Span;
-use taintward_serve::metrics::{By, Closed as _, Shelf};
+use taintward_serve::metrics::{ByLabel, ClosedLabel as _, MetricsRegistry};
 
 /// The group; all of its series have the server's host as a label.
 #[derive(Clone, Debug)]
-pub struct Requests {
-    total: By<(Code, Method), Counter>,
-    duration: By<Verb, Histogram>,
-    dates_ignored: By<DateIgnored, Counter>,
+pub struct RequestMetrics {
+    total: ByLabel<(Code, Method), Counter>,
+    duration: ByLabel<Verb, Histogram>,
+    dates_ignored: ByLabel<DateIgnored, Counter>,
 }
 
-impl Requests {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl RequestMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             total: shelf.counters(
                 "rest_client_requests",
@@ -47,13 +47,13 @@ impl Requests {
     }
 }
 
-impl Observer for Requests {
+impl RequestObserver for RequestMetrics {
     fn answered(&self, method: &str, status: Option<u16>, took: Span) {
         self.total.of((Code::of(status), Method::of(method))).inc();
         self.duration.of(Verb::of(method)).observe(took.as_secs_f64());
     }
 
-    fn date_ignored(&self, why: Ignored) {
+    fn date_ignored(&self, why: IgnoredDate) {
         self.dates_ignored.of(why.into()).inc();
     }
 }
@@ -65,7 +65,7 @@ fn buckets() -> Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{About, Exposition, Metrics};
+    use super::super::{BuildInfo, ControllerMetrics, Exposition};
     use super::*;
     use std::sync::Arc;
     use taintward_core::time::{Mono, Wall};
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn requests_have_client_gos_names_and_labels_and_no_others() {
         let (version, mode, started) = ("1", "enforce", Wall::from_secs(0));
-        let about = About { version, mode, lease: String::new(), started, host: "10.0.0.1:6443".into() };
-        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let about = BuildInfo { version, mode, lease: String::new(), started, host: "10.0.0.1:6443".into() };
+        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let requests = &metrics.requests;
         let before = metrics.render(Exposition::Prometheus).lines().count();
         for (method, status) in [
@@ -87,7 +87,7 @@ mod tests {
         ] {
             requests.answered(method, status, Span::from_millis(30));
         }
-        requests.date_ignored(Ignored::Cached);
+        requests.date_ignored(IgnoredDate::Cached);
         assert_eq!(requests.dates_ignored(), 1);
         let text = metrics.render(Exposition::Prometheus);
         assert_eq!(text.lines().count(), before, "none comes later");

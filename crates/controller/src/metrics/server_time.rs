@@ -2,23 +2,23 @@
 //! Room:     the offset, its uncertainty, whether they are known.
 //! Comes in: what the clock knows.
 //! Goes out: series.
-//! Not here: knowing it (the client), what is said about it (`run/time.rs`).
+//! Not here: knowing it (the client), what is said about it (`run/clock_watch.rs`).
 
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::AtomicU64;
-use taintward_client::clock::Offset;
-use taintward_serve::metrics::Shelf;
+use taintward_client::clock::ClockOffset;
+use taintward_serve::metrics::MetricsRegistry;
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct ServerTime {
+pub struct ServerTimeMetrics {
     offset: Gauge<f64, AtomicU64>,
     uncertainty: Gauge<f64, AtomicU64>,
     known: Gauge,
 }
 
-impl ServerTime {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl ServerTimeMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         Self {
             offset: shelf.seconds(
                 "taintward_clock_offset",
@@ -40,7 +40,7 @@ impl ServerTime {
     }
 
     /// What is known now.
-    pub fn is(&self, offset: Option<Offset>) {
+    pub fn is(&self, offset: Option<ClockOffset>) {
         self.known.set(i64::from(offset.is_some()));
         let (ahead, uncertainty) =
             offset.map_or((0.0, 0.0), |offset| (offset.ahead_secs_f64(), offset.uncertainty.as_secs_f64()));

@@ -9,7 +9,7 @@ use taintward_core::time::{Mono, Span};
 
 /// Metrics on a clock that the test moves.
 struct Bench {
-    metrics: Metrics,
+    metrics: ControllerMetrics,
     now: Arc<AtomicI64>,
 }
 
@@ -18,14 +18,14 @@ impl Bench {
         let now = Arc::new(AtomicI64::new(0));
         let reading = now.clone();
         let clock: MonoClock = Arc::new(move || Mono::from_micros(reading.load(Ordering::SeqCst)));
-        let about = About {
+        let about = BuildInfo {
             version: "1.2.3",
             mode: "enforce",
             lease: "taintward".into(),
             started: Wall::from_secs(1_700_000_000),
             host: "10.0.0.1:6443".into(),
         };
-        Self { metrics: Metrics::new(clock, &about), now }
+        Self { metrics: ControllerMetrics::new(clock, &about), now }
     }
 
     fn at(&self, seconds: i64) {
@@ -94,10 +94,15 @@ impl Text {
     }
 }
 
-fn use_everything(metrics: &Metrics) {
+fn use_everything(metrics: &ControllerMetrics) {
     let (t0, t1) = (Mono::from_secs(10), Mono::from_secs(11));
-    metrics.evictions.deleted(Deletion { due: t0, confirmed: t0, sent: t1, answered: t1 });
-    metrics.evictions.census(Census { pods: 3, nodes: 2, oldest_due: Some(t0), ..Census::default() });
+    metrics.evictions.deleted(DeletionTimes { due: t0, confirmed: t0, sent: t1, answered: t1 });
+    metrics.evictions.census(EvictionGauges {
+        pods: 3,
+        nodes: 2,
+        oldest_due: Some(t0),
+        ..EvictionGauges::default()
+    });
     for effect in Effect::all() {
         for outcome in Outcome::all() {
             metrics.effects.began();
@@ -163,7 +168,7 @@ fn upstreams_names_are_there_in_seconds() {
     let bench = Bench::new();
     let [due, confirmed, sent, answered] =
         [100_000_000, 111_000_000, 112_000_000, 112_500_000].map(Mono::from_micros);
-    bench.metrics.evictions.deleted(Deletion { due, confirmed, sent, answered });
+    bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, answered });
     assert_eq!(bench.value("taint_eviction_controller_pod_deletions_total"), 1.0);
     let duration = "taint_eviction_controller_pod_deletion_duration_seconds";
     assert_eq!(bench.value(&format!("{duration}_sum")), 12.5);
@@ -193,7 +198,7 @@ fn a_deletion_before_its_time_shows_for_good() {
         let (due, sent) = (Mono::from_secs(due), Mono::from_secs(sent));
         // What counts is when it was sent, not when it was confirmed or answered.
         let (confirmed, answered) = (sent.minus(Span::from_secs(1)), sent.plus(Span::from_secs(1)));
-        bench.metrics.evictions.deleted(Deletion { due, confirmed, sent, answered });
+        bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, answered });
     };
     deletion(10, 10);
     deletion(10, 11);
@@ -210,7 +215,11 @@ fn ages_grow_by_themselves() {
     bench.at(100);
     assert_eq!(bench.value("taintward_oldest_due_pod_seconds"), 0.0);
     assert_eq!(bench.value("taintward_watch_last_heard_age_seconds{resource=\"pods\"}"), 100.0);
-    metrics.evictions.census(Census { due: 1, oldest_due: Some(Mono::from_secs(90)), ..Census::default() });
+    metrics.evictions.census(EvictionGauges {
+        due: 1,
+        oldest_due: Some(Mono::from_secs(90)),
+        ..EvictionGauges::default()
+    });
     metrics.watches.heard(Resource::Pods, Mono::from_secs(99));
     metrics.lease.leads_until(Mono::from_secs(110));
     bench.at(105);
@@ -221,7 +230,7 @@ fn ages_grow_by_themselves() {
     assert_eq!(bench.value("taintward_lease_margin_seconds"), 5.0);
     bench.at(112);
     assert_eq!(bench.value("taintward_lease_margin_seconds"), -2.0);
-    metrics.evictions.census(Census::default());
+    metrics.evictions.census(EvictionGauges::default());
     assert_eq!(bench.value("taintward_oldest_due_pod_seconds"), 0.0);
 }
 

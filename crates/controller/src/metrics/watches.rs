@@ -8,23 +8,23 @@ use super::labels::{Phase, Resource, Restart, Unknown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
-use taintward_serve::metrics::{By, Closed, Moments, Shelf};
+use taintward_serve::metrics::{ByLabel, ClosedLabel, MetricsRegistry, TimeGauges};
 
 /// The group.
 #[derive(Clone, Debug)]
-pub struct Watches {
-    phase: By<(Resource, Phase), Gauge>,
-    last_heard: Moments<Resource>,
+pub struct WatchMetrics {
+    phase: ByLabel<(Resource, Phase), Gauge>,
+    last_heard: TimeGauges<Resource>,
     /// Streams that had to be taken up again, by reason.
-    pub restarts: By<(Resource, Restart), Counter>,
+    pub restarts: ByLabel<(Resource, Restart), Counter>,
     /// Objects that could not be decoded; the pod in question is not evicted (D11).
-    pub undecodable: By<Resource, Counter>,
+    pub undecodable: ByLabel<Resource, Counter>,
     /// Values this version does not know; they never evict (D11).
-    pub unknown: By<Unknown, Counter>,
+    pub unknown: ByLabel<Unknown, Counter>,
 }
 
-impl Watches {
-    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+impl WatchMetrics {
+    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
         let watches = Self {
             phase: shelf.gauges(
                 "taintward_watch_phase",

@@ -2,53 +2,57 @@
 //! Room:     the lease's rules and our candidacy; leadership as metrics, log lines and health checks.
 //! Comes in: settings; leadership from the client.
 //! Goes out: what the client's election needs; series, lines, checks.
-//! Not here: the election itself (the client), what leading permits (`right.rs`).
+//! Not here: the election itself (the client), what leading permits (`permission.rs`).
 
 use super::LOOP_SILENCE_MAX;
 use crate::metrics;
-use crate::settings::{Election, Mode, Settings};
+use crate::settings::{ControllerSettings, ElectionSettings, WriteMode};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::lease::{self, Leadership, Rules, RulesError};
+use taintward_client::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
 use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
 
 /// So long after its end, whoever still believes to hold the lease is stuck; client-go's controllers allow as much.
 const EXPIRED_MAX: Span = Span::from_secs(20);
 
-pub(super) fn rules(election: &Election) -> Result<Rules, RulesError> {
+pub(super) fn rules(election: &ElectionSettings) -> Result<ElectionTimings, InvalidTimings> {
     let span = |length: Duration| Span::from_micros(i64::try_from(length.as_micros()).unwrap_or(i64::MAX));
     let (lease, renew) = (span(election.lease_duration), span(election.renew_deadline));
-    Rules { lease, renew, retry: span(election.retry_period) }.check()
+    ElectionTimings { lease, renew, retry: span(election.retry_period) }.check()
 }
 
-pub(super) fn candidate(election: &Election, rules: Rules, seed: Option<u64>) -> lease::Settings {
-    lease::Settings {
+pub(super) fn candidate(
+    election: &ElectionSettings,
+    rules: ElectionTimings,
+    seed: Option<u64>,
+) -> leader_election::LeaseSettings {
+    leader_election::LeaseSettings {
         namespace: election.namespace.clone(),
         name: election.name.clone(),
-        identity: seed.map_or_else(lease::identity, |seed| format!("seed_{seed:016x}")),
+        identity: seed.map_or_else(leader_election::identity, |seed| format!("seed_{seed:016x}")),
         rules,
     }
 }
 
 /// Whether this process acts without an election.
-pub(super) fn right_of(settings: &Settings) -> Option<Mode> {
+pub(super) fn right_of(settings: &ControllerSettings) -> Option<WriteMode> {
     settings.election.is_none().then_some(settings.mode)
 }
 
 /// Since when the lease can be neither read nor written, and why.
-pub(super) type Trouble = Option<(Mono, String)>;
+pub(super) type LeaseProblem = Option<(Mono, String)>;
 
 /// Shows leadership in metrics and in the log, and trouble with the lease to `told`.
 pub(super) async fn report_lease(
     mut leadership: watch::Receiver<Leadership>,
-    lease: metrics::Lease,
-    alone: Option<Mode>,
-    told: watch::Sender<Trouble>,
+    lease: metrics::LeaseMetrics,
+    alone: Option<WriteMode>,
+    told: watch::Sender<LeaseProblem>,
 ) {
     match alone {
-        Some(Mode::Enforce) => return lease.leads_alone(),
-        Some(Mode::Observe) => return lease.follows(),
+        Some(WriteMode::Enforce) => return lease.leads_alone(),
+        Some(WriteMode::Observe) => return lease.follows(),
         None => {}
     }
     let mut shown = None;
@@ -100,7 +104,7 @@ pub(super) fn is_alive(
 /// Ready unless the lease could be neither read nor written for longer than it lasts: nobody takes over from whoever
 /// can't see that it is free.
 pub(super) fn is_within_reach(
-    trouble: watch::Receiver<Trouble>,
+    trouble: watch::Receiver<LeaseProblem>,
     lease: Span,
     clock: Clock,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
@@ -116,7 +120,7 @@ pub(super) fn is_within_reach(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{About, Metrics};
+    use crate::metrics::{BuildInfo, ControllerMetrics};
     use std::sync::Arc;
     use taintward_core::time::Wall;
 
@@ -126,14 +130,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_out_of_reach_for_longer_than_it_lasts_is_not_ready_and_alive() {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-        let about = About {
+        let about = BuildInfo {
             version: "",
             mode: "",
             lease: String::new(),
             started: Wall::from_secs(0),
             host: String::new(),
         };
-        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let (out, leadership) = watch::channel(Leadership::none(clock.now().mono));
         let (told, trouble) = watch::channel(None);
         let ready = is_within_reach(trouble, LEASE, clock.clone());

@@ -2,22 +2,22 @@
 
 use super::*;
 use crate::admin::Scope;
-use crate::settings::{Cluster, Controllers, Election, Serving};
+use crate::settings::{ClusterAccess, ElectionSettings, EnabledControllers, ServingSettings};
 use taintward_core::time::Wall;
 
 /// Everything that can run, runs.
-fn settings() -> Settings {
+fn settings() -> ControllerSettings {
     let bind_address = std::net::IpAddr::from([127, 0, 0, 1]);
-    Settings {
-        cluster: Cluster::default(),
-        controllers: Controllers { dedicated_pools: true, ..Controllers::default() },
+    ControllerSettings {
+        cluster: ClusterAccess::default(),
+        controllers: EnabledControllers { dedicated_pools: true, ..EnabledControllers::default() },
         exempt_namespaces: Vec::new(),
-        mode: Mode::Enforce,
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
-        election: Some(Election::default()),
-        serving: Serving { bind_address, metrics_port: None, secure: None },
+        election: Some(ElectionSettings::default()),
+        serving: ServingSettings { bind_address, metrics_port: None, secure: None },
         seed: Some(1),
     }
 }
@@ -26,9 +26,10 @@ fn settings() -> Settings {
 async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
     let settings = settings();
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-    let (signs, ears) = (Signs::new(&settings, &clock, ""), Ears::new(&settings, clock.now().mono));
+    let (signs, watches) =
+        (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings, clock.now().mono));
     let rules = settings.election.as_ref().map(|election| election::rules(election).unwrap());
-    let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
+    let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
     let checks = std::mem::take(&mut beginning.checks);
     let down = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         Err::<http::Response<http_body_util::Full<bytes::Bytes>>, _>(std::io::Error::from(

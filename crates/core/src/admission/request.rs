@@ -1,5 +1,5 @@
 //! # Request: what is known when somebody asks
-//! Room:     a request for a pod as an API server sends it on, and what there is view it.
+//! Room:     a request for a pod as an API server sends it on, and what there is around it.
 //! Comes in: an admission review, already read; what watches have brought so far.
 //! Goes out: the types that every rule of admission asks.
 //! Keeps:    what is not known is `None`, never empty: a rule that needs it does nothing.
@@ -217,7 +217,7 @@ pub enum NodePoolMembership<'s> {
     Pool(&'s str),
 }
 
-/// What there is view a request. `None` is what watches have not brought yet.
+/// What there is around a request. `None` is what watches have not brought yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClusterView<'s> {
     /// The pod's namespace.

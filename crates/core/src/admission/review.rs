@@ -1,6 +1,6 @@
 //! # Review: a whole request, rule by rule
 //! Room:     the order of the rules, and what each of them did.
-//! Comes in: a request, what is known view it, the settings.
+//! Comes in: a request, what is known around it, the settings.
 //! Goes out: [`mutate`]: what the pod should be; [`validate`]: whether the final pod may be; the same for a node.
 //! Keeps:    the order is upstream's (AD-1): default tolerations, then those of the namespace, then those for special
 //!           hardware; pools last. A rule that lacks a fact does nothing and says so, with one exception: a pool that

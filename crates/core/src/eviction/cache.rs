@@ -2,7 +2,7 @@
 //! Room:     nodes with their NoExecute taint instances, and the pods bound to each.
 //! Comes in: facts, already placed in time (`start.rs`).
 //! Goes out: entries and pods to judge.
-//! Keeps:    its own index of pods by node (TE-8); pods of a entry sorted by UID, so that equal facts make equal
+//! Keeps:    its own index of pods by node (TE-8); pods of an entry sorted by UID, so that equal facts make equal
 //!           rosters.
 //! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`engine.rs`).
 
@@ -28,7 +28,7 @@ pub(super) type TolerationList = Arc<Vec<Toleration>>;
 /// Every distinct list of tolerations.
 pub(super) type TolerationInterner = SharedInterner<Vec<Toleration>>;
 
-/// Where a pod stands in the engine's state.
+/// Where a pod stands in the engine state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum EvictionPhase {
     /// Nothing is planned.
@@ -59,7 +59,7 @@ impl PodFlags {
     pub(super) const UNREADABLE: Self = Self(8);
     /// Seen in the running list; always set outside one.
     pub(super) const SEEN: Self = Self(16);
-    /// It would go but for something that is not understood, and that was last_notice.
+    /// It would go but for something that is not understood, and that was told.
     pub(super) const NOT_UNDERSTOOD: Self = Self(32);
     /// A list has begun since its deletion was accepted.
     pub(super) const LISTED_SINCE_GONE: Self = Self(64);
@@ -235,7 +235,7 @@ pub(super) struct NodeState {
     pub(super) version: Option<ResourceVersion>,
     /// NoExecute only, in the node's order.
     pub(super) taints: Vec<TaintInstance>,
-    /// When the list of taints last changed, as far as last_notice.
+    /// When the list of taints last changed, as far as told.
     pub(super) taints_changed: Option<Wall>,
     /// The node's object could not be decoded lately: its taints are not understood (D11).
     pub(super) undecodable: bool,

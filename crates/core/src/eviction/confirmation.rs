@@ -37,7 +37,7 @@ pub(super) enum NodeConfirmation {
 }
 
 impl NodeConfirmation {
-    /// What remains of it when the node is another one, gone, or last_notice of as it was before.
+    /// What remains of it when the node is another one, gone, or told of as it was before.
     pub(super) fn of_another_node(self) -> Self {
         match self {
             Self::InFlight { tries, known, .. } => Self::InFlight { tries, void: true, known },

@@ -103,7 +103,7 @@ impl EvictionEngine {
     fn dispatch(&mut self, key: QueueKey, now: Now) -> Dispatch {
         let attempt = self.state.queue.attempts.get(&key.pod);
         if attempt.is_some_and(|attempt| attempt.in_flight.is_some() || attempt.key != key) {
-            // A key from before the pod was gone and last_notice of again; its attempt has another one.
+            // A queue key from before the pod was gone and told of again; its attempt has another one.
             return Dispatch::Waiting;
         }
         let Some(context) = self.context(&key.pod, now) else { return Dispatch::Finished };

@@ -1,9 +1,9 @@
 //! # Ingest: what becomes of a fact about a node
 //! Room:     nodes coming, changing, going; lists beginning and ending; which taints are the same instances as before.
 //! Comes in: facts about one node, and the time.
-//! Goes out: the roster as the facts now demand, and each node that has changed judged again.
+//! Goes out: the cache as the facts now demand, and each node that has changed judged again.
 //! Keeps:    every change of a fact is looked at, whatever it was (TE-9); a start never changes while its taint instance
-//!           lives (S4), unless it can't be last_notice from another that came in between: nobody leaves early (S3).
+//!           lives (S4), unless it can't be told from another that came in between: nobody leaves early (S3).
 //! Not here: pods (`pod_updates.rs`); judging (`reassess.rs`); requests and their answers (`dispatch.rs`).
 
 use super::cache::{NodeEntry, NodeState};
@@ -34,7 +34,7 @@ impl ListSync {
         *self = Self { complete_once: true, running: None };
     }
 
-    /// The last moment at which something that is last_notice of for the first time, `now`, was not there, as far as known.
+    /// The last moment at which something that is told of for the first time, `now`, was not there, as far as known.
     pub(super) fn absent_until(&self, now: Mono) -> Option<Mono> {
         self.running.unwrap_or(self.complete_once.then_some(now))
     }
@@ -47,7 +47,7 @@ impl ListSync {
     }
 }
 
-/// What may have happened to a node between two facts without being last_notice.
+/// What may have happened to a node between two facts without being told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissedUpdates {
     /// Nothing: the watch tells of every change.
@@ -238,7 +238,7 @@ impl NodeState {
         }
         let said = taint.time_added.or(fact.taints_changed)?;
         let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
-        // Clocks of which nothing is known place no moment: only news is last_notice apart.
+        // Clocks of which nothing is known place no moment: only news is told apart.
         let end =
             taint_start::latest(said, now).unwrap_or(if news { Mono::NEVER } else { instance.start.at });
         let earliest = now.earliest_mono_of(said);

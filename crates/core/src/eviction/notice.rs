@@ -31,12 +31,12 @@ pub enum EvictionNotice {
         /// The pod.
         pod: PodRef,
     },
-    /// Countdowns are held, and last_notice of again only when they go on (NL-48).
+    /// Countdowns are held, and told of again only when they go on (NL-48).
     CountdownsHeld {
         /// Of so many pods, at this moment.
         pods: usize,
     },
-    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is last_notice of by itself.
+    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is told of by itself.
     CountdownsResumed {
         /// For so long they were held.
         held: Span,

@@ -1,7 +1,7 @@
 //! # Pods: what becomes of a fact about a pod
 //! Room:     pods coming, changing, going; lists beginning and ending.
 //! Comes in: facts about one pod, and the time.
-//! Goes out: the roster as the facts now demand, and each pod that is last_notice of judged again.
+//! Goes out: the cache as the facts now demand, and each pod that is told of judged again.
 //! Keeps:    every change of a fact is looked at, whatever it was (TE-10); an arrival never changes while its pod lives
 //!           (S4).
 //! Not here: nodes (`node_updates.rs`); judging (`reassess.rs`); requests and their answers (`dispatch.rs`).

@@ -139,7 +139,7 @@ impl EvictionEngine {
         }
     }
 
-    /// Gives up a entry that holds nothing.
+    /// Gives up an entry that holds nothing.
     pub(super) fn remove_empty_entry(&mut self, node: &NodeName) {
         if self.nodes.get(node).is_some_and(NodeEntry::is_vacant) {
             self.set_wakeup(node, Mono::NEVER);

@@ -1,7 +1,7 @@
 //! # Answers: what the API server's answers mean
 //! Room:     results of effects: progress, another look, another try, or the end of an attempt.
 //! Comes in: the answer to each pulled effect.
-//! Goes out: tickets back into the queue, pods out of the roster, notices.
+//! Goes out: queue keys back into the queue, pods out of the cache, notices.
 //! Keeps:    never given up (D3, L2), nor forgotten for one 404; a lost answer or a failed precondition is followed by a
 //!           look, not by a repeat (P31, P45, S10).
 //! Not here: deciding what to send (`dispatch.rs`).
@@ -80,7 +80,7 @@ impl EvictionEngine {
         let entry = self.nodes.get_mut(&fact.name)?;
         if fact.version.is_some() && fact.version < asked.known {
             self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
-            // What was last_notice since may be of the new history.
+            // What was told since may be of the new history.
             if entry.state.as_ref().is_some_and(|known| known.version == asked.known) {
                 let observed = ObservedVia::List { absent_until: None };
                 self.apply_observed_node(fact, observed, MissedUpdates::Since(None), now);

@@ -1,7 +1,7 @@
-//! # Plan: from an outcome to a place in the state
+//! # Plan: from an outcome to a place in the book
 //! Room:     the transitions of one pod between quiet, counting, due, in hand and gone.
 //! Comes in: a fresh outcome for a pod.
-//! Goes out: the pod's phase, the queue's tickets, notices of what changed.
+//! Goes out: the pod's phase, the queue's queue keys, notices of what changed.
 //! Keeps:    a plan is replaced by recomputing it from the facts, never adjusted or kept (D2, TE-18).
 //! Not here: the outcome itself (`verdict.rs`).
 
@@ -17,7 +17,7 @@ use crate::verdict::{EvictionExemption, Outcome, StayReason};
 /// be under way, within S9's 60 s.
 const WITHDRAW_AFTER: Span = Span::from_secs(30);
 
-/// What was last last_notice of a pod's going.
+/// What was last told of a pod's going.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LastNotice {
     /// Nothing, or that it stays.
@@ -44,7 +44,7 @@ fn deadline(outcome: Outcome) -> Option<Mono> {
 }
 
 /// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
-/// (`goes_on`): that is last_notice once for all (NL-48).
+/// (`goes_on`): that is told once for all (NL-48).
 fn notice_for(
     last_notice: LastNotice,
     goes_on: bool,
@@ -193,7 +193,7 @@ impl EvictionState {
         pod.flags.set(PodFlags::NOT_UNDERSTOOD, stays);
     }
 
-    /// Takes a due pod's key out of the queue; says when it was known to be due. Does nothing for other pods.
+    /// Takes a due pod's queue key out of the queue; says when it was known to be due. Does nothing for other pods.
     pub(super) fn unqueue(&mut self, pod: &mut PodEntry, node: &NodeName) -> Option<Mono> {
         let EvictionPhase::Due(due) = pod.phase() else { return None };
         pod.set_phase(EvictionPhase::Idle, &mut self.counts);

@@ -1,7 +1,7 @@
 //! # Queue: whose turn it is
 //! Room:     pods that go, in the order in which they go; retries by time; evictions under way.
-//! Comes in: tickets, with the due date and the rank that order them.
-//! Goes out: the next key of a lane.
+//! Comes in: queue keys, with the due date and the rank that order them.
+//! Goes out: the next queue key of a lane.
 //! Keeps:    a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 //! Not here: whether it still has to go: that is asked again at its turn.
 
@@ -192,7 +192,7 @@ pub(super) struct WorkQueue {
     pub(super) due: BTreeMap<QueueKey, Mono>,
     /// Pods waiting for another try.
     pub(super) later: BTreeSet<(Mono, QueueKey)>,
-    /// Evictions under way, wherever their key is.
+    /// Evictions under way, wherever their queue key is.
     pub(super) attempts: BTreeMap<PodRef, EvictionAttempt>,
     /// Deadlines of pods in hand that do not have to go yet.
     deadlines: BTreeSet<(Mono, PodRef)>,
@@ -203,7 +203,7 @@ pub(super) struct WorkQueue {
 /// Over how long the retries of an outage are spread when it is over.
 const OUTAGE_SPREAD: Span = Span::from_secs(1);
 
-/// A key whose turn it is.
+/// A queue key whose turn it is.
 pub(super) struct Dequeued {
     pub(super) key: QueueKey,
     /// When it was known to be due, if it is a first try.
@@ -212,7 +212,7 @@ pub(super) struct Dequeued {
     pub(super) is_probe: bool,
 }
 
-/// Which tickets a pull may take.
+/// Which queue keys a pull may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// Only first tries and what continues them.
@@ -222,7 +222,7 @@ pub enum Lane {
 }
 
 impl WorkQueue {
-    /// The next key of a lane, taken out.
+    /// The next queue key of a lane, taken out.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<Dequeued> {
         if let Some(key) = self.next.pop_first() {
             return Some(Dequeued { key, known_due: None, is_probe: false });
@@ -318,7 +318,7 @@ impl WorkQueue {
         }
     }
 
-    /// A key from before its pod was gone and last_notice of again is worth nothing: the attempt of now has another one.
+    /// A queue key from before its pod was gone and told of again is worth nothing: the attempt of now has another one.
     fn attempt_of(&mut self, key: &QueueKey) -> Option<&mut EvictionAttempt> {
         self.attempts.get_mut(&key.pod).filter(|attempt| attempt.key == *key)
     }

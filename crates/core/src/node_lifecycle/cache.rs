@@ -70,7 +70,7 @@ pub(super) struct NodeHealthState {
     pub(super) zone: ZoneKey,
     pub(super) conditions: NodeConditions,
     pub(super) heartbeat: Option<Wall>,
-    /// When it was last renewed of, by our clock (NL-10).
+    /// When it was last heard of, by our clock (NL-10).
     pub(super) probe: Mono,
     /// Since when, by our knowledge, `Ready` says what it says.
     pub(super) ready_since: Mono,

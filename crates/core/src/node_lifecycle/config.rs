@@ -149,17 +149,17 @@ impl NodeLifecycleConfig {
     }
 
     /// Who has no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together were
-    /// last renewed of up to the ten seconds apart that lie between two renewals, and count together by this.
+    /// last heard of up to the ten seconds apart that lie between two renewals, and count together by this.
     pub(super) const fn overdue_max(&self) -> Span {
         self.gap_max()
     }
 
-    /// When no node at all was renewed of for longer than this, no node is tainted for its silence: it is not the nodes.
+    /// When no node at all was heard of for longer than this, no node is tainted for its silence: it is not the nodes.
     pub(super) const fn hush_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 2)
     }
 
-    /// When no node at all was renewed of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
+    /// When no node at all was heard of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
     /// well is silent from one renewal to the next; and no node is silent, let alone tainted, before this is over.
     pub(super) fn hold_after(&self) -> Span {
         self.hush_max().max(RENEWAL_LATE)

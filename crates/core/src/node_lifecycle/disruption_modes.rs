@@ -133,7 +133,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// No node at all was renewed of for so long: that is not one node's silence.
+    /// No node at all was heard of for so long: that is not one node's silence.
     pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
         !self.zones.is_empty() && self.observation.is_hushed(span, now)
     }

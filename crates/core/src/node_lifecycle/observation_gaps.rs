@@ -1,9 +1,9 @@
 //! # Observation: whether our own eyes can be believed
 //! Room:     since when each stream is watched without a gap, since when the API server takes our requests, when this
-//!           process stood still, when any node was last renewed of (S7, P37).
+//!           process stood still, when any node was last heard of (S7, P37).
 //! Comes in: beginnings and ends of lists, gaps, successes of our own, the times of all calls.
 //! Goes out: since when silence is the node's own; [`ObservationDoubt`]s.
-//! Keeps:    what we could not have renewed is nobody's silence.
+//! Keeps:    what we could not have heard is nobody's silence.
 //! Not here: what follows for a node (`silence.rs`).
 
 use super::config::NodeLifecycleConfig;
@@ -29,7 +29,7 @@ pub enum ObservationDoubt {
     WatchLost,
     /// Our own requests have not succeeded lately: we may be the ones who are cut off.
     NoAnswer,
-    /// No node at all was renewed of lately: it is not this one.
+    /// No node at all was heard of lately: it is not this one.
     NoNodeHeard,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct StreamState {
     complete_once: bool,
     /// While a list runs: the last moment of complete knowledge, if there ever was one.
     listing: Option<Option<Mono>>,
-    /// Nothing reliable is renewed since then.
+    /// Nothing reliable is heard since then.
     lost: Option<Mono>,
     /// Watched without a gap worth the name since then.
     since: Option<Mono>,
@@ -82,7 +82,7 @@ impl StreamState {
         self.listing.is_some()
     }
 
-    /// It is lost; or a list runs for so long that what is not renewed meanwhile is a gap.
+    /// It is lost; or a list runs for so long that what is not heard meanwhile is a gap.
     fn is_blind(&self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let late = |silent: Option<Mono>| silent.is_none_or(|since| now.since(since) > config.gap_max());
         self.lost.is_some() || self.listing.is_some_and(late)
@@ -124,7 +124,7 @@ pub(super) struct Observation {
     afresh: Option<Mono>,
     /// The last call.
     called: Option<Mono>,
-    /// When any node was last renewed of.
+    /// When any node was last heard of.
     pub(super) last_renewal: Option<Mono>,
 }
 
@@ -219,7 +219,7 @@ impl Observation {
         }
     }
 
-    /// Whether no node at all was renewed of for so long.
+    /// Whether no node at all was heard of for so long.
     pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
         self.last_renewal.is_none_or(|renewed| renewed.plus(span) < now)
     }

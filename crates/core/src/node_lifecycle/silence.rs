@@ -17,7 +17,7 @@ const TICK: Span = Span::from_micros(1);
 
 impl NodeLifecycleEngine {
     /// Until when a node's silence is no longer than its grace period: counted from its last sign of life (NL-10,
-    /// NL-11), and from when we could have renewed one (S7), a whole grace period each. `None`: it can't be told.
+    /// NL-11), and from when we could have heard one (S7), a whole grace period each. `None`: it can't be told.
     pub(super) fn patience(&self, entry: &NodeHealthEntry) -> Option<Mono> {
         let known = entry.state.as_ref().filter(|known| !known.obscured)?;
         if !self.is_synced() || entry.lease.is_some_and(|lease| lease.obscured) {
@@ -88,7 +88,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// A node was renewed of just now: the common case, and nothing else has changed.
+    /// A node was heard of just now: the common case, and nothing else has changed.
     pub(super) fn heard_of(&mut self, name: &NodeName, now: Mono) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let Some(known) = &mut entry.state else { return };
@@ -203,7 +203,7 @@ impl NodeLifecycleEngine {
         self.marks.wake(now);
     }
 
-    /// Gives up a entry that holds nothing.
+    /// Gives up an entry that holds nothing.
     pub(super) fn clear_seat(&mut self, name: &NodeName) {
         if self.entries.get(name).is_some_and(|entry| entry.is_vacant()) {
             self.unplace(name);

@@ -96,7 +96,7 @@ pub struct NodeHealthExplanation<'a> {
     pub conditions: NodeConditions,
     /// The taints of ours that it has.
     pub own: ManagedTaints,
-    /// When it was last renewed of.
+    /// When it was last heard of.
     pub last_renewal: Mono,
     /// Until when its silence is within its grace period; `None`: it can't be told.
     pub patience: Option<Mono>,

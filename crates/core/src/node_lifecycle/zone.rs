@@ -116,7 +116,7 @@ impl ZoneState {
 pub(super) enum ZoneMembership {
     /// Not at all (NL-25).
     Excluded,
-    /// Ready by its condition, and renewed of.
+    /// Ready by its condition, and heard of.
     Ready,
     /// Ready by its condition, and overdue: its grace period is nearly over.
     Overdue,

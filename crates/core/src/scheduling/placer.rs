@@ -38,7 +38,7 @@ struct PodClass {
 /// Who asks for a place.
 #[derive(Clone, Copy, Debug)]
 pub struct PodToPlace<'w> {
-    /// Pods of the same number have the same spec.
+    /// Pods of the same number have the same wish.
     pub kind: u32,
     /// What it wants of a node.
     pub spec: &'w PodSchedulingSpec,

@@ -24,15 +24,15 @@ use taintward_core::admission::pod_toleration_restriction::PodTolerationRestrict
 use taintward_core::admission::policy::DefaultTolerationSeconds;
 use taintward_core::admission::review::{LintAdvice, ReviewSettings};
 use taintward_webhook::review::{Half, judge};
-use taintward_webhook::rules::{Around, Rules, UntilReady};
+use taintward_webhook::rules::{ClusterCache, RuleReviewer, UntilReady};
 
 /// Namespaces that an installation's webhook is not asked about: the system's, and its own.
 const UNASKED: [&str; 2] = ["kube-system", "taintward-system"];
 
 /// The rules, and what they know.
 pub(super) struct Gate {
-    rules: Rules,
-    around: Arc<Around>,
+    rules: RuleReviewer,
+    around: Arc<ClusterCache>,
     heard: Mutex<Heard>,
 }
 
@@ -82,7 +82,7 @@ impl Coming<'_> {
 impl Gate {
     /// With the rules that a sandbox has: all there are.
     pub(super) fn new() -> Self {
-        let around = Arc::new(Around::default());
+        let around = Arc::new(ClusterCache::default());
         // Whoever comes with the sandbox's kubeconfig has one account, controllers that were put in its place included:
         // what they say of nodes in Kubernetes' own words is believed.
         let accounts = [User::taintward(), User::default()].map(|user| user.name.into()).to_vec();
@@ -94,7 +94,7 @@ impl Gate {
             guard: Some(NoExecuteGuard { accounts, ..NoExecuteGuard::default() }),
             ..ReviewSettings::default()
         };
-        let rules = Rules::new(settings, UntilReady::Allow, Arc::clone(&around));
+        let rules = RuleReviewer::new(settings, UntilReady::Allow, Arc::clone(&around));
         Self { rules, around, heard: Mutex::default() }
     }
 

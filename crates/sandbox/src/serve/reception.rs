@@ -9,7 +9,7 @@
 use super::Limits;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_serve::patience::{Patient, keep_alive};
+use taintward_serve::io_timeout::{TimeoutStream, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -76,7 +76,7 @@ impl Reception {
 async fn begun(stream: TcpStream, acceptor: Option<TlsAcceptor>, limits: Limits) -> Option<Box<dyn Stream>> {
     let _ = stream.set_nodelay(true);
     let _ = keep_alive(&stream, limits.silence);
-    let stream = Patient::new(stream, limits.stall);
+    let stream = TimeoutStream::new(stream, limits.stall);
     match acceptor {
         None => Some(Box::new(stream)),
         Some(acceptor) => {

@@ -7,7 +7,7 @@
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use http::Method;
 use serde_json::json;
-use taintward_controller::settings::{Marking, Mode, Settings};
+use taintward_controller::settings::{ControllerSettings, Marking, WriteMode};
 
 /// TE-30, TE-31, TE-32, D4, D8: the condition is on the pod before its DELETE, which demands this incarnation in the
 /// version of the mark and grants its own time; the event comes after the fact.
@@ -51,7 +51,7 @@ async fn condition_deletion_event() {
 #[tokio::test(start_paused = true)]
 async fn marks_for_jobs() {
     let stage = Stage::new(1);
-    let _controller = stage.controller(Settings { marking: Marking::Jobs, ..alone() }).await;
+    let _controller = stage.controller(ControllerSettings { marking: Marking::Jobs, ..alone() }).await;
     let plain = stage.pod("plain", "n1", &[]);
     let job = stage.pod_with("job", "n1", &[], |pod| {
         pod["metadata"]["ownerReferences"] =
@@ -71,7 +71,9 @@ async fn marks_for_jobs() {
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
     let stage = Stage::new(2);
-    let _controller = stage.controller(Settings { mode: Mode::Observe, stamp_taints: true, ..alone() }).await;
+    let _controller = stage
+        .controller(ControllerSettings { mode: WriteMode::Observe, stamp_taints: true, ..alone() })
+        .await;
     let all = [("now", None), ("soon", Some(10)), ("late", Some(1_800))]
         .map(|(name, seconds)| stage.pod(name, "n1", seconds.map(|s| bears("k", Some(s))).as_slice()));
     stage.taint("n1", &[no_execute("k")]);

@@ -8,7 +8,7 @@ use super::stage::{LATE, Stage, after, bears, no_execute, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
 use http::Method;
 use serde_json::json;
-use taintward_controller::settings::{Mode, Settings};
+use taintward_controller::settings::{ControllerSettings, WriteMode};
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
@@ -240,7 +240,7 @@ async fn labels_of_old() {
 async fn observing_writes_nothing() {
     let stage = Stage::lively(3, 1);
     let pod = stage.pod("p", "n1", &[]);
-    let _controller = stage.watched(Settings { mode: Mode::Observe, ..both() }).await;
+    let _controller = stage.watched(ControllerSettings { mode: WriteMode::Observe, ..both() }).await;
     stage.silence(&["n1"]);
     stage.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
     sleep(1_000.0).await;

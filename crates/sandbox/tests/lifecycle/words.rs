@@ -8,7 +8,7 @@ use super::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone,
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_controller::settings::{Controllers, Election, Settings};
+use taintward_controller::settings::{ControllerSettings, ElectionSettings, EnabledControllers};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_sandbox::api::{On, Server, Wish};
 use taintward_sandbox::life::{Role, SILENCE};
@@ -30,19 +30,22 @@ pub(crate) const NOT_READY: &str = "not-ready:NoExecute";
 const PREFIX: &str = "node.kubernetes.io/";
 
 /// Both controllers, alone.
-pub(crate) fn both() -> Settings {
+pub(crate) fn both() -> ControllerSettings {
     flagged(NodeLifecycleFlags::default())
 }
 
 /// The same, with other flags.
-pub(crate) fn flagged(flags: NodeLifecycleFlags) -> Settings {
+pub(crate) fn flagged(flags: NodeLifecycleFlags) -> ControllerSettings {
     let node_lifecycle = Some(NodeLifecycleConfig::new(&flags).unwrap());
-    Settings { controllers: Controllers { node_lifecycle, ..Controllers::default() }, ..alone() }
+    ControllerSettings {
+        controllers: EnabledControllers { node_lifecycle, ..EnabledControllers::default() },
+        ..alone()
+    }
 }
 
 /// One of several that do both.
-pub(crate) fn elected(seed: u64) -> Settings {
-    Settings { election: Some(Election::default()), seed: Some(seed), ..both() }
+pub(crate) fn elected(seed: u64) -> ControllerSettings {
+    ControllerSettings { election: Some(ElectionSettings::default()), seed: Some(seed), ..both() }
 }
 
 pub(crate) fn leases() -> Number {
@@ -109,7 +112,7 @@ impl Stage {
     }
 
     /// Two controllers that have watched for long enough, or one.
-    pub(crate) async fn watched(&self, settings: Settings) -> Controller {
+    pub(crate) async fn watched(&self, settings: ControllerSettings) -> Controller {
         let controller = self.controller(settings).await;
         sleep(WATCHED).await;
         controller

@@ -14,9 +14,12 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::connect::Connected;
+use taintward_client::config::Connected;
 use taintward_controller::run::{RunError, run_on};
-use taintward_controller::settings::{Cluster, Controllers, Election, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{
+    ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, ServingSettings,
+    WriteMode,
+};
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_sandbox::api::{Deletion, On, Server, Wish};
@@ -100,24 +103,24 @@ pub(crate) fn nodes() -> Number {
 }
 
 /// A settings file's worth of defaults, alone.
-pub(crate) fn alone() -> Settings {
-    Settings {
-        cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
-        controllers: Controllers::default(),
-        mode: Mode::Enforce,
+pub(crate) fn alone() -> ControllerSettings {
+    ControllerSettings {
+        cluster: ClusterAccess { relist_every: Some(Duration::from_secs(300)), ..ClusterAccess::default() },
+        controllers: EnabledControllers::default(),
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         election: None,
-        serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),
     }
 }
 
 /// One of several.
-pub(crate) fn elected(seed: u64) -> Settings {
-    Settings { election: Some(Election::default()), seed: Some(seed), ..alone() }
+pub(crate) fn elected(seed: u64) -> ControllerSettings {
+    ControllerSettings { election: Some(ElectionSettings::default()), seed: Some(seed), ..alone() }
 }
 
 /// A toleration of everything about a key, for so long.
@@ -192,14 +195,14 @@ impl Stage {
     }
 
     /// A controller that has learned what there is.
-    pub(crate) async fn controller(&self, settings: Settings) -> Controller {
+    pub(crate) async fn controller(&self, settings: ControllerSettings) -> Controller {
         let controller = self.start(settings);
         sleep(1.0).await;
         controller
     }
 
     /// A controller that begins to start.
-    pub(crate) fn start(&self, settings: Settings) -> Controller {
+    pub(crate) fn start(&self, settings: ControllerSettings) -> Controller {
         self.start_by(self.clock(), settings)
     }
 
@@ -210,7 +213,7 @@ impl Stage {
     }
 
     /// A controller that begins to start, by this clock.
-    pub(crate) fn start_by(&self, clock: Clock, settings: Settings) -> Controller {
+    pub(crate) fn start_by(&self, clock: Clock, settings: ControllerSettings) -> Controller {
         let recorder = || Recorder {
             server: self.server().clone(),
             meddler: self.meddler.clone(),

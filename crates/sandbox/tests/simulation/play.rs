@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
-use taintward_client::connect::Connected;
+use taintward_client::config::Connected;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::{Cluster, Controllers, Election, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::*;
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::time::Wall;
@@ -384,17 +384,17 @@ impl Play {
     }
 }
 
-fn settings(elected: bool, seed: u64, node_lifecycle: Option<NodeLifecycleConfig>) -> Settings {
-    Settings {
-        cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
-        controllers: Controllers { node_lifecycle, ..Controllers::default() },
-        mode: Mode::Enforce,
+fn settings(elected: bool, seed: u64, node_lifecycle: Option<NodeLifecycleConfig>) -> ControllerSettings {
+    ControllerSettings {
+        cluster: ClusterAccess { relist_every: Some(Duration::from_secs(300)), ..ClusterAccess::default() },
+        controllers: EnabledControllers { node_lifecycle, ..EnabledControllers::default() },
+        mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        election: elected.then(Election::default),
-        serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        election: elected.then(ElectionSettings::default),
+        serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(seed),
     }
 }

@@ -3,15 +3,15 @@
 //! Comes in: connections from anybody who reaches the address.
 //! Goes out: one answer for each, then the connection ends.
 //! Keeps:    at most [`CONNECTIONS_MAX`] connections a port; when one more comes, somebody goes or it is turned away
-//!           ([`Crowd`]): clients who hold connections open, or open them all the time, cannot keep a probe out.
+//!           ([`ConnectionLimit`]): clients who hold connections open, or open them all the time, cannot keep a probe out.
 //! Not here: the answers (`answer`).
 
-use super::guard::{Guard, Readers};
-use super::shown::Shown;
+use super::access::{AccessCheck, MetricsAccess};
+use super::reloading_tls::ReloadingTls;
 use super::{Admin, Answer};
 use crate::certificate::CertificateError;
-use crate::crowd::Crowd;
-use crate::settings::{self, SecureServing, Serving};
+use crate::connection_limit::ConnectionLimit;
+use crate::settings::{self, SecureServing, ServingSettings};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
@@ -67,57 +67,63 @@ pub enum ListenError {
 }
 
 /// Open ports that do not answer yet.
-pub struct Listening {
+pub struct AdminListener {
     plain: Option<TcpListener>,
-    secure: Option<(TcpListener, Shown)>,
+    secure: Option<(TcpListener, ReloadingTls)>,
     /// Of each port.
-    readers: [Readers; 2],
+    readers: [MetricsAccess; 2],
 }
 
-impl Listening {
+impl AdminListener {
     /// Opens the ports that are switched on.
     ///
     /// # Errors
     /// If a port cannot be opened or there is no certificate.
-    pub async fn open(serving: &Serving) -> Result<Self, ListenError> {
+    pub async fn open(serving: &ServingSettings) -> Result<Self, ListenError> {
         let plain = match serving.metrics_port {
             Some(port) => Some(bind((serving.bind_address, port.get()).into(), "--metrics-port").await?),
             None => None,
         };
         let secure = match &serving.secure {
             Some(SecureServing { port, certificate, .. }) => {
-                let shown = Shown::new(certificate, serving.bind_address)?;
+                let shown = ReloadingTls::new(certificate, serving.bind_address)?;
                 Some((bind((serving.bind_address, port.get()).into(), "--secure-port").await?, shown))
             }
             None => None,
         };
-        let delegated =
-            serving.secure.as_ref().is_some_and(|secure| secure.readers == settings::Readers::Delegated);
+        let delegated = serving
+            .secure
+            .as_ref()
+            .is_some_and(|secure| secure.readers == settings::MetricsReadersSetting::Delegated);
         // Until somebody guards them, nobody is let.
-        let readers = if delegated { Readers::Nobody } else { Readers::Anybody };
+        let readers = if delegated { MetricsAccess::Nobody } else { MetricsAccess::Anybody };
         Ok(Self { plain, secure, readers: [readers.clone(), readers] })
     }
 
     /// Takes a plain port that is open already.
     pub fn plain(listener: TcpListener) -> Self {
-        Self { plain: Some(listener), secure: None, readers: [Readers::Anybody, Readers::Anybody] }
+        Self {
+            plain: Some(listener),
+            secure: None,
+            readers: [MetricsAccess::Anybody, MetricsAccess::Anybody],
+        }
     }
 
     /// Takes sockets that are open already.
     #[cfg(test)]
-    pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, Shown)>) -> Self {
-        Self { plain, secure, readers: [Readers::Anybody, Readers::Anybody] }
+    pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, ReloadingTls)>) -> Self {
+        Self { plain, secure, readers: [MetricsAccess::Anybody, MetricsAccess::Anybody] }
     }
 
     /// Whether somebody is to say who may read the metrics of the secure port.
     pub fn wants_guard(&self) -> bool {
-        matches!(self.readers, [_, Readers::Nobody])
+        matches!(self.readers, [_, MetricsAccess::Nobody])
     }
 
     /// The same, with somebody who says it.
     #[must_use]
-    pub fn guarded(self, guard: Arc<dyn Guard>) -> Self {
-        Self { readers: [Readers::Nobody, Readers::Guarded(guard)], ..self }
+    pub fn guarded(self, guard: Arc<dyn AccessCheck>) -> Self {
+        Self { readers: [MetricsAccess::Nobody, MetricsAccess::Guarded(guard)], ..self }
     }
 
     /// Answers until the future is dropped; open connections end with it.
@@ -155,11 +161,11 @@ pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener
 
 async fn accept(
     listener: TcpListener,
-    mut shown: Option<Shown>,
+    mut shown: Option<ReloadingTls>,
     admin: Arc<Admin>,
-    readers: Readers,
+    readers: MetricsAccess,
 ) -> Infallible {
-    let crowd = Arc::new(Crowd::new(CONNECTIONS_MAX));
+    let crowd = Arc::new(ConnectionLimit::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
         let (stream, from) = match listener.accept().await {
@@ -175,7 +181,7 @@ async fn accept(
         };
         while connections.try_join_next().is_some() {}
         let Some(place) = crowd.enter(from.ip()) else { continue };
-        let acceptor = shown.as_mut().map(Shown::acceptor);
+        let acceptor = shown.as_mut().map(ReloadingTls::acceptor);
         let client = client(stream, acceptor, admin.clone(), readers.clone());
         connections.spawn(async move {
             tokio::select! {
@@ -191,7 +197,7 @@ pub(super) async fn client(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     acceptor: Option<TlsAcceptor>,
     admin: Arc<Admin>,
-    readers: Readers,
+    readers: MetricsAccess,
 ) {
     let served = timeout(CONNECTION_MAX, async {
         match acceptor {
@@ -210,7 +216,11 @@ pub(super) async fn client(
 }
 
 /// One request and its answer.
-pub(super) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Admin, readers: &Readers) {
+pub(super) async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    admin: &Admin,
+    readers: &MetricsAccess,
+) {
     let service = service_fn(async |request| {
         let refusal: Option<Answer> = readers.refusal(&request).await;
         Ok::<_, Infallible>(refusal.unwrap_or_else(|| admin.answer(&request)))

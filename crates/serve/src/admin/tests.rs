@@ -1,10 +1,10 @@
 //! Requests over real loopback sockets, and slow clients in virtual time.
 
-use super::guard::Readers;
+use super::access::MetricsAccess;
 use super::listen::{CONNECTION_MAX, CONNECTIONS_MAX, HEAD_MAX, client, converse};
 use super::*;
-use crate::metrics::{Exposition, Shelf};
-use crate::settings::{Certificate, SecureServing, Serving};
+use crate::metrics::{Exposition, MetricsRegistry};
+use crate::settings::{SecureServing, ServingCertificate, ServingSettings};
 use prometheus_client::registry::Registry;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
@@ -32,7 +32,7 @@ struct Series(Registry);
 impl Series {
     fn new() -> Self {
         let mut registry = Registry::default();
-        let mut shelf = Shelf::new(&mut registry, Arc::new(|| Mono::from_secs(0)));
+        let mut shelf = MetricsRegistry::new(&mut registry, Arc::new(|| Mono::from_secs(0)));
         shelf.counter("pods_deleted", "Pods that were deleted");
         Self(registry)
     }
@@ -60,7 +60,7 @@ impl World {
     async fn serve(&self) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(Listening::of(Some(listener), None).serve(self.admin()));
+        tokio::spawn(AdminListener::of(Some(listener), None).serve(self.admin()));
         address
     }
 }
@@ -245,7 +245,7 @@ async fn a_slow_head_is_cut_off_in_time() {
         }
         client
     });
-    converse(server, &admin, &Readers::Anybody).await;
+    converse(server, &admin, &MetricsAccess::Anybody).await;
     assert_eq!(began.elapsed(), HEAD_MAX);
     drop(dripping);
 }
@@ -255,7 +255,7 @@ async fn a_quick_client_is_answered_and_the_connection_ends() {
     let admin = World::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
-    let server = tokio::spawn(async move { converse(server, &admin, &Readers::Anybody).await });
+    let server = tokio::spawn(async move { converse(server, &admin, &MetricsAccess::Anybody).await });
     let two = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     let answer = exchange(client, two).await;
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
@@ -270,7 +270,7 @@ async fn a_reader_who_stops_reading_is_cut_off() {
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
-    client(server, None, World::default().admin(), Readers::Anybody).await;
+    client(server, None, World::default().admin(), MetricsAccess::Anybody).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }
 
@@ -279,26 +279,30 @@ async fn a_port_in_use_names_the_flag() {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = NonZeroU16::new(taken.local_addr().unwrap().port()).unwrap();
     let mut serving =
-        Serving { bind_address: Ipv4Addr::LOCALHOST.into(), metrics_port: Some(port), secure: None };
-    let error = Listening::open(&serving).await.err().unwrap().to_string();
+        ServingSettings { bind_address: Ipv4Addr::LOCALHOST.into(), metrics_port: Some(port), secure: None };
+    let error = AdminListener::open(&serving).await.err().unwrap().to_string();
     let expected = format!(
         "cannot listen on 127.0.0.1:{port}: the port is in use; choose another with --metrics-port, or 0 to switch it off"
     );
     assert_eq!(error, expected);
     serving.metrics_port = None;
-    serving.secure =
-        Some(SecureServing { port, certificate: Certificate::SelfSigned, readers: Default::default() });
-    let error = Listening::open(&serving).await.err().unwrap().to_string();
+    serving.secure = Some(SecureServing {
+        port,
+        certificate: ServingCertificate::SelfSigned,
+        readers: Default::default(),
+    });
+    let error = AdminListener::open(&serving).await.err().unwrap().to_string();
     assert!(error.contains("the port is in use; choose another with --secure-port"), "{error}");
     drop(taken);
-    assert!(Listening::open(&serving).await.is_ok());
+    assert!(AdminListener::open(&serving).await.is_ok());
 }
 
 #[tokio::test]
 async fn an_address_of_another_machine_names_the_flag() {
     let elsewhere = Ipv4Addr::new(192, 0, 2, 1).into();
-    let serving = Serving { bind_address: elsewhere, metrics_port: NonZeroU16::new(10357), secure: None };
-    let error = Listening::open(&serving).await.err().unwrap().to_string();
+    let serving =
+        ServingSettings { bind_address: elsewhere, metrics_port: NonZeroU16::new(10357), secure: None };
+    let error = AdminListener::open(&serving).await.err().unwrap().to_string();
     assert!(
         error.starts_with("cannot listen on 192.0.2.1:10357: ") && error.contains("--bind-address"),
         "{error}"

@@ -18,7 +18,7 @@ pub enum Exposition {
 
 /// A metric, as the text describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
+pub struct MetricDescription {
     /// The name its samples begin with.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
@@ -79,12 +79,12 @@ fn to_prometheus(open_metrics: &str) -> String {
 }
 
 /// The metrics in a text of the form [`Exposition::Prometheus`], in its order.
-pub fn describe(prometheus: &str) -> Vec<Described> {
-    let mut all: Vec<Described> = Vec::new();
+pub fn describe(prometheus: &str) -> Vec<MetricDescription> {
+    let mut all: Vec<MetricDescription> = Vec::new();
     for line in prometheus.lines() {
         if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|about| about.split_once(' ')) {
             let (name, help) = (name.to_owned(), help.to_owned());
-            all.push(Described { name, kind: String::new(), help, labels: Vec::new() });
+            all.push(MetricDescription { name, kind: String::new(), help, labels: Vec::new() });
         } else if let (Some(metric), Some((_, kind))) =
             (all.last_mut(), line.strip_prefix("# TYPE ").and_then(|about| about.split_once(' ')))
         {

@@ -9,12 +9,12 @@ use std::fmt;
 use std::hash::Hash;
 
 /// A label set all of whose values are known.
-pub trait Closed: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
+pub trait ClosedLabel: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
     /// Every value.
     fn all() -> Vec<Self>;
 }
 
-impl<A: Closed, B: Closed> Closed for (A, B) {
+impl<A: ClosedLabel, B: ClosedLabel> ClosedLabel for (A, B) {
     fn all() -> Vec<Self> {
         A::all().into_iter().flat_map(|a| B::all().into_iter().map(move |b| (a, b))).collect()
     }
@@ -39,7 +39,7 @@ macro_rules! closed_label {
             }
         }
 
-        impl $crate::metrics::Closed for $name {
+        impl $crate::metrics::ClosedLabel for $name {
             fn all() -> Vec<Self> {
                 vec![$(Self::$value,)+]
             }

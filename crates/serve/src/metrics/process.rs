@@ -16,12 +16,12 @@ use taintward_core::time::Wall;
 
 /// Reads the figures whenever it is asked.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessCollector {
     /// When it started.
     pub started: Wall,
 }
 
-impl Collector for Process {
+impl Collector for ProcessCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         let cpu_seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;

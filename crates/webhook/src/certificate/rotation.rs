@@ -1,7 +1,7 @@
 //! # Rotation: which certificate is shown, and whom API servers must believe before
 //! Room:     the states of a Secret and the steps between them, for any number of replicas.
-//! Comes in: the Secret's contents, what the webhook configurations trust, the time ([`Seen`]).
-//! Goes out: one [`Step`]: what is to be written, what the configurations must trust, what may be shown.
+//! Comes in: the Secret's contents, what the webhook configurations trust, the time ([`ObservedState`]).
+//! Goes out: one [`RotationStep`]: what is to be written, what the configurations must trust, what may be shown.
 //! Keeps:    nobody who believes a configuration meets a certificate that he does not believe: an authority is believed
 //!           everywhere, and has been for a while, before anything it signed is shown; and it is believed until everything
 //!           it signed has ended, however late a replica is.
@@ -9,8 +9,8 @@
 //!           from a cache; writes the Secret only over the version that was read, the configurations likewise; after a
 //!           conflict, or any write, reads everything again.
 
-use super::bundle::Bundle;
-use super::mint::{Mint, MintError};
+use super::issuer::{IssueError, Issuer};
+use super::trust_bundle::TrustBundle;
 use taintward_core::time::{Span, Wall};
 use taintward_serve::certificate::Validity;
 
@@ -19,7 +19,7 @@ const FORMER_MAX: usize = 8;
 
 /// What certificates are to be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct RotationPlan {
     /// The names of the Service.
     pub names: Vec<String>,
     /// How long an authority lasts.
@@ -30,7 +30,7 @@ pub struct Plan {
     pub settle: Span,
 }
 
-impl Plan {
+impl RotationPlan {
     /// An authority for a year, certificates for 90 days, each renewed when two thirds are over; a minute to settle.
     pub fn new(names: Vec<String>) -> Self {
         const DAY: i64 = 86_400;
@@ -45,7 +45,7 @@ impl Plan {
 
 /// Who signs.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Authority {
+pub struct IssuingAuthority {
     /// Its certificate, in DER.
     pub certificate: Vec<u8>,
     /// Its key, in PEM.
@@ -56,7 +56,7 @@ pub struct Authority {
 
 /// What is shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Serving {
+pub struct ServingPair {
     /// The certificate, in PEM.
     pub certificate: String,
     /// Its key, in PEM.
@@ -69,7 +69,7 @@ pub struct Serving {
 
 /// An authority that signs no more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Former {
+pub struct RetiredAuthority {
     /// Its certificate, in DER.
     pub certificate: Vec<u8>,
     /// When everything it signed has ended.
@@ -78,46 +78,46 @@ pub struct Former {
 
 /// An authority, and since when all configurations trust it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Trusted {
+pub struct TrustedAuthority {
     /// The authority.
-    pub authority: Authority,
+    pub authority: IssuingAuthority,
     /// `None`: not all of them do, as far as was seen.
     pub since: Option<Wall>,
 }
 
 /// What is in the Secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stored {
+pub struct StoredState {
     /// Who signed what is shown.
-    pub current: Trusted,
+    pub current: TrustedAuthority,
     /// What is shown.
-    pub serving: Serving,
+    pub serving: ServingPair,
     /// Who signs next, while API servers learn to believe it.
-    pub next: Option<Trusted>,
+    pub next: Option<TrustedAuthority>,
     /// Who signed before.
-    pub former: Vec<Former>,
+    pub former: Vec<RetiredAuthority>,
 }
 
 /// What was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct ObservedState<'a> {
     /// What is in the Secret; `None`: it is not there, or makes no sense.
-    pub stored: Option<&'a Stored>,
+    pub stored: Option<&'a StoredState>,
     /// What each of the webhook configurations trusts.
-    pub configured: &'a [Bundle],
+    pub configured: &'a [TrustBundle],
 }
 
 /// What is to be done, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RotationStep {
     /// The Secret is to be written, over what was read; then everything is to be read again, whether it succeeded or not.
-    Write(Box<Stored>),
+    Write(Box<StoredState>),
     /// Nothing is to be written into the Secret.
     Keep {
         /// What every configuration must trust; those that differ are to be patched, over what was read.
-        trust: Bundle,
+        trust: TrustBundle,
         /// What may be shown from now on; `None`: whatever is on show stays.
-        show: Option<Serving>,
+        show: Option<ServingPair>,
         /// When there is something to do next, if nothing happens before. Looking earlier and now and then does no harm.
         next: Wall,
     },
@@ -127,30 +127,35 @@ pub enum Step {
 ///
 /// # Errors
 /// If a certificate cannot be made.
-pub fn step(seen: Seen<'_>, now: Wall, plan: &Plan, mint: &mut impl Mint) -> Result<Step, MintError> {
+pub fn step(
+    seen: ObservedState<'_>,
+    now: Wall,
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<RotationStep, IssueError> {
     let Some(stored) = seen.stored else {
-        return Ok(Step::Write(Box::new(begin(seen.configured, now, plan, mint)?)));
+        return Ok(RotationStep::Write(Box::new(begin(seen.configured, now, plan, mint)?)));
     };
     if let Some(better) = better(stored, seen.configured, now, plan, mint)? {
-        return Ok(Step::Write(Box::new(better)));
+        return Ok(RotationStep::Write(Box::new(better)));
     }
     let current = &stored.current;
     let show = current.is_settled(now, plan) && all_trust(seen.configured, &current.authority);
-    Ok(Step::Keep {
+    Ok(RotationStep::Keep {
         trust: stored.bundle(),
         show: show.then(|| stored.serving.clone()),
         next: stored.next_time(now, plan),
     })
 }
 
-impl Stored {
+impl StoredState {
     /// Whom every configuration must trust.
-    pub fn bundle(&self) -> Bundle {
+    pub fn bundle(&self) -> TrustBundle {
         let now = std::iter::once(&self.current).chain(&self.next).map(|each| &each.authority.certificate);
-        Bundle(now.chain(self.former.iter().map(|each| &each.certificate)).cloned().collect())
+        TrustBundle(now.chain(self.former.iter().map(|each| &each.certificate)).cloned().collect())
     }
 
-    fn next_time(&self, now: Wall, plan: &Plan) -> Wall {
+    fn next_time(&self, now: Wall, plan: &RotationPlan) -> Wall {
         let waiting = [Some(&self.current), self.next.as_ref()].into_iter().flatten();
         let settled = waiting.filter_map(|each| each.since).map(|since| since.plus(plan.settle));
         let renewals = match &self.next {
@@ -167,43 +172,57 @@ impl Stored {
     }
 }
 
-impl Trusted {
+impl TrustedAuthority {
     /// Whether every API server has had the time to hear of it.
-    fn is_settled(&self, now: Wall, plan: &Plan) -> bool {
+    fn is_settled(&self, now: Wall, plan: &RotationPlan) -> bool {
         self.since.is_some_and(|since| since.plus(plan.settle) <= now)
     }
 }
 
 /// A first Secret, or another one if it was lost. Whatever the configurations trust may still be on show somewhere.
-fn begin(configured: &[Bundle], now: Wall, plan: &Plan, mint: &mut impl Mint) -> Result<Stored, MintError> {
+fn begin(
+    configured: &[TrustBundle],
+    now: Wall,
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<StoredState, IssueError> {
     let authority = mint.authority(plan, now)?;
     let serving = mint.serving(&authority, plan, now)?;
     let mut former = Vec::new();
-    remember(&mut former, &Bundle::default(), configured, now, plan);
+    remember(&mut former, &TrustBundle::default(), configured, now, plan);
     // Where nobody believes anything yet, nobody can be disappointed, and there is nothing to wait for.
     let since = former.is_empty().then(|| Wall::from_micros(0));
-    Ok(Stored { current: Trusted { authority, since }, serving, next: None, former })
+    Ok(StoredState { current: TrustedAuthority { authority, since }, serving, next: None, former })
 }
 
 /// Keeps those in mind that are believed and not known here: what they signed may still be on show somewhere, for as
 /// long as anything may last that was made before now.
-fn remember(former: &mut Vec<Former>, known: &Bundle, configured: &[Bundle], now: Wall, plan: &Plan) {
+fn remember(
+    former: &mut Vec<RetiredAuthority>,
+    known: &TrustBundle,
+    configured: &[TrustBundle],
+    now: Wall,
+    plan: &RotationPlan,
+) {
     for certificate in configured.iter().flat_map(|bundle| &bundle.0) {
         let new = !known.has(certificate) && former.iter().all(|each| each.certificate != *certificate);
         if new && former.len() < FORMER_MAX {
-            former.push(Former { certificate: certificate.clone(), until: now.plus(plan.serving_life) });
+            former.push(RetiredAuthority {
+                certificate: certificate.clone(),
+                until: now.plus(plan.serving_life),
+            });
         }
     }
 }
 
 /// What the Secret ought to say, if it is not what it says. One change at a time.
 fn better(
-    stored: &Stored,
-    configured: &[Bundle],
+    stored: &StoredState,
+    configured: &[TrustBundle],
     now: Wall,
-    plan: &Plan,
-    mint: &mut impl Mint,
-) -> Result<Option<Stored>, MintError> {
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<Option<StoredState>, IssueError> {
     let mut better = stored.clone();
     better.former.retain(|former| now <= former.until);
     if better != *stored {
@@ -223,9 +242,9 @@ fn better(
     }
     if let Some(next) = &stored.next {
         let since = since(next, configured, now);
-        let trusted = Trusted { since, ..next.clone() };
+        let trusted = TrustedAuthority { since, ..next.clone() };
         if next.authority.validity.renewal() <= now {
-            better.next = Some(Trusted { authority: mint.authority(plan, now)?, since: None });
+            better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
         } else if since != next.since {
             better.next = Some(trusted);
         } else if next.is_settled(now, plan) {
@@ -234,11 +253,11 @@ fn better(
             better.next = None;
             let before = &stored.current.authority;
             let until = before.validity.until;
-            better.former.push(Former { certificate: before.certificate.clone(), until });
+            better.former.push(RetiredAuthority { certificate: before.certificate.clone(), until });
             shorten(&mut better.former);
         }
     } else if stored.current.authority.validity.renewal() <= now {
-        better.next = Some(Trusted { authority: mint.authority(plan, now)?, since: None });
+        better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
     }
     let names = stored.serving.names != plan.names;
     if better == *stored && (names || worth_renewing(stored, now)) {
@@ -248,41 +267,41 @@ fn better(
 }
 
 /// Since when all configurations trust an authority, with what is seen now.
-fn since(trusted: &Trusted, configured: &[Bundle], now: Wall) -> Option<Wall> {
+fn since(trusted: &TrustedAuthority, configured: &[TrustBundle], now: Wall) -> Option<Wall> {
     all_trust(configured, &trusted.authority).then(|| trusted.since.unwrap_or(now))
 }
 
-fn all_trust(configured: &[Bundle], authority: &Authority) -> bool {
+fn all_trust(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
     configured.iter().all(|bundle| bundle.has(&authority.certificate))
 }
 
 /// Whether a configuration trusts others only. One that trusts nobody does not count: there is nobody to disappoint.
-fn is_doubted(configured: &[Bundle], authority: &Authority) -> bool {
+fn is_doubted(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
     configured.iter().any(|bundle| !bundle.0.is_empty() && !bundle.has(&authority.certificate))
 }
 
 /// Two thirds are over, and another would last longer.
-fn worth_renewing(stored: &Stored, now: Wall) -> bool {
+fn worth_renewing(stored: &StoredState, now: Wall) -> bool {
     let serving = stored.serving.validity;
     serving.renewal() <= now && serving.until < stored.current.authority.validity.until
 }
 
 /// Keeps those that are believed for the longest.
-fn shorten(former: &mut Vec<Former>) {
+fn shorten(former: &mut Vec<RetiredAuthority>) {
     while former.len() > FORMER_MAX {
         let first = former.iter().enumerate().min_by_key(|(_, each)| each.until).map(|(index, _)| index);
         former.remove(first.unwrap_or(0));
     }
 }
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for IssuingAuthority {
     /// Without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "authority of {:?}", self.validity)
     }
 }
 
-impl std::fmt::Debug for Serving {
+impl std::fmt::Debug for ServingPair {
     /// Without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "certificate of {:?}", self.validity)

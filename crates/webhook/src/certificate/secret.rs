@@ -1,12 +1,12 @@
 //! # Secret: what rotation remembers
 //! Room:     a Secret's `data`, read and written.
 //! Comes in: bytes by name.
-//! Goes out: [`Stored`], or why it makes no sense.
+//! Goes out: [`StoredState`], or why it makes no sense.
 //! Keeps:    what was read works: keys belong to their certificates, and what is shown was signed by the one who signs.
 //! Not here: what it should say (`rotation`), requests.
 
-use super::bundle::pem;
-use super::rotation::{Authority, Former, Serving, Stored, Trusted};
+use super::rotation::{IssuingAuthority, RetiredAuthority, ServingPair, StoredState, TrustedAuthority};
+use super::trust_bundle::pem;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::time::Wall;
-use taintward_serve::certificate::{Pair, Validity};
+use taintward_serve::certificate::{CertificatePair, Validity};
 
 /// The certificate that is shown, as in every Secret of type `kubernetes.io/tls`.
 pub const SERVING_KEY: &str = "tls.crt";
@@ -45,41 +45,41 @@ pub enum SecretError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Memory {
+struct RotationAnnotations {
     names: Vec<String>,
     /// Seconds since 1970, as all times here.
     trusted_since: Option<i64>,
-    next: Option<Next>,
+    next: Option<NextAuthority>,
     #[serde(default)]
-    former: Vec<Before>,
+    former: Vec<RetiredCertificate>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Next {
+struct NextAuthority {
     certificate: String,
     key: String,
     trusted_since: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Before {
+struct RetiredCertificate {
     certificate: String,
     until: i64,
 }
 
-impl Stored {
+impl StoredState {
     /// The Secret's `data`, before it is put into base64.
     pub fn to_data(&self) -> BTreeMap<&'static str, String> {
-        let memory = Memory {
+        let memory = RotationAnnotations {
             names: self.serving.names.clone(),
             trusted_since: self.current.since.map(seconds),
-            next: self.next.as_ref().map(|next| Next {
+            next: self.next.as_ref().map(|next| NextAuthority {
                 certificate: pem("CERTIFICATE", &next.authority.certificate),
                 key: next.authority.key.clone(),
                 trusted_since: next.since.map(seconds),
             }),
-            former: self.former.iter().map(Before::of).collect(),
+            former: self.former.iter().map(RetiredCertificate::of).collect(),
         };
         BTreeMap::from([
             (SERVING_KEY, self.serving.certificate.clone()),
@@ -99,61 +99,66 @@ impl Stored {
             let bytes = data.get(what).ok_or(SecretError::Missing(what))?;
             String::from_utf8(bytes.clone()).map_err(|error| broken(what, error))
         };
-        let memory: Memory = serde_json::from_str(&text(MEMORY)?).map_err(|error| broken(MEMORY, error))?;
+        let memory: RotationAnnotations =
+            serde_json::from_str(&text(MEMORY)?).map_err(|error| broken(MEMORY, error))?;
         let authority = authority(AUTHORITY_KEY, &text(AUTHORITY_KEY)?, text(AUTHORITY_SECRET)?)?;
         let (certificate, key) = (text(SERVING_KEY)?, text(SERVING_SECRET)?);
         let der = first(SERVING_KEY, &certificate)?;
         let validity = Validity::of(&der).ok_or_else(|| broken(SERVING_KEY, "no times in it"))?;
-        let serving = Serving { certificate, key, names: memory.names, validity };
+        let serving = ServingPair { certificate, key, names: memory.names, validity };
         serving.pair()?;
         signed(&authority, &der, &serving)?;
-        let former = memory.former.iter().map(Before::read).collect::<Result<_, _>>()?;
-        let next = memory.next.map(Next::read).transpose()?;
-        let current = Trusted { authority, since: memory.trusted_since.map(Wall::from_secs) };
+        let former = memory.former.iter().map(RetiredCertificate::read).collect::<Result<_, _>>()?;
+        let next = memory.next.map(NextAuthority::read).transpose()?;
+        let current = TrustedAuthority { authority, since: memory.trusted_since.map(Wall::from_secs) };
         Ok(Self { current, serving, next, former })
     }
 }
 
-impl Serving {
+impl ServingPair {
     /// As it is shown.
     ///
     /// # Errors
     /// If the key does not belong to the certificate.
-    pub fn pair(&self) -> Result<Pair, SecretError> {
+    pub fn pair(&self) -> Result<CertificatePair, SecretError> {
         let der = first(SERVING_KEY, &self.certificate)?;
         let key = secret(SERVING_SECRET, &self.key)?;
-        Pair::new(vec![der], key).map_err(|error| broken(SERVING_SECRET, error))
+        CertificatePair::new(vec![der], key).map_err(|error| broken(SERVING_SECRET, error))
     }
 }
 
-impl Next {
-    fn read(self) -> Result<Trusted, SecretError> {
+impl NextAuthority {
+    fn read(self) -> Result<TrustedAuthority, SecretError> {
         let authority = authority(MEMORY, &self.certificate, self.key)?;
-        Ok(Trusted { authority, since: self.trusted_since.map(Wall::from_secs) })
+        Ok(TrustedAuthority { authority, since: self.trusted_since.map(Wall::from_secs) })
     }
 }
 
-impl Before {
-    fn of(former: &Former) -> Self {
+impl RetiredCertificate {
+    fn of(former: &RetiredAuthority) -> Self {
         Self { certificate: pem("CERTIFICATE", &former.certificate), until: seconds(former.until) }
     }
 
-    fn read(&self) -> Result<Former, SecretError> {
+    fn read(&self) -> Result<RetiredAuthority, SecretError> {
         let certificate = first(MEMORY, &self.certificate)?.to_vec();
-        Ok(Former { certificate, until: Wall::from_secs(self.until) })
+        Ok(RetiredAuthority { certificate, until: Wall::from_secs(self.until) })
     }
 }
 
-fn authority(what: &'static str, certificate: &str, key: String) -> Result<Authority, SecretError> {
+fn authority(what: &'static str, certificate: &str, key: String) -> Result<IssuingAuthority, SecretError> {
     let der = first(what, certificate)?;
     let validity = Validity::of(&der).ok_or_else(|| broken(what, "no times in it"))?;
-    Pair::new(vec![der.clone()], secret(AUTHORITY_SECRET, &key)?)
+    CertificatePair::new(vec![der.clone()], secret(AUTHORITY_SECRET, &key)?)
         .map_err(|error| broken(AUTHORITY_SECRET, error))?;
-    Ok(Authority { certificate: der.to_vec(), key, validity })
+    Ok(IssuingAuthority { certificate: der.to_vec(), key, validity })
 }
 
 /// Whether the authority signed it, for the names it says it is for.
-fn signed(authority: &Authority, der: &CertificateDer<'_>, serving: &Serving) -> Result<(), SecretError> {
+fn signed(
+    authority: &IssuingAuthority,
+    der: &CertificateDer<'_>,
+    serving: &ServingPair,
+) -> Result<(), SecretError> {
     let unrelated = |error: String| broken(SERVING_KEY, error);
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate.clone().into()).map_err(|error| broken(AUTHORITY_KEY, error))?;

@@ -1,5 +1,5 @@
 //! # Decode: whether it is a question, and which
-//! Room:     JSON to [`Request`], in one pass, and what is demanded of it.
+//! Room:     JSON to [`AdmissionRequest`], in one pass, and what is demanded of it.
 //! Comes in: bytes from anybody.
 //! Goes out: a question that can be answered, or one line that says what is wrong with it.
 //! Keeps:    nothing is copied that has no escapes in it; nothing recurses with the input; fields that are not known may
@@ -7,10 +7,10 @@
 //!           an error, if the question itself makes sense.
 //! Not here: what the object says (whoever judges it).
 
-use super::Origin;
-use super::request::{Kind, Operation, Request, Resource, User};
-use super::shape::{Fields, Text};
-use super::sieve::Sifted;
+use super::RequestOrigin;
+use super::filter::FilteredReview;
+use super::lenient::{BorrowedText, LenientFields};
+use super::request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use taintward_serve::escape::escaped;
@@ -27,12 +27,12 @@ const SHOWN_MAX: usize = 80;
 /// What makes no sense: what is wrong with it, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Malformed {
+pub struct InvalidReview {
     reason: String,
     of_object: bool,
 }
 
-impl Malformed {
+impl InvalidReview {
     /// The question makes no sense, so that there is nothing to be answered.
     pub(crate) fn question(reason: String) -> Self {
         Self { reason, of_object: false }
@@ -52,34 +52,35 @@ impl Malformed {
 ///
 /// # Errors
 /// If it is none, or lacks what an answer needs.
-pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
+pub fn decode(body: &[u8]) -> Result<AdmissionRequest<'_>, InvalidReview> {
     asked(body)?.check(true)
 }
 
 /// The same from what a sieve has kept; objects that were left out are missing.
-pub(super) fn decode_sifted(sifted: &Sifted) -> Result<Request<'_>, Malformed> {
+pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
     asked(&sifted.text)?.check(!sifted.left_out)
 }
 
-fn asked(body: &[u8]) -> Result<Asked<'_>, Malformed> {
+fn asked(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
     let text = std::str::from_utf8(body)
-        .map_err(|error| Malformed::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
-    let Fields(review): Fields<Review<'_>> = serde_json::from_str(text).map_err(|error| no_review(&error))?;
+        .map_err(|error| InvalidReview::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
+    let LenientFields(review): LenientFields<ReviewJson<'_>> =
+        serde_json::from_str(text).map_err(|error| no_review(&error))?;
     for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
     {
         let is = is.as_ref().map(|text| &*text.0);
         if is != Some(wanted) {
-            return Err(Malformed::question(format!("{what} must be {wanted}, not {}", shown(is))));
+            return Err(InvalidReview::question(format!("{what} must be {wanted}, not {}", shown(is))));
         }
     }
-    let Fields(asked) =
-        review.request.ok_or_else(|| Malformed::question("there is no request in it".into()))?;
+    let LenientFields(asked) =
+        review.request.ok_or_else(|| InvalidReview::question("there is no request in it".into()))?;
     Ok(asked)
 }
 
-fn no_review(error: &serde_json::Error) -> Malformed {
+fn no_review(error: &serde_json::Error) -> InvalidReview {
     let reason: String = error.to_string().chars().take(4 * SHOWN_MAX).collect();
-    Malformed::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
+    InvalidReview::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
 }
 
 /// A stranger's text, short and harmless.
@@ -96,34 +97,34 @@ pub(crate) fn shown(text: Option<&str>) -> String {
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Review<'a> {
+struct ReviewJson<'a> {
     #[serde(borrow)]
-    api_version: Option<Text<'a>>,
+    api_version: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    kind: Option<Text<'a>>,
+    kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    request: Option<Fields<Asked<'a>>>,
+    request: Option<LenientFields<RequestJson<'a>>>,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct RequestJson<'a> {
     #[serde(borrow)]
-    uid: Option<Text<'a>>,
+    uid: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    kind: Option<Fields<Named<'a>>>,
+    kind: Option<LenientFields<KindOrResource<'a>>>,
     #[serde(borrow)]
-    resource: Option<Fields<Named<'a>>>,
+    resource: Option<LenientFields<KindOrResource<'a>>>,
     #[serde(borrow)]
-    sub_resource: Option<Text<'a>>,
+    sub_resource: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    name: Option<Text<'a>>,
+    name: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    namespace: Option<Text<'a>>,
+    namespace: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    operation: Option<Text<'a>>,
+    operation: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    user_info: Option<Fields<Asking<'a>>>,
+    user_info: Option<LenientFields<UserInfoJson<'a>>>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -132,55 +133,57 @@ struct Asked<'a> {
 }
 
 #[derive(serde::Deserialize)]
-struct Named<'a> {
+struct KindOrResource<'a> {
     #[serde(borrow)]
-    group: Option<Text<'a>>,
+    group: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    version: Option<Text<'a>>,
+    version: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    kind: Option<Text<'a>>,
+    kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    resource: Option<Text<'a>>,
+    resource: Option<BorrowedText<'a>>,
 }
 
 #[derive(serde::Deserialize)]
-struct Asking<'a> {
+struct UserInfoJson<'a> {
     #[serde(borrow)]
-    username: Option<Text<'a>>,
+    username: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    groups: Option<Vec<Text<'a>>>,
+    groups: Option<Vec<BorrowedText<'a>>>,
 }
 
-impl<'a> Asked<'a> {
-    fn check(self, whole: bool) -> Result<Request<'a>, Malformed> {
+impl<'a> RequestJson<'a> {
+    fn check(self, whole: bool) -> Result<AdmissionRequest<'a>, InvalidReview> {
         let uid = demanded("request.uid", self.uid)?;
         if uid.len() > UID_MAX {
-            return Err(Malformed::question(format!(
+            return Err(InvalidReview::question(format!(
                 "request.uid has {} bytes, {UID_MAX} at most",
                 uid.len()
             )));
         }
         let operation = operation(&text(self.operation))?;
-        let Fields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
-        let Fields(resource) = self.resource.ok_or_else(|| missing("request.resource"))?;
+        let LenientFields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
+        let LenientFields(resource) = self.resource.ok_or_else(|| missing("request.resource"))?;
         let old_object = object("request.oldObject", self.old_object)?;
         let object = object("request.object", self.object)?;
         match operation {
-            Operation::Create | Operation::Update if whole && object.is_none() => {
+            RequestOperation::Create | RequestOperation::Update if whole && object.is_none() => {
                 return Err(missing("request.object"));
             }
-            Operation::Update if whole && old_object.is_none() => return Err(missing("request.oldObject")),
+            RequestOperation::Update if whole && old_object.is_none() => {
+                return Err(missing("request.oldObject"));
+            }
             _ => {}
         }
-        Ok(Request {
+        Ok(AdmissionRequest {
             uid,
             operation,
-            kind: Kind {
+            kind: GroupVersionKind {
                 group: text(kind.group),
                 version: demanded("request.kind.version", kind.version)?,
                 kind: demanded("request.kind.kind", kind.kind)?,
             },
-            resource: Resource {
+            resource: GroupVersionResource {
                 group: text(resource.group),
                 version: demanded("request.resource.version", resource.version)?,
                 resource: demanded("request.resource.resource", resource.resource)?,
@@ -188,46 +191,49 @@ impl<'a> Asked<'a> {
             subresource: text(self.sub_resource),
             namespace: text(self.namespace),
             name: text(self.name),
-            user: self.user_info.map_or_else(User::default, |asking| asking.0.user()),
+            user: self.user_info.map_or_else(UserInfo::default, |asking| asking.0.user()),
             dry_run: self.dry_run.unwrap_or(false),
-            origin: Origin::Anybody,
+            origin: RequestOrigin::Anybody,
             object,
             old_object,
         })
     }
 }
 
-impl<'a> Asking<'a> {
-    fn user(self) -> User<'a> {
+impl<'a> UserInfoJson<'a> {
+    fn user(self) -> UserInfo<'a> {
         let groups = self.groups.unwrap_or_default();
-        User { username: text(self.username), groups: groups.into_iter().map(|group| group.0).collect() }
+        UserInfo { username: text(self.username), groups: groups.into_iter().map(|group| group.0).collect() }
     }
 }
 
-fn text(text: Option<Text<'_>>) -> Cow<'_, str> {
+fn text(text: Option<BorrowedText<'_>>) -> Cow<'_, str> {
     text.map_or(Cow::Borrowed(""), |text| text.0)
 }
 
-fn missing(field: &str) -> Malformed {
-    Malformed::question(format!("{field} is missing"))
+fn missing(field: &str) -> InvalidReview {
+    InvalidReview::question(format!("{field} is missing"))
 }
 
-fn demanded<'a>(field: &str, value: Option<Text<'a>>) -> Result<Cow<'a, str>, Malformed> {
+fn demanded<'a>(field: &str, value: Option<BorrowedText<'a>>) -> Result<Cow<'a, str>, InvalidReview> {
     Some(text(value)).filter(|text| !text.is_empty()).ok_or_else(|| missing(field))
 }
 
-fn operation(text: &str) -> Result<Operation, Malformed> {
-    Operation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
-        let known = Operation::ALL.map(Operation::as_str).join(", ");
-        Malformed::question(format!("request.operation must be one of {known}, not {}", shown(Some(text))))
+fn operation(text: &str) -> Result<RequestOperation, InvalidReview> {
+    RequestOperation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
+        let known = RequestOperation::ALL.map(RequestOperation::as_str).join(", ");
+        InvalidReview::question(format!(
+            "request.operation must be one of {known}, not {}",
+            shown(Some(text))
+        ))
     })
 }
 
 /// An object, if there is one.
-fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, Malformed> {
+fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, InvalidReview> {
     let Some(raw) = raw else { return Ok(None) };
     if !raw.get().starts_with('{') {
-        return Err(Malformed::question(format!("{field} must be an object")));
+        return Err(InvalidReview::question(format!("{field} must be an object")));
     }
     Ok(Some(raw))
 }

@@ -14,7 +14,7 @@ use taintward_core::admission::pool::MADE_FOR;
 
 /// Operations in the order they happen.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Patch {
+pub struct JsonPatchBuilder {
     /// The operations as JSON, separated by commas.
     operations: String,
 }
@@ -22,7 +22,7 @@ pub struct Patch {
 /// A toleration as it is written. Empty fields are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Toleration<'a> {
+pub struct PatchedToleration<'a> {
     /// The taint's key; empty: every key.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub key: &'a str,
@@ -42,7 +42,7 @@ pub struct Toleration<'a> {
 
 /// What a node's label must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Requirement<'a> {
+pub struct PatchedRequirement<'a> {
     /// The label's key.
     pub key: &'a str,
     /// `In`, `Exists`.
@@ -55,18 +55,18 @@ pub struct Requirement<'a> {
 /// One `nodeSelectorTerm`: everything in it must hold. Empty lists are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Term<'a> {
+pub struct PatchedTerm<'a> {
     /// About labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub match_expressions: Vec<Requirement<'a>>,
+    pub match_expressions: Vec<PatchedRequirement<'a>>,
     /// About fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub match_fields: Vec<Requirement<'a>>,
+    pub match_fields: Vec<PatchedRequirement<'a>>,
 }
 
 /// How much of a required node affinity a pod has. `null` is the same as nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Affinity<'a> {
+pub enum AffinityShapeOfPod<'a> {
     /// No `affinity`.
     Absent,
     /// An `affinity` without `nodeAffinity`.
@@ -74,12 +74,12 @@ pub enum Affinity<'a> {
     /// A `nodeAffinity` without `requiredDuringSchedulingIgnoredDuringExecution`.
     WithoutRequired,
     /// All of it, with these `nodeSelectorTerms`, in their order.
-    Required(&'a [Expressions]),
+    Required(&'a [TermExpressions]),
 }
 
 /// What there is in one `nodeSelectorTerm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expressions {
+pub enum TermExpressions {
     /// No `matchExpressions`, but `matchFields`. A term with neither matches no node and is to be left: with something in
     /// it, it would match some.
     Absent,
@@ -89,7 +89,7 @@ pub enum Expressions {
     Left,
 }
 
-impl Patch {
+impl JsonPatchBuilder {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
@@ -101,92 +101,93 @@ impl Patch {
     }
 
     /// Adds tolerations at the end; `have` is how many there are, `None` if there is no list (or `null`).
-    pub fn add_tolerations(&mut self, have: Option<usize>, more: &[Toleration<'_>]) {
+    pub fn add_tolerations(&mut self, have: Option<usize>, more: &[PatchedToleration<'_>]) {
         match have {
             _ if more.is_empty() => {}
-            None => self.push("add", &Path::Tolerations, &json(&more)),
-            Some(_) => more.iter().for_each(|each| self.push("add", &Path::LastToleration, &json(each))),
+            None => self.push("add", &PatchPath::Tolerations, &json(&more)),
+            Some(_) => more.iter().for_each(|each| self.push("add", &PatchPath::LastToleration, &json(each))),
         }
     }
 
     /// Puts a toleration in the place of another, if that is still what it `was`.
-    pub fn replace_toleration(&mut self, index: usize, was: &RawValue, becomes: &Toleration<'_>) {
-        self.push("test", &Path::Toleration(index), was.get());
-        self.push("replace", &Path::Toleration(index), &json(becomes));
+    pub fn replace_toleration(&mut self, index: usize, was: &RawValue, becomes: &PatchedToleration<'_>) {
+        self.push("test", &PatchPath::Toleration(index), was.get());
+        self.push("replace", &PatchPath::Toleration(index), &json(becomes));
     }
 
     /// Puts other tolerations in the place of all there are, if those are still what they `were`.
-    pub fn replace_tolerations(&mut self, were: &RawValue, then: &[Toleration<'_>]) {
-        self.push("test", &Path::Tolerations, were.get());
-        self.push("replace", &Path::Tolerations, &json(&then));
+    pub fn replace_tolerations(&mut self, were: &RawValue, then: &[PatchedToleration<'_>]) {
+        self.push("test", &PatchPath::Tolerations, were.get());
+        self.push("replace", &PatchPath::Tolerations, &json(&then));
     }
 
     /// Demands more of the nodes: every term gets all of `more`, as terms are alternatives and what is in one must all be.
-    pub fn require_nodes(&mut self, have: Affinity<'_>, more: &[Requirement<'_>]) {
+    pub fn require_nodes(&mut self, have: AffinityShapeOfPod<'_>, more: &[PatchedRequirement<'_>]) {
         if more.is_empty() {
             return;
         }
-        let Affinity::Required(terms) = have else {
-            let term = Term { match_expressions: more.to_vec(), match_fields: Vec::new() };
+        let AffinityShapeOfPod::Required(terms) = have else {
+            let term = PatchedTerm { match_expressions: more.to_vec(), match_fields: Vec::new() };
             return self.require_terms(have, &[term]);
         };
         for (term, has) in terms.iter().enumerate() {
             match has {
-                Expressions::Left => {}
-                Expressions::Absent => self.push("add", &Path::Expressions(term), &json(&more)),
-                Expressions::Present => {
-                    more.iter().for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
+                TermExpressions::Left => {}
+                TermExpressions::Absent => self.push("add", &PatchPath::Expressions(term), &json(&more)),
+                TermExpressions::Present => {
+                    more.iter()
+                        .for_each(|each| self.push("add", &PatchPath::LastExpression(term), &json(each)));
                 }
             }
         }
     }
 
     /// Demands nodes that one of these terms is about, where none are demanded so far; where some are, nothing is done.
-    pub fn require_terms(&mut self, have: Affinity<'_>, terms: &[Term<'_>]) {
+    pub fn require_terms(&mut self, have: AffinityShapeOfPod<'_>, terms: &[PatchedTerm<'_>]) {
         if terms.is_empty() {
             return;
         }
         let required = format!(r#"{{"nodeSelectorTerms":{}}}"#, json(&terms));
         let nodes = || format!(r#"{{"requiredDuringSchedulingIgnoredDuringExecution":{required}}}"#);
         match have {
-            Affinity::Absent => {
-                self.push("add", &Path::Affinity, &format!(r#"{{"nodeAffinity":{}}}"#, nodes()));
+            AffinityShapeOfPod::Absent => {
+                self.push("add", &PatchPath::Affinity, &format!(r#"{{"nodeAffinity":{}}}"#, nodes()));
             }
-            Affinity::WithoutNodes => self.push("add", &Path::NodeAffinity, &nodes()),
-            Affinity::WithoutRequired => self.push("add", &Path::Required, &required),
-            Affinity::Required(_) => {}
+            AffinityShapeOfPod::WithoutNodes => self.push("add", &PatchPath::NodeAffinity, &nodes()),
+            AffinityShapeOfPod::WithoutRequired => self.push("add", &PatchPath::Required, &required),
+            AffinityShapeOfPod::Required(_) => {}
         }
     }
 
     /// Puts other terms in the place of all there are, if those are still what they `were`.
-    pub fn replace_terms(&mut self, were: &RawValue, then: &[Term<'_>]) {
-        self.push("test", &Path::Terms, were.get());
-        self.push("replace", &Path::Terms, &json(&then));
+    pub fn replace_terms(&mut self, were: &RawValue, then: &[PatchedTerm<'_>]) {
+        self.push("test", &PatchPath::Terms, were.get());
+        self.push("replace", &PatchPath::Terms, &json(&then));
     }
 
     /// Writes the annotation that says for which pools' users a pod was made; `annotations`: there are some already.
     pub fn made_for(&mut self, annotations: bool, says: &str) {
         match annotations {
-            true => self.push("add", &Path::MadeFor, &json(&says)),
-            false => self.push("add", &Path::Annotations, &json(&BTreeMap::from([(MADE_FOR, says)]))),
+            true => self.push("add", &PatchPath::MadeFor, &json(&says)),
+            false => self.push("add", &PatchPath::Annotations, &json(&BTreeMap::from([(MADE_FOR, says)]))),
         }
     }
 
-    fn push(&mut self, operation: &str, path: &Path, value: &str) {
+    fn push(&mut self, operation: &str, path: &PatchPath, value: &str) {
         let comma = if self.is_empty() { "" } else { "," };
         // Writing to a String cannot fail.
         let _ = write!(self.operations, r#"{comma}{{"op":"{operation}","path":"{path}","value":{value}}}"#);
     }
 }
 
-impl fmt::Debug for Patch {
+impl fmt::Debug for JsonPatchBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_json())
     }
 }
 
 /// Every path there is.
-enum Path {
+enum PatchPath {
     Annotations,
     MadeFor,
     Tolerations,
@@ -200,7 +201,7 @@ enum Path {
     LastExpression(usize),
 }
 
-impl Display for Path {
+impl Display for PatchPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const REQUIRED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
         match self {

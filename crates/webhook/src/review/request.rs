@@ -5,22 +5,22 @@
 //! Keeps:    objects stay as they were written: whoever wants a field reads it, and nobody pays for the others.
 //! Not here: what is demanded of a question (`decode`).
 
-use super::Origin;
+use super::RequestOrigin;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
 /// One question.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct AdmissionRequest<'a> {
     /// Of the question, not of the object.
     pub uid: Cow<'a, str>,
     /// What somebody is about to do.
-    pub operation: Operation,
+    pub operation: RequestOperation,
     /// The kind of the object.
-    pub kind: Kind<'a>,
+    pub kind: GroupVersionKind<'a>,
     /// What the object is filed under.
-    pub resource: Resource<'a>,
+    pub resource: GroupVersionResource<'a>,
     /// `status`, `ephemeralcontainers` and so on; empty for the object itself.
     pub subresource: Cow<'a, str>,
     /// Empty for objects that are in no namespace.
@@ -28,20 +28,20 @@ pub struct Request<'a> {
     /// Empty if the server is to make one up.
     pub name: Cow<'a, str>,
     /// Who is about to do it.
-    pub user: User<'a>,
+    pub user: UserInfo<'a>,
     /// Whether nothing will come of it.
     pub dry_run: bool,
     /// Where the question comes from.
-    pub origin: Origin,
-    /// The object as it is going to be: a JSON object, as deep as somebody cared to nest it. There for [`Operation::Create`] and [`Operation::Update`].
+    pub origin: RequestOrigin,
+    /// The object as it is going to be: a JSON object, as deep as somebody cared to nest it. There for [`RequestOperation::Create`] and [`RequestOperation::Update`].
     pub object: Option<&'a RawValue>,
-    /// The object as it is. There for [`Operation::Update`], most often for [`Operation::Delete`].
+    /// The object as it is. There for [`RequestOperation::Update`], most often for [`RequestOperation::Delete`].
     pub old_object: Option<&'a RawValue>,
 }
 
 /// What somebody is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum RequestOperation {
     /// An object comes into being.
     Create,
     /// An object changes.
@@ -52,7 +52,7 @@ pub enum Operation {
     Connect,
 }
 
-impl Operation {
+impl RequestOperation {
     /// Every operation there is.
     pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
@@ -67,7 +67,7 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for RequestOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Operation {
 
 /// A kind, fully named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kind<'a> {
+pub struct GroupVersionKind<'a> {
     /// Empty for the core group.
     pub group: Cow<'a, str>,
     /// `v1`.
@@ -86,7 +86,7 @@ pub struct Kind<'a> {
 
 /// A resource, fully named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resource<'a> {
+pub struct GroupVersionResource<'a> {
     /// Empty for the core group.
     pub group: Cow<'a, str>,
     /// `v1`.
@@ -97,7 +97,7 @@ pub struct Resource<'a> {
 
 /// Who asks the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User<'a> {
+pub struct UserInfo<'a> {
     /// `system:serviceaccount:kube-system:replicaset-controller`.
     pub username: Cow<'a, str>,
     /// `system:authenticated` and others.

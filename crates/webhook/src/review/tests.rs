@@ -4,14 +4,14 @@ use super::*;
 use serde_json::{Value, json};
 
 /// Says what it is told to.
-struct Says(Verdict);
+struct Says(ReviewVerdict);
 
 impl Reviewer for Says {
-    fn mutate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn mutate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         Ok(self.0.clone())
     }
 
-    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn validate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         Ok(self.0.clone())
     }
 }
@@ -19,11 +19,11 @@ impl Reviewer for Says {
 struct Breaks;
 
 impl Reviewer for Breaks {
-    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         panic!("no rule for {}", request.name)
     }
 
-    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn validate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         panic!("broken")
     }
 }
@@ -43,7 +43,7 @@ fn question() -> Value {
     })
 }
 
-fn judged(verdict: Verdict, half: Half) -> (Value, Outcome) {
+fn judged(verdict: ReviewVerdict, half: Half) -> (Value, Outcome) {
     let judged = judge(half, question().to_string().as_bytes(), &Says(verdict)).unwrap();
     (serde_json::from_slice(&judged.answer).unwrap(), judged.outcome)
 }
@@ -52,7 +52,7 @@ fn judged(verdict: Verdict, half: Half) -> (Value, Outcome) {
 fn a_question_is_understood() {
     let text = question().to_string();
     let request = decode(text.as_bytes()).unwrap();
-    assert_eq!((request.operation, request.dry_run), (Operation::Create, true));
+    assert_eq!((request.operation, request.dry_run), (RequestOperation::Create, true));
     assert_eq!((&*request.kind.kind, &*request.resource.resource), ("Pod", "pods"));
     assert_eq!((&*request.namespace, &*request.name, &*request.subresource), ("b", "aé", ""));
     assert_eq!((&*request.user.username, request.user.groups.len()), ("me", 2));
@@ -63,7 +63,7 @@ fn a_question_is_understood() {
 
 #[test]
 fn an_answer_says_what_it_must_and_no_more() {
-    let (answer, outcome) = judged(Verdict::allow(), Half::Mutate);
+    let (answer, outcome) = judged(ReviewVerdict::allow(), Half::Mutate);
     let expected = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "response": {"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true},
@@ -73,8 +73,8 @@ fn an_answer_says_what_it_must_and_no_more() {
 
 #[test]
 fn a_denial_has_a_reason_and_no_patch() {
-    let mut verdict = Verdict::deny("not\nfor you").warn("look");
-    verdict.patch.add_tolerations(None, &[Toleration::default()]);
+    let mut verdict = ReviewVerdict::deny("not\nfor you").warn("look");
+    verdict.patch.add_tolerations(None, &[PatchedToleration::default()]);
     verdict.audit.push(("pool", "gpu".into()));
     let (answer, outcome) = judged(verdict, Half::Mutate);
     let expected = json!({
@@ -87,8 +87,8 @@ fn a_denial_has_a_reason_and_no_patch() {
 
 #[test]
 fn only_what_may_still_change_is_patched() {
-    let mut verdict = Verdict::allow();
-    verdict.patch.add_tolerations(Some(1), &[Toleration { key: "k", ..Toleration::default() }]);
+    let mut verdict = ReviewVerdict::allow();
+    verdict.patch.add_tolerations(Some(1), &[PatchedToleration { key: "k", ..PatchedToleration::default() }]);
     let (answer, outcome) = judged(verdict.clone(), Half::Mutate);
     assert_eq!(outcome, Outcome::Patched);
     assert_eq!(answer["response"]["patchType"], "JSONPatch");
@@ -111,7 +111,7 @@ fn a_rule_that_breaks_refuses_nobody() {
 
 #[test]
 fn a_status_that_is_no_error_becomes_one() {
-    let mut verdict = Verdict::deny("x");
-    verdict.denial = Some(Denial { code: 200, ..Denial::forbidden("x") });
+    let mut verdict = ReviewVerdict::deny("x");
+    verdict.denial = Some(ReviewDenial { code: 200, ..ReviewDenial::forbidden("x") });
     assert_eq!(judged(verdict, Half::Validate).0["response"]["status"]["code"], 403);
 }

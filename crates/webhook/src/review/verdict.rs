@@ -5,7 +5,7 @@
 //! Keeps:    what goes to people's terminals has no control characters and is as short as Kubernetes wants it.
 //! Not here: the wire format (`answer`).
 
-use super::patch::Patch;
+use super::patch::JsonPatchBuilder;
 use taintward_core::text::is_hazard;
 use taintward_serve::closed_label;
 
@@ -20,22 +20,22 @@ const MESSAGE_MAX: usize = 4096;
 
 /// What a reviewer says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ReviewVerdict {
     /// Why the object may not come in; `None`: it may.
-    pub denial: Option<Denial>,
+    pub denial: Option<ReviewDenial>,
     /// What the person who sent the object is shown; one line each, they are cleaned and cut.
     pub warnings: Vec<String>,
     /// What is added to the object; nothing of it happens if there is a denial.
-    pub patch: Patch,
+    pub patch: JsonPatchBuilder,
     /// What is written into the API server's audit log: a word of ours and what goes with it.
     pub audit: Vec<(&'static str, String)>,
     /// What rules did, to be counted.
-    pub notes: Vec<Note>,
+    pub notes: Vec<RuleOutcome>,
     /// Something in the question is younger than the last news: whoever can wait a little asks again.
     pub is_early: bool,
 }
 
-impl Verdict {
+impl ReviewVerdict {
     /// The object may come in as it is.
     pub fn allow() -> Self {
         Self::default()
@@ -43,7 +43,7 @@ impl Verdict {
 
     /// The object may not come in: 403, `Forbidden`.
     pub fn deny(message: impl Into<String>) -> Self {
-        Self { denial: Some(Denial::forbidden(message)), ..Self::default() }
+        Self { denial: Some(ReviewDenial::forbidden(message)), ..Self::default() }
     }
 
     /// The same with one more warning.
@@ -74,7 +74,7 @@ impl Verdict {
 
 /// Why an object may not come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denial {
+pub struct ReviewDenial {
     /// The HTTP status the person who sent the object gets; anything but 4xx and 5xx becomes 403.
     pub code: u16,
     /// The word for it, in CamelCase.
@@ -83,7 +83,7 @@ pub struct Denial {
     pub message: String,
 }
 
-impl Denial {
+impl ReviewDenial {
     /// 403, `Forbidden`.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self { code: 403, reason: "Forbidden", message: message.into() }
@@ -112,7 +112,7 @@ closed_label! {
 
 /// A rule did something. Rules that the metrics were not told of are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct RuleOutcome {
     /// The rule.
     pub rule: &'static str,
     /// What it did.
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn warnings_that_have_no_room_are_counted() {
-        let mut verdict = Verdict::allow();
+        let mut verdict = ReviewVerdict::allow();
         verdict.warnings = vec!["x".repeat(200); 100];
         let shown = verdict.clean_warnings();
         assert!(shown.iter().map(String::len).sum::<usize>() <= WARNINGS_MAX);
         let left = 100 - (shown.len() - 1);
         assert_eq!(shown.last(), Some(&format!("{left} more warnings are left out")));
-        assert_eq!(Verdict::allow().warn("a").warn("b").clean_warnings(), ["a", "b"]);
+        assert_eq!(ReviewVerdict::allow().warn("a").warn("b").clean_warnings(), ["a", "b"]);
     }
 }

@@ -4,12 +4,12 @@
 //! Goes out: notes for the metrics, at most one of a kind for each rule.
 //! Not here: counting (`metrics`).
 
-use crate::review::{Did, Note};
+use crate::review::{Did, RuleOutcome};
 use taintward_core::admission::review::{ActionKind, RuleAction, SkippedRule};
 
 /// Everything that was done, and everything that was left out.
-pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<Note> {
-    let mut notes: Vec<Note> = Vec::with_capacity(acts.len() + left_out.len());
+pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<RuleOutcome> {
+    let mut notes: Vec<RuleOutcome> = Vec::with_capacity(acts.len() + left_out.len());
     for act in acts {
         let did = match act.deed {
             ActionKind::Added(_)
@@ -21,18 +21,20 @@ pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<Note> {
             ActionKind::Refused => Did::Denied,
             ActionKind::Exempted(_) => Did::Exempted,
         };
-        once(&mut notes, Note { rule: act.rule.name(), did });
+        once(&mut notes, RuleOutcome { rule: act.rule.name(), did });
     }
-    left_out.iter().for_each(|one| once(&mut notes, Note { rule: one.rule.name(), did: Did::Unknown }));
+    left_out
+        .iter()
+        .for_each(|one| once(&mut notes, RuleOutcome { rule: one.rule.name(), did: Did::Unknown }));
     notes
 }
 
 /// Only what was left out.
-pub(super) fn unknown(left_out: &[SkippedRule]) -> Vec<Note> {
+pub(super) fn unknown(left_out: &[SkippedRule]) -> Vec<RuleOutcome> {
     of(&[], left_out)
 }
 
-fn once(notes: &mut Vec<Note>, note: Note) {
+fn once(notes: &mut Vec<RuleOutcome>, note: RuleOutcome) {
     if !notes.contains(&note) {
         notes.push(note);
     }

@@ -1,20 +1,26 @@
 //! # Write: from what a pod should be to a patch
 //! Room:     the differences between a pod and what the rules make of it.
 //! Comes in: the pod as it was sent, as the core sees it and as it stands there; the core's mutation.
-//! Goes out: a [`Patch`] that makes just this of it.
+//! Goes out: a [`JsonPatchBuilder`] that makes just this of it.
 //! Keeps:    what stays the same is not written; what is replaced is tested first.
 //! Not here: what should be (the core).
 
-use super::read::{Present, entries};
-use crate::review::{self, Affinity, Expressions, Malformed, Patch, Requirement};
+use super::decode_objects::{PresentFields, entries};
+use crate::review::{
+    self, AffinityShapeOfPod, InvalidReview, JsonPatchBuilder, PatchedRequirement, TermExpressions,
+};
 use taintward_core::admission::request::AdmittedPod;
 use taintward_core::admission::review::Mutation;
 use taintward_core::scheduling::{NodeRequirement, NodeTerm};
 use taintward_core::toleration::Toleration;
 
 /// What makes `made` of the pod.
-pub(super) fn patch(shape: &Present<'_>, pod: &AdmittedPod, made: &Mutation) -> Result<Patch, Malformed> {
-    let mut patch = Patch::default();
+pub(super) fn patch(
+    shape: &PresentFields<'_>,
+    pod: &AdmittedPod,
+    made: &Mutation,
+) -> Result<JsonPatchBuilder, InvalidReview> {
+    let mut patch = JsonPatchBuilder::default();
     tolerations(&mut patch, shape, &pod.tolerations, &made.tolerations)?;
     if made.required != pod.required {
         nodes(&mut patch, shape, pod.required.as_deref(), made.required.as_deref().unwrap_or_default());
@@ -26,22 +32,22 @@ pub(super) fn patch(shape: &Present<'_>, pod: &AdmittedPod, made: &Mutation) -> 
 }
 
 fn tolerations(
-    patch: &mut Patch,
-    shape: &Present<'_>,
+    patch: &mut JsonPatchBuilder,
+    shape: &PresentFields<'_>,
     before: &[Toleration],
     after: &[Toleration],
-) -> Result<(), Malformed> {
+) -> Result<(), InvalidReview> {
     if before == after {
         return Ok(());
     }
-    let after: Vec<review::Toleration<'_>> = after.iter().map(written).collect();
+    let after: Vec<review::PatchedToleration<'_>> = after.iter().map(written).collect();
     let Some(list) = shape.tolerations else {
         patch.add_tolerations(None, &after);
         return Ok(());
     };
     let places = before.len();
-    let kept = |(one, other): (&Toleration, &review::Toleration<'_>)| {
-        review::Toleration { seconds: other.seconds, ..written(one) } == *other
+    let kept = |(one, other): (&Toleration, &review::PatchedToleration<'_>)| {
+        review::PatchedToleration { seconds: other.seconds, ..written(one) } == *other
     };
     if after.len() < places || !before.iter().zip(&after).all(kept) {
         patch.replace_tolerations(list, &after);
@@ -59,8 +65,8 @@ fn tolerations(
     Ok(())
 }
 
-fn written(one: &Toleration) -> review::Toleration<'_> {
-    review::Toleration {
+fn written(one: &Toleration) -> review::PatchedToleration<'_> {
+    review::PatchedToleration {
         key: &one.key,
         operator: one.operator.as_str(),
         value: &one.value,
@@ -69,21 +75,28 @@ fn written(one: &Toleration) -> review::Toleration<'_> {
     }
 }
 
-fn nodes(patch: &mut Patch, shape: &Present<'_>, before: Option<&[NodeTerm]>, after: &[NodeTerm]) {
+fn nodes(
+    patch: &mut JsonPatchBuilder,
+    shape: &PresentFields<'_>,
+    before: Option<&[NodeTerm]>,
+    after: &[NodeTerm],
+) {
     let terms = || after.iter().map(term).collect::<Vec<_>>();
     match (before, shape.terms) {
         (Some(before), Some(written)) => match narrowed(before, after) {
             Some(more) => {
-                let have: Vec<Expressions> = before.iter().zip(after).map(room).collect();
-                patch.require_nodes(Affinity::Required(&have), &[requirement(more)]);
+                let have: Vec<TermExpressions> = before.iter().zip(after).map(room).collect();
+                patch.require_nodes(AffinityShapeOfPod::Required(&have), &[requirement(more)]);
             }
             None => patch.replace_terms(written, &terms()),
         },
         // A required part without terms: an API server refuses it, and there is nothing to narrow.
         (Some(_), None) => {}
-        (None, _) if shape.node_affinity => patch.require_terms(Affinity::WithoutRequired, &terms()),
-        (None, _) if shape.affinity => patch.require_terms(Affinity::WithoutNodes, &terms()),
-        (None, _) => patch.require_terms(Affinity::Absent, &terms()),
+        (None, _) if shape.node_affinity => {
+            patch.require_terms(AffinityShapeOfPod::WithoutRequired, &terms())
+        }
+        (None, _) if shape.affinity => patch.require_terms(AffinityShapeOfPod::WithoutNodes, &terms()),
+        (None, _) => patch.require_terms(AffinityShapeOfPod::Absent, &terms()),
     }
 }
 
@@ -100,24 +113,24 @@ fn narrowed<'a>(before: &[NodeTerm], after: &'a [NodeTerm]) -> Option<&'a NodeRe
     same.filter(|_| before.len() == after.len())
 }
 
-fn room((before, after): (&NodeTerm, &NodeTerm)) -> Expressions {
+fn room((before, after): (&NodeTerm, &NodeTerm)) -> TermExpressions {
     if before == after {
-        Expressions::Left
+        TermExpressions::Left
     } else if before.expressions.is_empty() {
-        Expressions::Absent
+        TermExpressions::Absent
     } else {
-        Expressions::Present
+        TermExpressions::Present
     }
 }
 
-fn term(term: &NodeTerm) -> review::Term<'_> {
-    review::Term {
+fn term(term: &NodeTerm) -> review::PatchedTerm<'_> {
+    review::PatchedTerm {
         match_expressions: term.expressions.iter().map(requirement).collect(),
         match_fields: term.fields.iter().map(requirement).collect(),
     }
 }
 
-fn requirement(one: &NodeRequirement) -> Requirement<'_> {
+fn requirement(one: &NodeRequirement) -> PatchedRequirement<'_> {
     let values = one.values.iter().map(AsRef::as_ref).collect();
-    Requirement { key: &one.key, operator: one.operator.as_str(), values }
+    PatchedRequirement { key: &one.key, operator: one.operator.as_str(), values }
 }

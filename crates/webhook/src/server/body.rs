@@ -5,10 +5,10 @@
 //! Keeps:    memory follows what is kept, not what has come or was announced.
 //! Not here: what matters (`review`).
 
-use super::room::{GivenUp, Room, Share};
+use super::memory_budget::{BodyMemoryBudget, BodyReservation, BudgetExceeded};
 use crate::metrics::Refused;
-use crate::review::{Malformed, Sieve, Sifted};
-use crate::settings::Limits;
+use crate::review::{FilteredReview, InvalidReview, ReviewFilter};
+use crate::settings::ServerLimits;
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt as _;
@@ -23,44 +23,44 @@ const UNWANTED_MAX: u64 = 16 << 20;
 
 /// Why there is no question; with what it has said before, if that is enough to answer.
 #[derive(Debug)]
-pub(super) enum Lacking {
-    TooLarge(Option<Sifted>),
-    Late(Option<Sifted>),
-    Crowded(Option<Sifted>),
+pub(super) enum BodyError {
+    TooLarge(Option<FilteredReview>),
+    Late(Option<FilteredReview>),
+    Crowded(Option<FilteredReview>),
     Broken,
-    Malformed(Malformed),
+    Malformed(InvalidReview),
 }
 
-impl From<GivenUp> for Lacking {
-    fn from(_: GivenUp) -> Self {
+impl From<BudgetExceeded> for BodyError {
+    fn from(_: BudgetExceeded) -> Self {
         Self::Crowded(None)
     }
 }
 
-impl From<Malformed> for Lacking {
-    fn from(malformed: Malformed) -> Self {
+impl From<InvalidReview> for BodyError {
+    fn from(malformed: InvalidReview) -> Self {
         Self::Malformed(malformed)
     }
 }
 
-impl From<&Lacking> for Refused {
-    fn from(lacking: &Lacking) -> Self {
+impl From<&BodyError> for Refused {
+    fn from(lacking: &BodyError) -> Self {
         match lacking {
-            Lacking::TooLarge(_) => Self::TooLarge,
-            Lacking::Late(_) => Self::Late,
-            Lacking::Crowded(_) => Self::Crowded,
-            Lacking::Broken | Lacking::Malformed(_) => Self::Broken,
+            BodyError::TooLarge(_) => Self::TooLarge,
+            BodyError::Late(_) => Self::Late,
+            BodyError::Crowded(_) => Self::Crowded,
+            BodyError::Broken | BodyError::Malformed(_) => Self::Broken,
         }
     }
 }
 
 /// What came, and the memory it takes.
-pub(super) struct Question {
-    pub(super) sifted: Sifted,
-    share: Option<Share>,
+pub(super) struct ReviewBody {
+    pub(super) sifted: FilteredReview,
+    share: Option<BodyReservation>,
 }
 
-impl Question {
+impl ReviewBody {
     /// Waits until its memory is wanted for others; of a short one never.
     pub(super) async fn is_given_up(&self) {
         match &self.share {
@@ -71,59 +71,63 @@ impl Question {
 }
 
 /// Reads a body to its end.
-pub(super) async fn read<B>(body: &mut B, limits: &Limits, room: &Arc<Room>) -> Result<Question, Lacking>
+pub(super) async fn read<B>(
+    body: &mut B,
+    limits: &ServerLimits,
+    room: &Arc<BodyMemoryBudget>,
+) -> Result<ReviewBody, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut reading = Reading { sieve: Sieve::default(), read: 0, most: limits.body_bytes };
+    let mut reading = BodyReader { sieve: ReviewFilter::default(), read: 0, most: limits.body_bytes };
     // Most bodies are there as soon as their head is.
     if let Poll::Ready(frame) = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await {
         match frame {
-            None => return Ok(Question { sifted: reading.sieve.finish()?, share: None }),
-            Some(Err(_)) => return Err(Lacking::Broken),
+            None => return Ok(ReviewBody { sifted: reading.sieve.finish()?, share: None }),
+            Some(Err(_)) => return Err(BodyError::Broken),
             Some(Ok(frame)) => {
                 reading.goes_on(&frame.into_data().unwrap_or_default())?;
                 if body.is_end_stream() {
-                    return Ok(Question { sifted: reading.sieve.finish()?, share: None });
+                    return Ok(ReviewBody { sifted: reading.sieve.finish()?, share: None });
                 }
             }
         }
     }
     let share = room.begin()?;
     let ended = tokio::select! {
-        ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(Lacking::Late(None))),
-        () = share.is_given_up() => Err(Lacking::Crowded(None)),
+        ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(BodyError::Late(None))),
+        () = share.is_given_up() => Err(BodyError::Crowded(None)),
     };
     match ended {
-        Ok(()) => Ok(Question { sifted: reading.sieve.finish()?, share: Some(share) }),
-        Err(Lacking::Late(_)) => Err(Lacking::Late(reading.sieve.broken_off())),
-        Err(Lacking::Crowded(_)) => Err(Lacking::Crowded(reading.sieve.broken_off())),
+        Ok(()) => Ok(ReviewBody { sifted: reading.sieve.finish()?, share: Some(share) }),
+        Err(BodyError::Late(_)) => Err(BodyError::Late(reading.sieve.broken_off())),
+        Err(BodyError::Crowded(_)) => Err(BodyError::Crowded(reading.sieve.broken_off())),
         Err(other) => Err(other),
     }
 }
 
-struct Reading {
-    sieve: Sieve,
+struct BodyReader {
+    sieve: ReviewFilter,
     read: usize,
     most: usize,
 }
 
-impl Reading {
-    fn goes_on(&mut self, data: &[u8]) -> Result<(), Lacking> {
+impl BodyReader {
+    fn goes_on(&mut self, data: &[u8]) -> Result<(), BodyError> {
         self.read += data.len();
         if self.read > self.most {
             let sieve = std::mem::take(&mut self.sieve);
-            return Err(Lacking::TooLarge(sieve.broken_off()));
+            return Err(BodyError::TooLarge(sieve.broken_off()));
         }
         Ok(self.sieve.push(data)?)
     }
 
-    async fn until_the_end<B>(&mut self, body: &mut B, share: &Share) -> Result<(), Lacking>
+    async fn until_the_end<B>(&mut self, body: &mut B, share: &BodyReservation) -> Result<(), BodyError>
     where
         B: Body<Data = Bytes> + Unpin,
     {
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Lacking::Broken)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
             self.goes_on(&data)?;
             share.hold(self.sieve.memory())?;
         }
@@ -133,7 +137,7 @@ impl Reading {
 
 /// Reads a body that nobody wants and keeps nothing of it. A sender that is answered while it still sends may never see
 /// the answer, for the connection has to be cut.
-pub(super) async fn throw_away<B>(body: &mut B, limits: &Limits)
+pub(super) async fn throw_away<B>(body: &mut B, limits: &ServerLimits)
 where
     B: Body<Data = Bytes> + Unpin,
 {

@@ -6,11 +6,11 @@
 //!           goes to the next who needs it.
 //! Not here: bodies (`body`), who is told to leave (`taintward_serve::crowd`).
 
-use super::Common;
-use super::room::BUFFER;
+use super::ConnectionContext;
+use super::memory_budget::BUFFER;
 use super::route;
 use crate::metrics::Ended;
-use crate::settings::Limits;
+use crate::settings::ServerLimits;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -22,8 +22,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_serve::crowd::Place;
-use taintward_serve::patience::Patient;
+use taintward_serve::connection_limit::ConnectionGuard;
+use taintward_serve::io_timeout::TimeoutStream;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -33,11 +33,11 @@ use tokio_rustls::server::TlsStream;
 /// For somebody who must leave to take the answer he waits for.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
-type Stream = TokioIo<TlsStream<Patient<TcpStream>>>;
+type ConnectionStream = TokioIo<TlsStream<TimeoutStream<TcpStream>>>;
 
 /// A connection that got through its handshake.
-struct Seat {
-    place: Place,
+struct ActiveConnection {
+    place: ConnectionGuard,
     /// Whether anything was ever asked here.
     asked: AtomicBool,
 }
@@ -46,8 +46,8 @@ struct Seat {
 pub(super) async fn serve(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    place: Place,
-    common: Arc<Common>,
+    place: ConnectionGuard,
+    common: Arc<ConnectionContext>,
     closes: watch::Receiver<bool>,
 ) {
     common.metrics.connections.inc();
@@ -60,13 +60,13 @@ pub(super) async fn serve(
 async fn converse(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    place: Place,
-    common: &Arc<Common>,
+    place: ConnectionGuard,
+    common: &Arc<ConnectionContext>,
     closes: watch::Receiver<bool>,
 ) -> Result<(), Ended> {
     let limits = common.limits;
     let acceptor = acceptor.ok_or(Ended::NoCertificate)?;
-    let stream = Patient::new(stream, limits.stall);
+    let stream = TimeoutStream::new(stream, limits.stall);
     let narrow = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(BUFFER));
     let handshake = timeout(limits.head, acceptor.accept_with(stream, narrow));
     let stream = tokio::select! {
@@ -74,7 +74,8 @@ async fn converse(
         () = place.is_needed() => return Err(Ended::Displaced),
     };
     place.is_shaken();
-    let (stream, seat) = (TokioIo::new(stream), Arc::new(Seat { place, asked: AtomicBool::new(false) }));
+    let (stream, seat) =
+        (TokioIo::new(stream), Arc::new(ActiveConnection { place, asked: AtomicBool::new(false) }));
     let (here, shared) = (Arc::clone(&seat), Arc::clone(common));
     let service = service_fn(move |request| {
         let (seat, common) = (Arc::clone(&here), Arc::clone(&shared));
@@ -88,9 +89,9 @@ async fn converse(
 
 /// A conversation until it ends, by itself or for a reason of ours.
 async fn watched<S>(
-    conversation: http1::Connection<Stream, S>,
-    seat: &Seat,
-    limits: Limits,
+    conversation: http1::Connection<ConnectionStream, S>,
+    seat: &ActiveConnection,
+    limits: ServerLimits,
     mut closes: watch::Receiver<bool>,
 ) -> Result<(), Ended>
 where
@@ -118,7 +119,7 @@ where
     reason
 }
 
-fn http_of(limits: &Limits) -> http1::Builder {
+fn http_of(limits: &ServerLimits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     // This limit counts from the last answer on, so it is also that of silence between questions.
     builder.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);

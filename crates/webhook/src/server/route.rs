@@ -4,11 +4,11 @@
 //! Goes out: responses; whatever a client does wrong gets one line that says what would be right.
 //! Not here: connections (`connection`), what is in a question (`review`).
 
-use super::Common;
-use super::body::{Lacking, Question, read, throw_away};
-use super::room::{BUFFER, GivenUp, Share};
+use super::ConnectionContext;
+use super::body::{BodyError, ReviewBody, read, throw_away};
+use super::memory_budget::{BUFFER, BodyReservation, BudgetExceeded};
 use crate::metrics::{Outcome, Refused};
-use crate::review::{Half, Judged, Malformed, Sifted, judge_sifted, unchanged};
+use crate::review::{FilteredReview, Half, InvalidReview, ReviewResponse, judge_sifted, unchanged};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -16,13 +16,17 @@ use http_body::Body;
 use http_body_util::Full;
 use std::time::{Duration, Instant};
 use taintward_serve::admin::{Answer, respond};
-use taintward_serve::crowd::Place;
+use taintward_serve::connection_limit::ConnectionGuard;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// Answers one request.
-pub(super) async fn answer<B>(request: Request<B>, common: &Common, place: &Place) -> Answer
+pub(super) async fn answer<B>(
+    request: Request<B>,
+    common: &ConnectionContext,
+    place: &ConnectionGuard,
+) -> Answer
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -57,7 +61,7 @@ where
     }
     let announced = request.body().size_hint().lower();
     if announced > common.limits.body_bytes as u64 && request.headers().contains_key(EXPECT) {
-        return lacking(common, request, Lacking::TooLarge(None)).await;
+        return lacking(common, request, BodyError::TooLarge(None)).await;
     }
     let (head, mut body) = request.into_parts();
     let reason = match read(&mut body, &common.limits, &common.room).await {
@@ -67,12 +71,12 @@ where
         },
         Err(reason) => reason,
     };
-    if matches!(reason, Lacking::TooLarge(_) | Lacking::Malformed(_)) {
+    if matches!(reason, BodyError::TooLarge(_) | BodyError::Malformed(_)) {
         throw_away(&mut body, &common.limits).await;
     }
     let refused = Refused::from(&reason);
     match reason {
-        Lacking::TooLarge(Some(begun)) | Lacking::Late(Some(begun)) | Lacking::Crowded(Some(begun)) => {
+        BodyError::TooLarge(Some(begun)) | BodyError::Late(Some(begun)) | BodyError::Crowded(Some(begun)) => {
             // Nothing of it can be judged, and whoever waits for the answer is told so if it says who that is.
             let (judged, took) = judge_now(half, &begun, common);
             common.metrics.refused.of(refused).inc();
@@ -81,7 +85,7 @@ where
                 Err(malformed) => makes_no_sense(half, &malformed, took, common),
             }
         }
-        Lacking::Malformed(malformed) => makes_no_sense(half, &malformed, Duration::ZERO, common),
+        BodyError::Malformed(malformed) => makes_no_sense(half, &malformed, Duration::ZERO, common),
         reason => lacking(common, Request::from_parts(head, body), reason).await,
     }
 }
@@ -95,13 +99,18 @@ const NEWS_LOOK: Duration = Duration::from_millis(10);
 const LONG: usize = 32 << 10;
 
 /// A question that is there as a whole.
-async fn review(half: Half, question: Question, common: &Common, place: &Place) -> Result<Answer, Lacking> {
+async fn review(
+    half: Half,
+    question: ReviewBody,
+    common: &ConnectionContext,
+    place: &ConnectionGuard,
+) -> Result<Answer, BodyError> {
     let arrived = Instant::now();
     let (judged, took) = loop {
         let (judged, took) = if question.sifted.length() > LONG {
             let turn = tokio::select! {
                 turn = common.long.acquire() => turn,
-                () = question.is_given_up() => return Err(Lacking::Crowded(Some(question.sifted.given_up()))),
+                () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
             };
             let judged = judge_now(half, &question.sifted, common);
             tokio::task::yield_now().await;
@@ -116,7 +125,7 @@ async fn review(half: Half, question: Question, common: &Common, place: &Place) 
         }
         tokio::select! {
             () = tokio::time::sleep(NEWS_LOOK) => {}
-            () = question.is_given_up() => return Err(Lacking::Crowded(Some(question.sifted.given_up()))),
+            () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
         }
     };
     Ok(match judged {
@@ -128,30 +137,45 @@ async fn review(half: Half, question: Question, common: &Common, place: &Place) 
     })
 }
 
-fn judge_now(half: Half, sifted: &Sifted, common: &Common) -> (Result<Judged, Malformed>, Duration) {
+fn judge_now(
+    half: Half,
+    sifted: &FilteredReview,
+    common: &ConnectionContext,
+) -> (Result<ReviewResponse, InvalidReview>, Duration) {
     let began = Instant::now();
     let judged = judge_sifted(half, sifted, common.origin, &*common.reviewer);
     (judged, began.elapsed())
 }
 
-fn makes_no_sense(half: Half, malformed: &Malformed, took: Duration, common: &Common) -> Answer {
+fn makes_no_sense(
+    half: Half,
+    malformed: &InvalidReview,
+    took: Duration,
+    common: &ConnectionContext,
+) -> Answer {
     common.metrics.reviewed(half, Outcome::Malformed, &[], took);
     respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
 }
 
 /// An answer on its way. A long patch has its memory reckoned until its reader has it; where there is none left, the pod
 /// comes in as it is. Everything else is short.
-fn shown(half: Half, judged: Judged, took: Duration, sifted: &Sifted, common: &Common) -> Answer {
-    let Judged { answer, mut outcome, notes, .. } = judged;
+fn shown(
+    half: Half,
+    judged: ReviewResponse,
+    took: Duration,
+    sifted: &FilteredReview,
+    common: &ConnectionContext,
+) -> Answer {
+    let ReviewResponse { answer, mut outcome, notes, .. } = judged;
     let answer = if outcome != Outcome::Patched || answer.len() <= BUFFER {
         Bytes::from(answer)
     } else {
         match common.answers.begin().and_then(|share| share.hold(answer.len()).map(|()| share)) {
             Ok(share) => {
                 share.settle();
-                Bytes::from_owner(Long { answer, _share: share })
+                Bytes::from_owner(LongAnswer { answer, _share: share })
             }
-            Err(GivenUp) => {
+            Err(BudgetExceeded) => {
                 outcome = Outcome::Unjudged;
                 Bytes::from(unchanged(sifted).unwrap_or(answer))
             }
@@ -164,42 +188,42 @@ fn shown(half: Half, judged: Judged, took: Duration, sifted: &Sifted, common: &C
 }
 
 /// A long answer, which gives its memory back when nobody needs it any more.
-struct Long {
+struct LongAnswer {
     answer: Vec<u8>,
-    _share: Share,
+    _share: BodyReservation,
 }
 
-impl AsRef<[u8]> for Long {
+impl AsRef<[u8]> for LongAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.answer
     }
 }
 
-async fn lacking<B>(common: &Common, request: Request<B>, lacking: Lacking) -> Answer
+async fn lacking<B>(common: &ConnectionContext, request: Request<B>, lacking: BodyError) -> Answer
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let (status, text) = match lacking {
-        Lacking::TooLarge(_) => {
+        BodyError::TooLarge(_) => {
             let most = common.limits.body_bytes;
             (StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {most} bytes\n"))
         }
-        Lacking::Late(_) => {
+        BodyError::Late(_) => {
             let limit = common.limits.body;
             (StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {limit:?}\n"))
         }
-        Lacking::Crowded(_) => {
+        BodyError::Crowded(_) => {
             (StatusCode::SERVICE_UNAVAILABLE, "too much is on its way, and this was slow\n".into())
         }
-        Lacking::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
-        Lacking::Malformed(ref malformed) => (StatusCode::BAD_REQUEST, format!("{malformed}\n")),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
+        BodyError::Malformed(ref malformed) => (StatusCode::BAD_REQUEST, format!("{malformed}\n")),
     };
     refuse(common, request, Refused::from(&lacking), status, text).await
 }
 
 /// A refusal, when its reader has sent what it had to send.
 async fn refuse<B>(
-    common: &Common,
+    common: &ConnectionContext,
     request: Request<B>,
     reason: Refused,
     status: StatusCode,

@@ -5,25 +5,25 @@ use super::world::*;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
 use taintward_webhook::review::Half;
-use taintward_webhook::rules::{Rules, Tidings, UntilReady};
+use taintward_webhook::rules::{CacheUpdate, RuleReviewer, UntilReady};
 
 /// jane asks in all questions; the second pool is not hers.
-fn rules_of_jane() -> Rules {
+fn rules_of_jane() -> RuleReviewer {
     let of = |name: &str, user: &str| DedicatedPool {
         uid: format!("uid-of-{name}").into(),
         users: PoolUsers { users: vec![user.into()], ..PoolUsers::default() },
         ..pool(name, PoolEnforcement::Deny)
     };
     let around = around();
-    around.pools(Tidings::All(vec![of("hers", "jane"), of("his", "bob")]));
-    Rules::new(all_rules(), UntilReady::Allow, around)
+    around.pools(CacheUpdate::Replace(vec![of("hers", "jane"), of("his", "bob")]));
+    RuleReviewer::new(all_rules(), UntilReady::Allow, around)
 }
 
 fn pod(annotations: Value) -> Value {
     json!({"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "c"}]}})
 }
 
-fn annotations(own: Value, rules: &Rules) -> Value {
+fn annotations(own: Value, rules: &RuleReviewer) -> Value {
     created("shop", &pod(own), rules)["metadata"]["annotations"].clone()
 }
 

@@ -3,8 +3,8 @@
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_core::taint::TaintEffect;
-use taintward_webhook::review::{Half, Origin};
-use taintward_webhook::rules::{Rules, Tidings, UntilReady};
+use taintward_webhook::review::{Half, RequestOrigin};
+use taintward_webhook::rules::{CacheUpdate, RuleReviewer, UntilReady};
 
 fn shown(name: &str, taints: Value, annotations: Value) -> Value {
     json!({
@@ -13,15 +13,21 @@ fn shown(name: &str, taints: Value, annotations: Value) -> Value {
     })
 }
 
-fn taint(name: &str, dry_run: bool, rules: &Rules) -> Value {
+fn taint(name: &str, dry_run: bool, rules: &RuleReviewer) -> Value {
     taint_allowed(name, dry_run, &Value::Null, rules)
 }
 
-fn taint_allowed(name: &str, dry_run: bool, annotations: &Value, rules: &Rules) -> Value {
-    taint_from(Origin::ApiServer, name, dry_run, annotations, rules)
+fn taint_allowed(name: &str, dry_run: bool, annotations: &Value, rules: &RuleReviewer) -> Value {
+    taint_from(RequestOrigin::ApiServer, name, dry_run, annotations, rules)
 }
 
-fn taint_from(origin: Origin, name: &str, dry_run: bool, annotations: &Value, rules: &Rules) -> Value {
+fn taint_from(
+    origin: RequestOrigin,
+    name: &str,
+    dry_run: bool,
+    annotations: &Value,
+    rules: &RuleReviewer,
+) -> Value {
     let (old, new) = (
         shown(name, json!([]), Value::Null),
         shown(name, json!([{"key": "maintenance", "effect": "NoExecute"}]), annotations.clone()),
@@ -65,42 +71,46 @@ fn a_dry_run_taints_nothing_and_counts_for_nothing() {
 #[test]
 fn what_was_allowed_counts_once_when_it_is_heard_of() {
     let around = around();
-    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
-    around.nodes(Tidings::Now(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
+    around.nodes(CacheUpdate::Upsert(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
     assert_eq!(taint("n2", false, &rules)["allowed"], json!(true), "two of four");
     assert_eq!(taint("n3", false, &rules)["allowed"], json!(false));
     // One of them was never made, as is heard; and one is taken back.
-    around.nodes(Tidings::Gone("n2".into()));
-    around.nodes(Tidings::Now(node("n2", true, &[])));
-    around.nodes(Tidings::Now(node("n1", true, &[])));
+    around.nodes(CacheUpdate::Delete("n2".into()));
+    around.nodes(CacheUpdate::Upsert(node("n2", true, &[])));
+    around.nodes(CacheUpdate::Upsert(node("n1", true, &[])));
     assert_eq!(taint("n3", false, &rules)["allowed"], json!(true));
 }
 
 #[test]
 fn nodes_that_are_not_known_are_not_refused() {
-    let rules = Rules::new(all_rules(), UntilReady::Allow, Default::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
     for node in ["n1", "n2", "n3"] {
         assert_eq!(taint(node, false, &rules)["allowed"], json!(true));
     }
-    let rules = Rules::new(all_rules(), UntilReady::Refuse, Default::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, Default::default());
     assert_eq!(taint("n1", false, &rules)["status"]["code"], json!(503));
 }
 
 #[test]
 fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
     let around = around();
-    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
-        taint_from(Origin::Anybody, node, false, &Value::Null, &rules);
+        taint_from(RequestOrigin::Anybody, node, false, &Value::Null, &rules);
     }
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
     // What the watch tells counts, whoever asked.
-    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     let tainted = |name| node(name, true, &[("maintenance", "", TaintEffect::NoExecute)]);
-    around
-        .nodes(Tidings::All(["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect()));
-    assert_eq!(taint_from(Origin::Anybody, "n3", false, &Value::Null, &rules)["allowed"], json!(false));
+    around.nodes(CacheUpdate::Replace(
+        ["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect(),
+    ));
+    assert_eq!(
+        taint_from(RequestOrigin::Anybody, "n3", false, &Value::Null, &rules)["allowed"],
+        json!(false)
+    );
 }
 
 #[test]
@@ -108,8 +118,8 @@ fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
     let around = around();
     let mut strict = pool("ml", taintward_core::admission::pool::PoolEnforcement::Deny);
     strict.taint.effects = vec![TaintEffect::NoExecute];
-    around.pools(Tidings::Now(strict));
-    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    around.pools(CacheUpdate::Upsert(strict));
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     let by_hand = |name: &str| {
         let (old, new) = (
             shown(name, json!([]), Value::Null),
@@ -121,7 +131,11 @@ fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
         question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
         let allowed = response(Half::Validate, &question, &rules)["allowed"] == true;
         if allowed {
-            around.nodes(Tidings::Now(node(name, true, &[("dedicated", "ml", TaintEffect::NoExecute)])));
+            around.nodes(CacheUpdate::Upsert(node(
+                name,
+                true,
+                &[("dedicated", "ml", TaintEffect::NoExecute)],
+            )));
         }
         allowed
     };

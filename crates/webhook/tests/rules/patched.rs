@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use taintward_webhook::review::Half;
-use taintward_webhook::rules::Rules;
+use taintward_webhook::rules::RuleReviewer;
 
 /// The only places that a patch may reach.
 const ALLOWED: [&str; 3] =
@@ -33,6 +33,6 @@ pub(crate) fn patched(object: &Value, response: &Value) -> Value {
 }
 
 /// What is made of a pod that is created.
-pub(crate) fn created(namespace: &str, pod: &Value, rules: &Rules) -> Value {
+pub(crate) fn created(namespace: &str, pod: &Value, rules: &RuleReviewer) -> Value {
     patched(pod, &response(Half::Mutate, &question("CREATE", namespace, pod, None), rules))
 }

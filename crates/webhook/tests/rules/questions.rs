@@ -3,8 +3,8 @@
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_webhook::metrics::Outcome;
-use taintward_webhook::review::{Did, Half, Note};
-use taintward_webhook::rules::{Rules, Tidings, UntilReady};
+use taintward_webhook::review::{Did, Half, RuleOutcome};
+use taintward_webhook::rules::{CacheUpdate, RuleReviewer, UntilReady};
 
 fn pod() -> Value {
     json!({"spec": {"containers": []}})
@@ -72,27 +72,31 @@ fn a_question_without_an_object_makes_no_sense() {
 
 #[test]
 fn before_anything_is_known_objects_come_in_and_that_is_counted() {
-    let rules = Rules::new(all_rules(), UntilReady::Allow, Default::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
     let judged = asked(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
     assert_eq!(judged.outcome, Outcome::Allowed);
     for rule in ["default-tolerations", "dedicated-pools", "toleration-restriction"] {
-        assert!(judged.notes.contains(&Note { rule, did: Did::Unknown }), "{rule}: {:?}", judged.notes);
+        assert!(
+            judged.notes.contains(&RuleOutcome { rule, did: Did::Unknown }),
+            "{rule}: {:?}",
+            judged.notes
+        );
     }
     assert_eq!(rules.missing(), ["namespaces", "policies", "pools", "nodes"]);
 }
 
 #[test]
 fn ad_12_or_are_turned_away_where_that_was_asked_for() {
-    let around = std::sync::Arc::new(taintward_webhook::rules::Around::default());
-    let rules = Rules::new(all_rules(), UntilReady::Refuse, around.clone());
+    let around = std::sync::Arc::new(taintward_webhook::rules::ClusterCache::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, around.clone());
     let early = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
     assert_eq!((&early["allowed"], &early["status"]["code"]), (&json!(false), &json!(503)));
     let message = early["status"]["message"].as_str().unwrap();
     assert!(message.starts_with("not yet ready to handle request"), "{message}");
-    around.namespaces(Tidings::All(vec![namespace("shop", &[])]));
-    around.policies(Tidings::All(vec![]));
-    around.pools(Tidings::All(vec![]));
-    around.nodes(Tidings::All(vec![]));
+    around.namespaces(CacheUpdate::Replace(vec![namespace("shop", &[])]));
+    around.policies(CacheUpdate::Replace(vec![]));
+    around.pools(CacheUpdate::Replace(vec![]));
+    around.nodes(CacheUpdate::Replace(vec![]));
     assert!(rules.missing().is_empty());
     let later = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
     assert_eq!(later["allowed"], json!(true));
@@ -108,18 +112,19 @@ fn a_pool_that_makes_no_sense_or_wants_what_another_has_has_no_say() {
     let mut twin = pool("ml", PoolEnforcement::Deny);
     twin.name = "younger".into();
     twin.created = Some(taintward_core::time::Wall::from_secs(10));
-    around.pools(Tidings::Now(pool("ml", PoolEnforcement::Off)));
-    around.pools(Tidings::Now(twin));
-    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    around.pools(CacheUpdate::Upsert(pool("ml", PoolEnforcement::Off)));
+    around.pools(CacheUpdate::Upsert(twin));
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     let mut smuggler = pod();
     smuggler["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
-    let said = |rules: &Rules| response(Half::Validate, &question("CREATE", "shop", &smuggler, None), rules);
+    let said =
+        |rules: &RuleReviewer| response(Half::Validate, &question("CREATE", "shop", &smuggler, None), rules);
     let first = said(&rules);
     // One of the two is older, whichever has a time of its own; the other is refused and says nothing.
-    around.pools(Tidings::Gone("ml".into()));
+    around.pools(CacheUpdate::Delete("ml".into()));
     let alone = said(&rules);
     assert_eq!(alone["allowed"], json!(false));
-    around.pools(Tidings::Gone("younger".into()));
+    around.pools(CacheUpdate::Delete("younger".into()));
     assert_eq!(said(&rules)["allowed"], json!(true));
     assert!(first["allowed"].is_boolean());
 }

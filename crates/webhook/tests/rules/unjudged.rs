@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use taintward_core::admission::pool::PoolEnforcement;
 use taintward_webhook::metrics::Outcome;
 use taintward_webhook::review::{Half, KEPT_MAX, judge};
-use taintward_webhook::rules::{Around, Rules, Tidings, UntilReady};
+use taintward_webhook::rules::{CacheUpdate, ClusterCache, RuleReviewer, UntilReady};
 
 const DEPTHS: [usize; 3] = [110, 300, 10_000];
 
@@ -21,7 +21,7 @@ fn of_node(mut question: Value) -> Value {
     question
 }
 
-fn answers(half: Half, question: &str, rules: &Rules) -> (Value, Outcome) {
+fn answers(half: Half, question: &str, rules: &RuleReviewer) -> (Value, Outcome) {
     let judged = judge(half, question.as_bytes(), rules).unwrap();
     let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
     (answer["response"].clone(), judged.outcome)
@@ -59,9 +59,9 @@ fn what_nobody_looks_at_may_be_as_deep_as_it_likes() {
     }
     let around = around();
     let tainted = |name| node(name, true, &[("k", "", taintward_core::taint::TaintEffect::NoExecute)]);
-    around.nodes(Tidings::Now(tainted("n1")));
-    around.nodes(Tidings::Now(tainted("n2")));
-    let strict = Rules::new(all_rules(), UntilReady::Allow, around);
+    around.nodes(CacheUpdate::Upsert(tainted("n1")));
+    around.nodes(CacheUpdate::Upsert(tainted("n2")));
+    let strict = RuleReviewer::new(all_rules(), UntilReady::Allow, around);
     let (mut patched, mut denied) = (0, 0);
     for question in &questions {
         for half in [Half::Mutate, Half::Validate] {
@@ -119,12 +119,13 @@ fn what_cannot_be_judged_is_kept_out_while_a_pool_denies_and_says_why() {
 #[test]
 fn without_a_pool_that_denies_it_comes_in_and_before_pools_are_known_it_does_not() {
     let around = around();
-    around.pools(Tidings::Now(pool("ml", PoolEnforcement::Warn)));
-    let lenient = Rules::new(all_rules(), UntilReady::Allow, around);
-    let early = Rules::new(all_rules(), UntilReady::Allow, std::sync::Arc::new(Around::default()));
+    around.pools(CacheUpdate::Upsert(pool("ml", PoolEnforcement::Warn)));
+    let lenient = RuleReviewer::new(all_rules(), UntilReady::Allow, around);
+    let early =
+        RuleReviewer::new(all_rules(), UntilReady::Allow, std::sync::Arc::new(ClusterCache::default()));
     let mut settings = all_rules();
     settings.pools = false;
-    let others = Rules::new(settings, UntilReady::Allow, Default::default());
+    let others = RuleReviewer::new(settings, UntilReady::Allow, Default::default());
     for text in odd()
         .into_iter()
         .map(|(pod, _)| question("CREATE", "shop", &pod, None).to_string())
@@ -157,6 +158,6 @@ fn nothing_but_pods_and_nodes_that_come_in_is_kept_out() {
     assert!(answer["status"]["message"].as_str().unwrap().contains("while the brake is on"), "{answer}");
     let mut settings = all_rules();
     settings.guard = None;
-    let unbraked = Rules::new(settings, UntilReady::Allow, around());
+    let unbraked = RuleReviewer::new(settings, UntilReady::Allow, around());
     assert_eq!(answers(Half::Validate, &node.to_string(), &unbraked).0["allowed"], json!(true));
 }

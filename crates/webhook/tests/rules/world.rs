@@ -12,8 +12,10 @@ use taintward_core::admission::pool::{
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::admission::review::{LintAdvice, ReviewSettings};
 use taintward_core::taint::{Taint, TaintEffect};
-use taintward_webhook::review::{Half, Judged, Malformed, Origin, Sieve, judge, judge_sifted};
-use taintward_webhook::rules::{Around, NodeSeen, Rules, Tidings, UntilReady};
+use taintward_webhook::review::{
+    Half, InvalidReview, RequestOrigin, ReviewFilter, ReviewResponse, judge, judge_sifted,
+};
+use taintward_webhook::rules::{CacheUpdate, CachedNode, ClusterCache, RuleReviewer, UntilReady};
 
 /// Every rule.
 pub(crate) fn all_rules() -> ReviewSettings {
@@ -49,7 +51,7 @@ pub(crate) fn pool(team: &str, enforcement: PoolEnforcement) -> DedicatedPool {
     }
 }
 
-pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]) -> NodeSeen {
+pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]) -> CachedNode {
     let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
         key: (*key).into(),
         value: (*value).into(),
@@ -58,7 +60,7 @@ pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]
     };
     let node =
         PoolNode { name: name.into(), taints: taints.iter().map(taint).collect(), ..PoolNode::default() };
-    NodeSeen { node, ready }
+    CachedNode { node, ready }
 }
 
 /// `shop` is nobody's; `ml` is the team's of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has a policy.
@@ -87,22 +89,22 @@ pub(crate) fn pools() -> Vec<DedicatedPool> {
     vec![pool("db", PoolEnforcement::Warn), pool("ml", PoolEnforcement::Deny)]
 }
 
-pub(crate) fn around() -> Arc<Around> {
-    let around = Arc::new(Around::default());
-    around.namespaces(Tidings::All(namespaces()));
-    around.policies(Tidings::All(policies()));
-    around.pools(Tidings::All(pools()));
+pub(crate) fn around() -> Arc<ClusterCache> {
+    let around = Arc::new(ClusterCache::default());
+    around.namespaces(CacheUpdate::Replace(namespaces()));
+    around.policies(CacheUpdate::Replace(policies()));
+    around.pools(CacheUpdate::Replace(pools()));
     let mut of_pool = node("ml-node", true, &[("dedicated", "ml", TaintEffect::NoSchedule)]);
     of_pool.node.labels = [("dedicated".into(), "ml".into())].into();
     of_pool.node.record = Some("ml taint:dedicated=ml:NoSchedule label:dedicated=ml".into());
     assert_eq!(RECORD, "taintward.io/pool");
     let others = ["n1", "n2", "n3"].map(|name| node(name, true, &[]));
-    around.nodes(Tidings::All(others.into_iter().chain([of_pool]).collect()));
+    around.nodes(CacheUpdate::Replace(others.into_iter().chain([of_pool]).collect()));
     around
 }
 
-pub(crate) fn rules() -> Rules {
-    Rules::new(all_rules(), UntilReady::Allow, around())
+pub(crate) fn rules() -> RuleReviewer {
+    RuleReviewer::new(all_rules(), UntilReady::Allow, around())
 }
 
 /// A question about a pod, from somebody.
@@ -119,18 +121,27 @@ pub(crate) fn question(operation: &str, namespace: &str, pod: &Value, old: Optio
     })
 }
 
-pub(crate) fn asked(half: Half, question: &Value, rules: &Rules) -> Result<Judged, Malformed> {
+pub(crate) fn asked(
+    half: Half,
+    question: &Value,
+    rules: &RuleReviewer,
+) -> Result<ReviewResponse, InvalidReview> {
     judge(half, question.to_string().as_bytes(), rules)
 }
 
 /// The response; the question has to make sense.
-pub(crate) fn response(half: Half, question: &Value, rules: &Rules) -> Value {
-    response_from(Origin::Anybody, half, question, rules)
+pub(crate) fn response(half: Half, question: &Value, rules: &RuleReviewer) -> Value {
+    response_from(RequestOrigin::Anybody, half, question, rules)
 }
 
 /// The same for a question of which it is known where it comes from.
-pub(crate) fn response_from(origin: Origin, half: Half, question: &Value, rules: &Rules) -> Value {
-    let mut sieve = Sieve::default();
+pub(crate) fn response_from(
+    origin: RequestOrigin,
+    half: Half,
+    question: &Value,
+    rules: &RuleReviewer,
+) -> Value {
+    let mut sieve = ReviewFilter::default();
     sieve.push(question.to_string().as_bytes()).unwrap();
     let judged = judge_sifted(half, &sieve.finish().unwrap(), origin, rules).unwrap();
     let answer: Value = serde_json::from_slice(&judged.answer).unwrap();

@@ -3,7 +3,7 @@
 use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_webhook::settings::Limits;
+use taintward_webhook::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -48,7 +48,7 @@ async fn all_that_a_server_can_send_is_answered_and_more_is_kept_out_by_its_head
 #[tokio::test]
 async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
     // What is kept of all bodies on their way is reckoned as it grows; a thousandth of one of these would be too much.
-    let stage = Stage::set(Limits { bodies_bytes: 32 << 10, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
     stage.answers().await;
     let (head, tail) =
         question("unjudged", 0).split_once("}}}}").map(|(head, _)| (head.to_owned(), "}}}}")).unwrap();
@@ -84,7 +84,7 @@ fn kept(length: usize) -> String {
 
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nobody() {
-    let stage = Stage::set(Limits { body: SHORT, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { body: SHORT, ..limits() }).await;
     let mut stream = stage.tls().await;
     stream.write_all(&head(1000)).await.unwrap();
     let began = std::time::Instant::now();
@@ -106,7 +106,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nob
 
 #[tokio::test]
 async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
-    let stage = Stage::set(Limits { bodies_bytes: 1 << 20, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { bodies_bytes: 1 << 20, ..limits() }).await;
     let mut slow = Vec::new();
     // Each is half the room there is, and never comes to its end.
     for _ in 0..6 {
@@ -144,7 +144,7 @@ async fn a_body_that_breaks_off_and_clients_that_vanish_leave_nothing_behind() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
-    let stage = Stage::set(Limits { stall: SHORT, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { stall: SHORT, ..limits() }).await;
     let mut stream = stage.tls().await;
     let one = [head(question("a", 10).len()), question("a", 10).into_bytes()].concat();
     let many = one.repeat(20);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use taintward_core::time::Wall;
-use taintward_webhook::server::{Listening, WallClock};
-use taintward_webhook::settings::{Certificate, Settings};
+use taintward_webhook::server::{WallClock, WebhookListener};
+use taintward_webhook::settings::{CertificateSource, WebhookServerSettings};
 use tokio::time::{sleep, timeout};
 
 /// Waits until a client that trusts `root` alone is let in.
@@ -103,14 +103,14 @@ async fn a_server_does_not_start_with_a_certificate_that_is_no_use() {
     let open = async || {
         let clock: WallClock = Arc::new(|| Wall::from_secs(1_800_000_000));
         let (certificate, key) = (files.certificate(), files.key());
-        let settings = Settings {
+        let settings = WebhookServerSettings {
             address: "127.0.0.1:0".parse().unwrap(),
             metrics: None,
-            certificate: Certificate::Files { certificate, key, every: PATIENCE },
+            certificate: CertificateSource::Files { certificate, key, every: PATIENCE },
             clients: None,
             limits: limits(),
         };
-        Listening::open(&settings, clock).await.map(drop).map_err(|error| error.to_string())
+        WebhookListener::open(&settings, clock).await.map(drop).map_err(|error| error.to_string())
     };
     let said = open().await.unwrap_err();
     assert!(said.ends_with("--tls-cert-file must name a PEM file"), "{said}");

@@ -1,8 +1,8 @@
 //! Clients that must show who they are, and those who cannot.
 
 use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
-use taintward_webhook::server::Listening;
-use taintward_webhook::settings::{Authorities, Certificate, Settings};
+use taintward_webhook::server::WebhookListener;
+use taintward_webhook::settings::{CertificateSource, ClientCaSettings, WebhookServerSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -54,7 +54,7 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     let files = Files::new("authorities");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
-    let mut stage = Stage::demanding(limits(), Authorities { file, names: Vec::new() }).await;
+    let mut stage = Stage::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
     let answer = asked(&stage, Some(&known)).await;
@@ -80,7 +80,7 @@ async fn of_those_only_the_ones_with_a_name_that_is_allowed() {
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
     let names = vec!["kube-apiserver".to_owned(), "front-proxy-client".to_owned()];
-    let stage = Stage::demanding(limits(), Authorities { file, names }).await;
+    let stage = Stage::demanding(limits(), ClientCaSettings { file, names }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     for (names, is_let_in) in [
         (&["kube-apiserver"][..], true),
@@ -108,19 +108,19 @@ async fn without_a_file_everybody_is_let_in_and_a_file_of_no_use_is_an_error() {
         if let Some(content) = content {
             std::fs::write(&file, content).unwrap();
         }
-        let settings = Settings {
+        let settings = WebhookServerSettings {
             address: "127.0.0.1:0".parse().unwrap(),
             metrics: None,
-            certificate: Certificate::Files {
+            certificate: CertificateSource::Files {
                 certificate: files.certificate(),
                 key: files.key(),
                 every: PATIENCE,
             },
-            clients: Some(Authorities { file, names: Vec::new() }),
+            clients: Some(ClientCaSettings { file, names: Vec::new() }),
             limits: limits(),
         };
         let clock = std::sync::Arc::new(|| taintward_core::time::Wall::from_secs(1_800_000_000));
-        let said = Listening::open(&settings, clock).await.err().map(|error| error.to_string());
+        let said = WebhookListener::open(&settings, clock).await.err().map(|error| error.to_string());
         let said = said.unwrap_or_default();
         assert!(said.contains("--client-ca-file must name"), "{content:?}: {said}");
     }

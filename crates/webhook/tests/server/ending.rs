@@ -2,7 +2,7 @@
 
 use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
 use std::time::Duration;
-use taintward_webhook::settings::Limits;
+use taintward_webhook::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout};
 
@@ -35,7 +35,7 @@ async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
 
 #[tokio::test]
 async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
-    let mut stage = Stage::set(Limits { farewell: SHORT * 3, ..limits() }).await;
+    let mut stage = Stage::set(ServerLimits { farewell: SHORT * 3, ..limits() }).await;
     stage.ask_to_stop();
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
@@ -51,7 +51,7 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
 
 #[tokio::test]
 async fn a_client_that_never_finishes_does_not_keep_the_server() {
-    let mut stage = Stage::set(Limits { drain: SHORT, ..limits() }).await;
+    let mut stage = Stage::set(ServerLimits { drain: SHORT, ..limits() }).await;
     let mut slow = stage.tls().await;
     slow.write_all(
         b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",

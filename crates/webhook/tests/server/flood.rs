@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use taintward_webhook::settings::Limits;
+use taintward_webhook::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -107,7 +107,7 @@ async fn attack(on: Arc<Attack>, rest: oneshot::Receiver<()>, end: oneshot::Rece
 
 #[tokio::test]
 async fn good_questions_are_answered_under_everything_at_once() {
-    let limits = Limits::default();
+    let limits = ServerLimits::default();
     let stage = Stage::set(limits).await;
     let on = Arc::new(Attack {
         address: stage.address,

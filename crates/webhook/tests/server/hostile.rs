@@ -3,7 +3,7 @@
 use super::stage::{Client, PATIENCE, SHORT, Stage, connect, limits, question, tcp_from};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use taintward_webhook::settings::Limits;
+use taintward_webhook::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -29,7 +29,7 @@ async fn ends(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
 
 #[tokio::test]
 async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
-    let stage = Stage::set(Limits { head: SHORT, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { head: SHORT, ..limits() }).await;
     let began = Instant::now();
     let mut mute = TcpStream::connect(stage.address).await.unwrap();
     let mut shaken = stage.tls().await;
@@ -46,7 +46,7 @@ async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
 
 #[tokio::test]
 async fn who_has_asked_is_let_go_after_a_long_silence() {
-    let stage = Stage::set(Limits { idle: SHORT, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { idle: SHORT, ..limits() }).await;
     let mut one = stage.tls().await;
     one.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
@@ -61,7 +61,7 @@ async fn who_has_asked_is_let_go_after_a_long_silence() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_connections_hold_up_nobody() {
     let most = 200;
-    let stage = Stage::set(Limits { connections: most, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { connections: most, ..limits() }).await;
     let mut good = Client::connect(&stage).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     let mut held = Vec::new();
@@ -94,7 +94,7 @@ async fn thousands_of_connections_hold_up_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_have_had_their_chance() {
-    let stage = Stage::set(Limits { connections: 60, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..60 {
         let mut stream = stage.tls().await;
@@ -126,7 +126,7 @@ async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_hav
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_floods_leave_a_third_its_share() {
-    let stage = Stage::set(Limits { connections: 60, ..limits() }).await;
+    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..400_u16 {
         held.push(tcp_from(2 + u8::try_from(number % 2).unwrap(), stage.address).await.unwrap());

@@ -13,10 +13,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use taintward_core::time::{Mono, Wall};
 use taintward_serve::metrics::Exposition;
-use taintward_webhook::metrics::Metrics;
-use taintward_webhook::review::{Did, Malformed, Note, Patch, Request, Reviewer, Toleration, Verdict};
-use taintward_webhook::server::{Listening, Service, WallClock};
-use taintward_webhook::settings::{Authorities, Certificate, Limits, Settings};
+use taintward_webhook::metrics::WebhookMetrics;
+use taintward_webhook::review::{
+    AdmissionRequest, Did, InvalidReview, JsonPatchBuilder, PatchedToleration, ReviewVerdict, Reviewer,
+    RuleOutcome,
+};
+use taintward_webhook::server::{WallClock, WebhookListener, WebhookService};
+use taintward_webhook::settings::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
@@ -25,7 +28,6 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// What a limit is here.
 pub(crate) const SHORT: Duration = Duration::from_millis(400);
 /// On a busy machine everything that comes at all comes within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,9 +35,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const NOW: i64 = 1_800_000_000;
 
 /// None of the limits but those a test is about.
-pub(crate) fn limits() -> Limits {
+pub(crate) fn limits() -> ServerLimits {
     let long = PATIENCE * 4;
-    Limits {
+    ServerLimits {
         head: long,
         body: long,
         stall: long,
@@ -43,7 +45,7 @@ pub(crate) fn limits() -> Limits {
         silence: long,
         farewell: Duration::ZERO,
         drain: PATIENCE,
-        ..Limits::default()
+        ..ServerLimits::default()
     }
 }
 
@@ -55,23 +57,30 @@ struct Rules {
 }
 
 impl Reviewer for Rules {
-    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+    fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         assert_ne!(request.name, "breaks", "told to");
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if request.name == "young-for-ever" || (request.name == "young-3" && asked < 3) {
-            return Ok(Verdict { is_early: true, ..Verdict::allow() });
+            return Ok(ReviewVerdict { is_early: true, ..ReviewVerdict::allow() });
         }
-        let mut patch = Patch::default();
-        patch.add_tolerations(None, &[Toleration { key: "k", operator: "Exists", ..Toleration::default() }]);
-        Ok(Verdict { patch, notes: vec![Note { rule: "pool", did: Did::Unknown }], ..Verdict::default() })
+        let mut patch = JsonPatchBuilder::default();
+        patch.add_tolerations(
+            None,
+            &[PatchedToleration { key: "k", operator: "Exists", ..PatchedToleration::default() }],
+        );
+        Ok(ReviewVerdict {
+            patch,
+            notes: vec![RuleOutcome { rule: "pool", did: Did::Unknown }],
+            ..ReviewVerdict::default()
+        })
     }
 
-    fn keeps_out(&self, request: &Request<'_>) -> Option<&'static str> {
+    fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         (request.name == "unjudged").then_some("told to")
     }
 
-    fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
-        Ok(if request.name == "refused" { Verdict::deny("not here") } else { Verdict::allow() })
+    fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(if request.name == "refused" { ReviewVerdict::deny("not here") } else { ReviewVerdict::allow() })
     }
 }
 
@@ -119,7 +128,7 @@ impl Drop for Files {
 pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
     pub(crate) metrics_address: Option<SocketAddr>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<WebhookMetrics>,
     pub(crate) files: Files,
     pub(crate) root: Vec<u8>,
     /// The wall clock, in seconds.
@@ -129,31 +138,35 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn set(limits: Limits) -> Self {
+    pub(crate) async fn set(limits: ServerLimits) -> Self {
         Self::of(limits, None, None).await
     }
 
     /// One that lets only those in who show such a certificate.
-    pub(crate) async fn demanding(limits: Limits, clients: Authorities) -> Self {
+    pub(crate) async fn demanding(limits: ServerLimits, clients: ClientCaSettings) -> Self {
         Self::of(limits, Some(clients), None).await
     }
 
     /// One with a port of their own for metrics and health.
-    pub(crate) async fn with_metrics(limits: Limits) -> Self {
+    pub(crate) async fn with_metrics(limits: ServerLimits) -> Self {
         Self::of(limits, None, Some("127.0.0.1:0".parse().unwrap())).await
     }
 
-    async fn of(limits: Limits, clients: Option<Authorities>, metrics: Option<SocketAddr>) -> Self {
+    async fn of(
+        limits: ServerLimits,
+        clients: Option<ClientCaSettings>,
+        metrics: Option<SocketAddr>,
+    ) -> Self {
         static STAGES: AtomicU64 = AtomicU64::new(0);
         let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
         let now = Arc::new(AtomicI64::new(NOW));
         let reading = Arc::clone(&now);
         let clock: WallClock = Arc::new(move || Wall::from_secs(reading.load(Ordering::Relaxed)));
-        let settings = Settings {
+        let settings = WebhookServerSettings {
             address: "127.0.0.1:0".parse().unwrap(),
             metrics,
-            certificate: Certificate::Files {
+            certificate: CertificateSource::Files {
                 certificate: files.certificate(),
                 key: files.key(),
                 every: Duration::from_millis(20),
@@ -161,11 +174,11 @@ impl Stage {
             clients,
             limits,
         };
-        let listening = Listening::open(&settings, clock).await.unwrap();
+        let listening = WebhookListener::open(&settings, clock).await.unwrap();
         let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address());
         let started = Wall::from_secs(NOW);
-        let metrics = Arc::new(Metrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
-        let service = Service {
+        let metrics = Arc::new(WebhookMetrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
+        let service = WebhookService {
             reviewer: Arc::new(Rules::default()),
             metrics: Arc::clone(&metrics),
             checks: Vec::new(),

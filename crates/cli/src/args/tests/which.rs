@@ -1,7 +1,7 @@
 //! Which cluster a command talks to, and as whom.
 
 use super::*;
-use taintward_client::connect::{Acting, Overrides};
+use taintward_client::config::{ConfigOverrides, Impersonation};
 
 fn typed(line: &str) -> Result<Command, clap::Error> {
     parse_from(["taintward"].into_iter().chain(line.split_whitespace()))
@@ -10,8 +10,9 @@ fn typed(line: &str) -> Result<Command, clap::Error> {
 #[test]
 fn a_cluster_is_chosen_as_for_kubectl() {
     let flags = "--as jane --as-group a --as-group=b --as-uid 42 --cluster c --user u -s http://127.0.0.1:1";
-    let acting = Acting { user: "jane".into(), groups: vec!["a".into(), "b".into()], uid: Some("42".into()) };
-    let expected = Overrides {
+    let acting =
+        Impersonation { user: "jane".into(), groups: vec!["a".into(), "b".into()], uid: Some("42".into()) };
+    let expected = ConfigOverrides {
         cluster: Some("c".into()),
         user: Some("u".into()),
         server: Some("http://127.0.0.1:1".into()),

@@ -37,11 +37,11 @@ fn clients_are_measured_by_a_file_if_there_is_one_and_by_their_names() {
     assert_eq!(clients("--self-signed"), None);
     let files = "--tls-cert-file=c --tls-private-key-file=k";
     for with in ["--self-signed", files] {
-        let any = Authorities { file: "a.crt".into(), names: Vec::new() };
+        let any = ClientCaSettings { file: "a.crt".into(), names: Vec::new() };
         assert_eq!(clients(&format!("{with} --client-ca-file=a.crt")), Some(any.clone()));
         let names = vec!["front-proxy-client".to_owned(), "b".to_owned()];
         let flags = format!("{with} --client-ca-file=a.crt --client-allowed-names=front-proxy-client,b");
-        assert_eq!(clients(&flags), Some(Authorities { names, ..any }));
+        assert_eq!(clients(&flags), Some(ClientCaSettings { names, ..any }));
     }
     let said = parse("--self-signed --client-allowed-names=a").unwrap_err();
     assert!(said.contains("--client-ca-file"), "{said}");

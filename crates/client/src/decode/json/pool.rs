@@ -1,13 +1,16 @@
 //! # JSON pools
 //! Room:     `DedicatedPool`: metadata and spec.
 //! Comes in: the bytes of one pool.
-//! Goes out: a [`SeenPool`]; a [`Fault`] with the field's path where a spec says what is not known.
+//! Goes out: a [`PoolObject`]; a [`DecodeError`] with the field's path where a spec says what is not known.
 //! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
 //!           missing, too.
 
-use super::shape::{Custom, Kept, MembersEntry, Object, PoolSpec, PoolTaintEntry, Text, UsersEntry};
+use super::objects::{
+    CustomResourceJson, FinalizersObject, LenientObject, PoolMembersJson, PoolSpecJson, PoolTaintJson,
+    PoolUsersJson, Text,
+};
 use super::{read, status, time, uid, version};
-use crate::decode::{Decoded, Fault, SeenPool, harmless};
+use crate::decode::{DecodeError, Decoded, PoolObject, sanitize};
 use taintward_core::admission::pool::{
     DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint,
     PoolUsers, ServiceAccount,
@@ -15,12 +18,12 @@ use taintward_core::admission::pool::{
 use taintward_core::taint::TaintEffect;
 
 /// Reads a `DedicatedPool`.
-pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> {
-    let object: Custom<'_, PoolSpec<'_>> = read(bytes)?;
-    let Object(meta) = object.metadata.unwrap_or_default();
-    let Some(Object(spec)) = object.spec else { return Err(Fault::new("missing").at("spec")) };
+pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolObject>, DecodeError> {
+    let object: CustomResourceJson<'_, PoolSpecJson<'_>> = read(bytes)?;
+    let LenientObject(meta) = object.metadata.unwrap_or_default();
+    let Some(LenientObject(spec)) = object.spec else { return Err(DecodeError::new("missing").at("spec")) };
     let uid = uid(&meta)?;
-    let label = spec.label.map(|Object(label)| PoolLabel {
+    let label = spec.label.map(|LenientObject(label)| PoolLabel {
         key: Text::or_empty(label.key.as_ref()).into(),
         value: Text::or_empty(label.value.as_ref()).into(),
     });
@@ -41,9 +44,10 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
         applied_marks: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
     };
     let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
-    let finalizers = read::<Kept>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
+    let finalizers =
+        read::<FinalizersObject>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
     let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
-    Ok(Decoded::Fact(SeenPool { uid, version, generation, finalizers, pool, told }))
+    Ok(Decoded::Object(PoolObject { uid, version, generation, finalizers, pool, recorded: told }))
 }
 
 const PLACEMENTS: [(&str, PoolPlacement); 2] =
@@ -60,16 +64,16 @@ const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
     [("Deny", DaemonSetPolicy::Deny), ("Allow", DaemonSetPolicy::Allow)];
 
 /// One of these words; the default where there is none.
-fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, Fault> {
+fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, DecodeError> {
     let Some(text) = text else { return Ok(T::default()) };
     let found = words.iter().find(|(word, _)| *word == text.as_str());
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        Fault::new(format!("{:?} is none of {}", harmless(text.as_str(), 32), known.join(", ")))
+        DecodeError::new(format!("{:?} is none of {}", sanitize(text.as_str(), 32), known.join(", ")))
     })
 }
 
-fn taint(entry: PoolTaintEntry<'_>) -> PoolTaint {
+fn taint(entry: PoolTaintJson<'_>) -> PoolTaint {
     PoolTaint {
         key: Text::or_empty(entry.key.as_ref()).into(),
         value: Text::or_empty(entry.value.as_ref()).into(),
@@ -77,17 +81,17 @@ fn taint(entry: PoolTaintEntry<'_>) -> PoolTaint {
     }
 }
 
-fn members(entry: MembersEntry<'_>) -> PoolMembers {
+fn members(entry: PoolMembersJson<'_>) -> PoolMembers {
     PoolMembers {
         names: entry.names.unwrap_or_default().0,
-        selector: entry.selector.map(|Object(selector)| selector.selector()),
+        selector: entry.selector.map(|LenientObject(selector)| selector.selector()),
     }
 }
 
-fn users(entry: UsersEntry<'_>) -> PoolUsers {
+fn users(entry: PoolUsersJson<'_>) -> PoolUsers {
     let accounts = entry.service_accounts.unwrap_or_default().0;
     PoolUsers {
-        namespaces: entry.namespace_selector.map(|Object(selector)| selector.selector()),
+        namespaces: entry.namespace_selector.map(|LenientObject(selector)| selector.selector()),
         service_accounts: accounts
             .iter()
             .map(|account| ServiceAccount {

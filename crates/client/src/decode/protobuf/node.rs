@@ -1,15 +1,15 @@
 //! # Protobuf nodes
 //! Room:     `Node`: labels, spec, taints, conditions, and who owns the taints.
 //! Comes in: the bytes of one node.
-//! Goes out: a [`SeenNode`].
+//! Goes out: a [`DecodedNode`].
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
-use super::{Meta, managed, time};
+use super::{ProtobufMeta, managed, time};
+use crate::decode::field_semantics::{LONGEST_LIST, needs_ownership};
 use crate::decode::json::owns_taints;
-use crate::decode::labels::Labels;
-use crate::decode::meaning::{LONGEST_LIST, needs_ownership};
-use crate::decode::wire::{Fields, Value};
-use crate::decode::{Decoded, Fault, SeenNode};
+use crate::decode::labels::SelectedLabels;
+use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
+use crate::decode::{DecodeError, Decoded, DecodedNode};
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::node_lifecycle::{self, ConditionKind, ConditionStatus, NodeCondition};
@@ -17,10 +17,10 @@ use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 /// Reads a `Node`.
-pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<SeenNode>, Fault> {
-    let (mut meta, mut labels) = (Meta::default(), Labels::default());
-    let (mut spec, mut conditions) = (Spec::default(), Vec::new());
-    for field in Fields::of(message) {
+pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<DecodedNode>, DecodeError> {
+    let (mut meta, mut labels) = (ProtobufMeta::default(), SelectedLabels::default());
+    let (mut spec, mut conditions) = (NodeSpecProtobuf::default(), Vec::new());
+    for field in ProtobufFields::of(message) {
         let (number, part) = field?;
         let (name, read) = match number {
             1 => ("metadata", part.bytes().and_then(|part| meta.read(part, Some(&mut labels)))),
@@ -31,11 +31,11 @@ pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<SeenNode>, Fault
         read.map_err(|fault| fault.at(name))?;
     }
     let uid = meta.uid()?;
-    let Spec { taints, unschedulable } = spec;
+    let NodeSpecProtobuf { taints, unschedulable } = spec;
     let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
     let (name, version, created) =
         (NodeName::new(meta.name), ResourceVersion::parse(meta.version), meta.created);
-    Ok(Decoded::Fact(SeenNode {
+    Ok(Decoded::Object(DecodedNode {
         health: node_lifecycle::NodeHealthFact {
             name: name.clone(),
             uid: uid.clone(),
@@ -53,14 +53,14 @@ pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<SeenNode>, Fault
 }
 
 #[derive(Default)]
-struct Spec {
+struct NodeSpecProtobuf {
     taints: Vec<Taint>,
     unschedulable: bool,
 }
 
-impl Spec {
-    fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
-        for field in Fields::of(message) {
+impl NodeSpecProtobuf {
+    fn read(&mut self, message: &[u8]) -> Result<(), DecodeError> {
+        for field in ProtobufFields::of(message) {
             match field? {
                 (4, value) => {
                     self.unschedulable = value.flag().map_err(|fault| fault.at("unschedulable"))?;
@@ -76,19 +76,19 @@ impl Spec {
 /// Reads one more entry of a list.
 pub(super) fn push<T>(
     list: &mut Vec<T>,
-    value: Value<'_>,
-    read: impl Fn(Value<'_>) -> Result<T, Fault>,
-) -> Result<(), Fault> {
+    value: WireValue<'_>,
+    read: impl Fn(WireValue<'_>) -> Result<T, DecodeError>,
+) -> Result<(), DecodeError> {
     if list.len() == LONGEST_LIST {
-        return Err(Fault::new(format!("more than {LONGEST_LIST} entries")));
+        return Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")));
     }
     list.push(read(value).map_err(|fault| fault.index(list.len()))?);
     Ok(())
 }
 
-pub(super) fn taint(value: Value<'_>) -> Result<Taint, Fault> {
+pub(super) fn taint(value: WireValue<'_>) -> Result<Taint, DecodeError> {
     let (mut key, mut text, mut effect, mut time_added) = ("", "", "", None);
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
             1 => key = value.text().map_err(|fault| fault.at("key"))?,
@@ -101,8 +101,8 @@ pub(super) fn taint(value: Value<'_>) -> Result<Taint, Fault> {
     Ok(Taint { key: key.into(), value: text.into(), effect: TaintEffect::new(effect), time_added })
 }
 
-pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>) -> Result<(), Fault> {
-    for field in Fields::of(message) {
+pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>) -> Result<(), DecodeError> {
+    for field in ProtobufFields::of(message) {
         if let (4, value) = field? {
             push(conditions, value, condition).map_err(|fault| fault.at("conditions"))?;
         }
@@ -111,9 +111,9 @@ pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>
 }
 
 /// One condition; `None` if it is none of those that matter.
-fn condition(value: Value<'_>) -> Result<Option<NodeCondition>, Fault> {
+fn condition(value: WireValue<'_>) -> Result<Option<NodeCondition>, DecodeError> {
     let (mut kind, mut status, mut beat) = ("", "", None);
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
             1 => kind = value.text().map_err(|fault| fault.at("type"))?,

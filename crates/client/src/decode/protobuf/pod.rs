@@ -1,14 +1,14 @@
 //! # Protobuf pods
 //! Room:     `Pod`: spec, tolerations, status and conditions.
 //! Comes in: the bytes of one pod.
-//! Goes out: a [`SeenPod`], or that the pod is on no node.
+//! Goes out: a [`DecodedPod`], or that the pod is on no node.
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
-use super::{Meta, managed, time};
+use super::{ProtobufMeta, managed, time};
+use crate::decode::field_semantics::{self, LONGEST_LIST};
 use crate::decode::json::owns_mark;
-use crate::decode::meaning::{self, LONGEST_LIST};
-use crate::decode::wire::{Fields, Value};
-use crate::decode::{Decoded, Fault, SeenPod};
+use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
+use crate::decode::{DecodeError, Decoded, DecodedPod};
 use taintward_core::fact::{BindingTimes, PodFact};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion};
 use taintward_core::node_lifecycle;
@@ -17,11 +17,11 @@ use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// Reads a `Pod`.
-pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
-    let mut meta = Meta::default();
-    let mut spec = Spec::default();
-    let mut status = Status::default();
-    for field in Fields::of(message) {
+pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<DecodedPod>, DecodeError> {
+    let mut meta = ProtobufMeta::default();
+    let mut spec = PodSpecProtobuf::default();
+    let mut status = PodStatusProtobuf::default();
+    for field in ProtobufFields::of(message) {
         let (number, part) = field?;
         let (name, read) = match number {
             1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
@@ -33,7 +33,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
     }
     let uid = meta.uid()?;
     if meta.namespace.is_empty() {
-        return Err(Fault::new("missing").at("metadata.namespace"));
+        return Err(DecodeError::new("missing").at("metadata.namespace"));
     }
     if spec.node.is_empty() {
         return Ok(Decoded::Unbound(meta.identity(None)));
@@ -43,21 +43,21 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         name: PodName::new(meta.namespace, meta.name),
         node: NodeName::new(spec.node),
         version: ResourceVersion::parse(meta.version),
-        generation: meaning::generation(meta.generation),
+        generation: field_semantics::generation(meta.generation),
         tolerations: spec.tolerations,
         priority: spec.priority,
-        node_critical: spec.priority_class == meaning::NODE_CRITICAL,
+        node_critical: spec.priority_class == field_semantics::NODE_CRITICAL,
         owner: meta.owner.unwrap_or_default(),
-        standing: meaning::standing(meta.deleting, status.phase),
+        standing: field_semantics::standing(meta.deleting, status.phase),
         mirror: meta.mirror,
         marked: status.marked,
         marked_by_another: status.marked && marked_by_another(message),
         arrival: BindingTimes { scheduled: status.scheduled, started: status.started, created: meta.created },
     };
-    Ok(Decoded::Fact(SeenPod {
+    Ok(Decoded::Object(DecodedPod {
         pod,
         ready: status.ready,
-        over: meaning::is_over(status.phase),
+        over: field_semantics::is_over(status.phase),
         service_account: spec.service_account.into(),
         priority_class: spec.priority_class.into(),
         made_for: meta.made_for.into(),
@@ -66,7 +66,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
 
 /// `PodSpec`, as far as facts need it.
 #[derive(Default)]
-struct Spec<'a> {
+struct PodSpecProtobuf<'a> {
     node: &'a str,
     service_account: &'a str,
     tolerations: Vec<Toleration>,
@@ -74,9 +74,9 @@ struct Spec<'a> {
     priority: i32,
 }
 
-impl<'a> Spec<'a> {
-    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
-        for field in Fields::of(message) {
+impl<'a> PodSpecProtobuf<'a> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), DecodeError> {
+        for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
                 8 => self.service_account = value.text().map_err(|fault| fault.at("serviceAccountName"))?,
@@ -90,18 +90,18 @@ impl<'a> Spec<'a> {
         Ok(())
     }
 
-    fn tolerate(&mut self, value: Value<'_>) -> Result<(), Fault> {
+    fn tolerate(&mut self, value: WireValue<'_>) -> Result<(), DecodeError> {
         if self.tolerations.len() == LONGEST_LIST {
-            return Err(Fault::new(format!("more than {LONGEST_LIST} entries")));
+            return Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")));
         }
         self.tolerations.push(toleration(value).map_err(|fault| fault.index(self.tolerations.len()))?);
         Ok(())
     }
 }
 
-fn toleration(value: Value<'_>) -> Result<Toleration, Fault> {
+fn toleration(value: WireValue<'_>) -> Result<Toleration, DecodeError> {
     let (mut key, mut operator, mut text, mut effect, mut seconds) = ("", "", "", "", None);
-    for field in Fields::of(value.bytes()?) {
+    for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
             1 => key = value.text().map_err(|fault| fault.at("key"))?,
@@ -124,11 +124,11 @@ fn toleration(value: Value<'_>) -> Result<Toleration, Fault> {
 
 /// Whether another than we has put the condition on, by the managed fields (P39).
 fn marked_by_another(message: &[u8]) -> bool {
-    managed(message).any(|entry| meaning::is_another(entry.manager) && owns_mark(entry.fields))
+    managed(message).any(|entry| field_semantics::is_another(entry.manager) && owns_mark(entry.fields))
 }
 
 #[derive(Default)]
-struct Status<'a> {
+struct PodStatusProtobuf<'a> {
     phase: &'a str,
     scheduled: Option<Wall>,
     started: Option<Wall>,
@@ -136,10 +136,10 @@ struct Status<'a> {
     ready: Option<node_lifecycle::ConditionStatus>,
 }
 
-impl<'a> Status<'a> {
-    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+impl<'a> PodStatusProtobuf<'a> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), DecodeError> {
         let mut conditions = 0;
-        for field in Fields::of(message) {
+        for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
                 1 => self.phase = value.text().map_err(|fault| fault.at("phase"))?,
@@ -154,9 +154,9 @@ impl<'a> Status<'a> {
         Ok(())
     }
 
-    fn condition(&mut self, value: Value<'_>) -> Result<(), Fault> {
+    fn condition(&mut self, value: WireValue<'_>) -> Result<(), DecodeError> {
         let (mut kind, mut status, mut reason, mut since) = ("", "", "", None);
-        for field in Fields::of(value.bytes()?) {
+        for field in ProtobufFields::of(value.bytes()?) {
             let (number, value) = field?;
             match number {
                 1 => kind = value.text().map_err(|fault| fault.at("type"))?,
@@ -166,9 +166,9 @@ impl<'a> Status<'a> {
                 _ => {}
             }
         }
-        self.marked |= meaning::is_mark(kind, status, reason);
-        self.ready = meaning::ready(self.ready, kind, status);
-        if meaning::is_arrival(kind, status) {
+        self.marked |= field_semantics::is_mark(kind, status, reason);
+        self.ready = field_semantics::ready(self.ready, kind, status);
+        if field_semantics::is_arrival(kind, status) {
             self.scheduled = self.scheduled.or(since);
         }
         Ok(())

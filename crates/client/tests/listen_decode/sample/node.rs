@@ -8,7 +8,7 @@ use super::{SampleMeta, api, api_time, moment, option, pb, pb_time, sample_meta,
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use prost::Message;
-use taintward_client::decode::SeenNode;
+use taintward_client::decode::DecodedNode;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
@@ -164,8 +164,8 @@ impl SampleNode {
         }
     }
 
-    pub(crate) fn seen(&self) -> SeenNode {
-        SeenNode { taints: self.fact(), health: self.health() }
+    pub(crate) fn seen(&self) -> DecodedNode {
+        DecodedNode { taints: self.fact(), health: self.health() }
     }
 
     pub(crate) fn fact(&self) -> NodeFact {

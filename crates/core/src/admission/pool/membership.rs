@@ -92,7 +92,7 @@ pub enum PoolExemption {
     Namespace,
     /// The shadow of a static pod: it runs already. Only if a kubelet asks for it.
     Mirror,
-    /// A DaemonSet's: it gets nothing, because it membership on every node that its template tolerates, and an affinity for
+    /// A DaemonSet's: it gets nothing, because it belongs on every node that its template tolerates, and an affinity for
     /// some nodes would leave it Pending on the others. Whether it is let in is for the pool to say
     /// ([`DaemonSets`](super::DaemonSets)).
     DaemonSet,

@@ -67,7 +67,7 @@ impl NodeEdits {
     }
 }
 
-/// Why a node that membership to a pool gets nothing from it.
+/// Why a node that belongs to a pool gets nothing from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConflict {
     /// Position of the pool.
@@ -79,7 +79,7 @@ pub struct PoolConflict {
 /// What was found out about a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePlan {
-    /// Position of the pool it membership to, if nothing is in the way.
+    /// Position of the pool it belongs to, if nothing is in the way.
     pub pool: Option<usize>,
     /// What is in the way.
     pub conflict: Option<PoolConflict>,

@@ -1,6 +1,6 @@
 //! # Giving: the mutating half
 //! Room:     what each rule adds to a pod, one after the other.
-//! Comes in: a request, what is known view it, the settings.
+//! Comes in: a request, what is known around it, the settings.
 //! Goes out: [`Mutation`].
 //! Not here: refusing (`validate.rs`).
 

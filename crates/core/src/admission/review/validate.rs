@@ -1,6 +1,6 @@
 //! # Judging: the validating half
 //! Room:     what is refused, and what is said.
-//! Comes in: a request with the final pod, what is known view it, the settings.
+//! Comes in: a request with the final pod, what is known around it, the settings.
 //! Goes out: [`AdmissionDecision`].
 //! Keeps:    of an update, only what it brings with it is judged.
 //! Not here: adding anything (`mutate.rs`).

@@ -1,7 +1,7 @@
 //! # Heard: what the rules have been told
 //! Room:     namespaces, nodes, pools and policies, told on from the store as far as they have changed.
 //! Comes in: the store, in a transaction.
-//! Goes out: [`Tidings`], by the same reading as where they come from a watch.
+//! Goes out: [`CacheUpdate`], by the same reading as where they come from a watch.
 //! Keeps:    after [`Heard::catch_up`] nothing is missing, and nothing is older than the transaction.
 //! Not here: what is done with it.
 
@@ -9,8 +9,10 @@ use crate::custom;
 use crate::resource::known;
 use crate::store::{Change, Object, Txn};
 use std::sync::Arc;
-use taintward_client::decode::{Decoded, Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
-use taintward_webhook::rules::{Around, NodeSeen, Tidings};
+use taintward_client::decode::{
+    Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
+};
+use taintward_webhook::rules::{CacheUpdate, CachedNode, ClusterCache};
 
 /// So many changes are told one by one; if there are more, all is told anew.
 const CHANGES_MOST: usize = 4096;
@@ -23,20 +25,20 @@ pub(super) struct Heard {
 
 impl Heard {
     /// Tells what has happened since.
-    pub(super) fn catch_up(&mut self, txn: &Txn<'_>, around: &Around) {
+    pub(super) fn catch_up(&mut self, txn: &Txn<'_>, around: &ClusterCache) {
         let now = txn.version();
         if self.version == Some(now) {
             return;
         }
-        let named = |seen: SeenNamespace| (seen.name, seen.facts);
-        let member = |seen: SeenMember| NodeSeen { node: seen.node, ready: seen.ready };
+        let named = |seen: NamespaceObject| (seen.name, seen.facts);
+        let member = |seen: PoolNodeObject| CachedNode { node: seen.node, ready: seen.ready };
         tell(txn, self.version, ("", "namespaces"), named, |tidings| around.namespaces(tidings));
         tell(txn, self.version, ("", "nodes"), member, |tidings| around.nodes(tidings));
         tell(
             txn,
             self.version,
             (custom::GROUP, "dedicatedpools"),
-            |seen: SeenPool| seen.pool,
+            |seen: PoolObject| seen.pool,
             |tidings| {
                 around.pools(tidings);
             },
@@ -45,7 +47,7 @@ impl Heard {
             txn,
             self.version,
             (custom::GROUP, "taintwardpolicies"),
-            |seen: SeenPolicy| seen.policy,
+            |seen: PolicyObject| seen.policy,
             |tidings| {
                 around.policies(tidings);
             },
@@ -55,28 +57,33 @@ impl Heard {
 }
 
 /// The changes of one resource, or all there is.
-fn tell<F: Fact, T>(
+fn tell<F: WatchedObject, T>(
     txn: &Txn<'_>,
     since: Option<u64>,
     (group, plural): (&str, &str),
     of: impl Fn(F) -> T,
-    mut hear: impl FnMut(Tidings<T>),
+    mut hear: impl FnMut(CacheUpdate<T>),
 ) {
     let number = known(group, plural);
     let changes = since.and_then(|since| txn.changes(number, since, CHANGES_MOST));
     let Some(changes) = changes.filter(|changes| changes.len() < CHANGES_MOST) else {
         let all = txn.all(number, None).into_iter();
-        return hear(Tidings::All(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
+        return hear(CacheUpdate::Replace(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
     };
     for event in changes {
         let there = if event.change == Change::Deleted { None } else { read(&event.object) };
-        hear(there.map_or_else(|| Tidings::Gone((*event.key).into()), |fact| Tidings::Now(of(fact))));
+        hear(
+            there.map_or_else(
+                || CacheUpdate::Delete((*event.key).into()),
+                |fact| CacheUpdate::Upsert(of(fact)),
+            ),
+        );
     }
 }
 
-fn read<F: Fact>(object: &Arc<Object>) -> Option<F> {
+fn read<F: WatchedObject>(object: &Arc<Object>) -> Option<F> {
     match F::from_json(&object.json) {
-        Decoded::Fact(fact) => Some(fact),
+        Decoded::Object(fact) => Some(fact),
         _ => None,
     }
 }

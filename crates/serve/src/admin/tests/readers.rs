@@ -1,26 +1,26 @@
 //! Who may read the metrics: every answer of a guard, on both ports.
 
-use super::super::guard::{Decision, Denied, Guard};
+use super::super::access::{AccessCheck, AccessDecision, AccessDenied};
 use super::*;
 
 /// Knows three tokens.
 struct Known;
 
-impl Guard for Known {
-    fn admit<'g>(&'g self, token: &'g str) -> Decision<'g> {
+impl AccessCheck for Known {
+    fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g> {
         Box::pin(async move {
             match token {
                 "good" => Ok(()),
-                "poor" => Err(Denied::Forbidden),
-                "lost" => Err(Denied::Unknown),
-                _ => Err(Denied::Stranger),
+                "poor" => Err(AccessDenied::Forbidden),
+                "lost" => Err(AccessDenied::Unknown),
+                _ => Err(AccessDenied::Stranger),
             }
         })
     }
 }
 
 /// The head and the body of an answer.
-async fn with(readers: &Readers, line: &str, head: &str) -> (u16, String) {
+async fn with(readers: &MetricsAccess, line: &str, head: &str) -> (u16, String) {
     let (client, server) = duplex(1 << 16);
     let admin = World::default().admin();
     let served = converse(server, &admin, readers);
@@ -31,7 +31,7 @@ async fn with(readers: &Readers, line: &str, head: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
-    let guarded = Readers::Guarded(Arc::new(Known));
+    let guarded = MetricsAccess::Guarded(Arc::new(Known));
     for (head, code) in [
         ("", 401),
         ("Authorization: Bearer bad\r\n", 401),
@@ -63,7 +63,7 @@ async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
 
 #[tokio::test]
 async fn no_token_is_asked_for_in_clear() {
-    let (code, answer) = with(&Readers::Nobody, "GET /metrics", "Authorization: Bearer good\r\n").await;
+    let (code, answer) = with(&MetricsAccess::Nobody, "GET /metrics", "Authorization: Bearer good\r\n").await;
     assert!(code == 403 && answer.contains("secure port"), "{answer}");
-    assert_eq!(with(&Readers::Nobody, "GET /readyz", "").await.0, 200);
+    assert_eq!(with(&MetricsAccess::Nobody, "GET /readyz", "").await.0, 200);
 }

@@ -1,6 +1,6 @@
 //! The TLS port: certificates given, made, renewed and broken.
 
-use super::super::shown::{RENEWAL_PERIOD, Shown};
+use super::super::reloading_tls::{RENEWAL_PERIOD, ReloadingTls};
 use super::*;
 use rustls::pki_types::ServerName;
 use std::path::PathBuf;
@@ -36,8 +36,11 @@ impl Files {
         self.root = made.cert.der().to_vec();
     }
 
-    fn certificate(&self) -> Certificate {
-        Certificate::Files { certificate: self.folder.join("tls.crt"), key: self.folder.join("tls.key") }
+    fn certificate(&self) -> ServingCertificate {
+        ServingCertificate::Files {
+            certificate: self.folder.join("tls.crt"),
+            key: self.folder.join("tls.key"),
+        }
     }
 }
 
@@ -53,7 +56,7 @@ async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let admin = World::default().admin();
     tokio::spawn(async move {
         if let Ok(stream) = acceptor.accept(server).await {
-            converse(stream, &admin, &Readers::Anybody).await;
+            converse(stream, &admin, &MetricsAccess::Anybody).await;
         }
     });
     let connector = tokio_rustls::TlsConnector::from(client_config(root));
@@ -70,8 +73,8 @@ async fn tls_shows_the_given_certificate_over_a_real_socket() {
     let files = Files::new("shown");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let shown = Shown::new(&files.certificate(), address.ip()).unwrap();
-    tokio::spawn(Listening::of(None, Some((listener, shown))).serve(World::default().admin()));
+    let shown = ReloadingTls::new(&files.certificate(), address.ip()).unwrap();
+    tokio::spawn(AdminListener::of(None, Some((listener, shown))).serve(World::default().admin()));
     let connector = tokio_rustls::TlsConnector::from(client_config(&files.root));
     let stream = TcpStream::connect(address).await.unwrap();
     let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
@@ -93,7 +96,7 @@ async fn ask_raw(address: SocketAddr) -> String {
 async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let mut files = Files::new("renewed");
     let first = files.root.clone();
-    let mut shown = Shown::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
+    let mut shown = ReloadingTls::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
     assert!(is_answered(shown.acceptor(), &first).await);
 
     files.renew();
@@ -115,10 +118,12 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
 #[tokio::test]
 async fn a_certificate_that_cannot_be_used_names_the_flag() {
     let files = Files::new("broken");
-    let missing =
-        Certificate::Files { certificate: files.folder.join("none"), key: files.folder.join("tls.key") };
-    let refused = |certificate: &Certificate| {
-        Shown::new(certificate, Ipv4Addr::LOCALHOST.into()).err().unwrap().to_string()
+    let missing = ServingCertificate::Files {
+        certificate: files.folder.join("none"),
+        key: files.folder.join("tls.key"),
+    };
+    let refused = |certificate: &ServingCertificate| {
+        ReloadingTls::new(certificate, Ipv4Addr::LOCALHOST.into()).err().unwrap().to_string()
     };
     let error = refused(&missing);
     assert!(
@@ -130,22 +135,22 @@ async fn a_certificate_that_cannot_be_used_names_the_flag() {
     std::fs::write(files.folder.join("empty"), "").unwrap();
     let (crt, key, empty) =
         (files.folder.join("tls.crt"), files.folder.join("tls.key"), files.folder.join("empty"));
-    let error = refused(&Certificate::Files { certificate: crt.clone(), key: empty.clone() });
+    let error = refused(&ServingCertificate::Files { certificate: crt.clone(), key: empty.clone() });
     assert!(error.contains("a private key") && error.contains("--tls-private-key-file"), "{error}");
-    let error = refused(&Certificate::Files { certificate: empty, key });
+    let error = refused(&ServingCertificate::Files { certificate: empty, key });
     assert!(error.contains("a certificate") && error.contains("--tls-cert-file"), "{error}");
 
     let other = Files::new("other");
-    let error = refused(&Certificate::Files { certificate: crt, key: other.folder.join("tls.key") });
+    let error = refused(&ServingCertificate::Files { certificate: crt, key: other.folder.join("tls.key") });
     assert!(error.contains("must belong together"), "{error}");
-    assert!(Shown::new(&Certificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).is_ok());
+    assert!(ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_never_begins_its_handshake_is_cut_off() {
-    let mut shown = Shown::new(&Certificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
+    let mut shown = ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();
-    client(server, Some(shown.acceptor()), World::default().admin(), Readers::Anybody).await;
+    client(server, Some(shown.acceptor()), World::default().admin(), MetricsAccess::Anybody).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }

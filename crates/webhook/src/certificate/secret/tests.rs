@@ -1,39 +1,39 @@
 //! Real certificates, written and read back.
 
 use super::*;
-use crate::certificate::rotation::{Plan, Seen, Step, step};
-use crate::certificate::{Bundle, Mint as _, RealMint};
+use crate::certificate::rotation::{ObservedState, RotationPlan, RotationStep, step};
+use crate::certificate::{Issuer as _, RcgenIssuer, TrustBundle};
 use taintward_core::time::Span;
 
 type Data = BTreeMap<String, Vec<u8>>;
 
 const NOW: Wall = Wall::from_secs(1_800_000_000);
 
-fn plan() -> Plan {
-    Plan::new(vec!["hook.taintward.svc".into(), "hook.taintward.svc.cluster.local".into()])
+fn plan() -> RotationPlan {
+    RotationPlan::new(vec!["hook.taintward.svc".into(), "hook.taintward.svc.cluster.local".into()])
 }
 
-fn first_stored() -> Stored {
-    let seen = Seen { stored: None, configured: &[Bundle::default()] };
-    let Step::Write(stored) = step(seen, NOW, &plan(), &mut RealMint).unwrap() else {
+fn first_stored() -> StoredState {
+    let seen = ObservedState { stored: None, configured: &[TrustBundle::default()] };
+    let RotationStep::Write(stored) = step(seen, NOW, &plan(), &mut RcgenIssuer).unwrap() else {
         panic!("nothing to write")
     };
     *stored
 }
 
-fn data(stored: &Stored) -> Data {
+fn data(stored: &StoredState) -> Data {
     stored.to_data().into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect()
 }
 
 #[test]
 fn what_is_written_is_read_again() {
     let mut stored = first_stored();
-    assert_eq!(Stored::from_data(&data(&stored)).unwrap(), stored);
-    let authority = RealMint.authority(&plan(), NOW).unwrap();
-    stored.next = Some(Trusted { authority: authority.clone(), since: Some(NOW) });
-    stored.former = vec![Former { certificate: authority.certificate, until: NOW }];
+    assert_eq!(StoredState::from_data(&data(&stored)).unwrap(), stored);
+    let authority = RcgenIssuer.authority(&plan(), NOW).unwrap();
+    stored.next = Some(TrustedAuthority { authority: authority.clone(), since: Some(NOW) });
+    stored.former = vec![RetiredAuthority { certificate: authority.certificate, until: NOW }];
     stored.current.since = None;
-    assert_eq!(Stored::from_data(&data(&stored)).unwrap(), stored);
+    assert_eq!(StoredState::from_data(&data(&stored)).unwrap(), stored);
     assert!(stored.serving.pair().is_ok());
     assert_eq!(stored.serving.validity.until, NOW.plus(plan().serving_life));
 }
@@ -42,10 +42,13 @@ fn what_is_written_is_read_again() {
 fn no_certificate_outlives_its_authority() {
     let stored = first_stored();
     let late = NOW.plus(Span::from_secs(364 * 86_400));
-    let serving = RealMint.serving(&stored.current.authority, &plan(), late).unwrap();
+    let serving = RcgenIssuer.serving(&stored.current.authority, &plan(), late).unwrap();
     assert_eq!(serving.validity.until, stored.current.authority.validity.until);
-    let again = Stored { serving, ..stored };
-    assert!(Stored::from_data(&data(&again)).is_ok(), "the authority of today signs as that of a year ago");
+    let again = StoredState { serving, ..stored };
+    assert!(
+        StoredState::from_data(&data(&again)).is_ok(),
+        "the authority of today signs as that of a year ago"
+    );
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn a_secret_that_does_not_fit_together_is_none() {
     let refused = |change: &dyn Fn(&mut Data)| {
         let mut data = data(&stored);
         change(&mut data);
-        Stored::from_data(&data).unwrap_err().to_string()
+        StoredState::from_data(&data).unwrap_err().to_string()
     };
     for name in [SERVING_KEY, SERVING_SECRET, AUTHORITY_KEY, AUTHORITY_SECRET, MEMORY] {
         assert_eq!(refused(&|data| drop(data.remove(name))), format!("there is no {name} in the Secret"));
@@ -64,8 +67,8 @@ fn a_secret_that_does_not_fit_together_is_none() {
         refused(&|data| drop(data.insert(name.into(), b"-----BEGIN CERTIFICATE-----".to_vec())));
     }
     // Each works by itself, but one did not sign the other.
-    let strange = Stored { serving: other.serving.clone(), ..stored.clone() };
-    let said = Stored::from_data(&data(&strange)).unwrap_err().to_string();
+    let strange = StoredState { serving: other.serving.clone(), ..stored.clone() };
+    let said = StoredState::from_data(&data(&strange)).unwrap_err().to_string();
     assert!(said.starts_with("tls.crt in the Secret makes no sense: "), "{said}");
     refused(&|old| drop(old.insert(SERVING_SECRET.into(), data(&other)[SERVING_SECRET].clone())));
 }

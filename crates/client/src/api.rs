@@ -1,0 +1,356 @@
+//! # Act: the writes and single reads of the controller
+//! Room:     one method per request; each asks once, within a deadline, with preconditions, and says how it went.
+//! Comes in: names, UIDs and versions that a decision was made for.
+//! Goes out: facts just read, or a [`RequestError`] in the core's words.
+//! Not here: node health (`api/node_lifecycle.rs`); retries, ordering and concurrency (the controller); the decision (the
+//!           core); lists and watches.
+
+mod bodies;
+mod dedicated_pools;
+mod node_lifecycle;
+mod path;
+mod rate_limiter;
+mod request_error;
+mod request_timeouts;
+mod response;
+mod time_added;
+
+pub use dedicated_pools::{NodePatch, PatchedNode};
+pub use rate_limiter::RateLimiter;
+pub use request_error::RequestError;
+pub use request_timeouts::RequestTimeouts;
+pub use time_added::TimeAddedResult;
+
+pub(crate) use bodies::{micro_time, second_time};
+pub(crate) use path::{ResourcePath, push_encoded, quiet};
+pub(crate) use request_error::{ErrorHints, chain, essence, find, seconds_asked};
+pub(crate) use response::{RawResponse, RequestSpec, Response, ask, hear};
+pub(crate) use time_added::JSON_PATCH;
+
+use crate::clock::Clock;
+use crate::decode::{Decoded, ObjectBody, TerminatingPod, WatchedObject, object_from_body};
+use crate::events::{Event, EventsApiGroup};
+use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::time::{Mono, Span, Wall};
+
+/// How the API server is told who wrote a field, and the name of the product in messages.
+pub const FIELD_MANAGER: &str = "taintward";
+
+/// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
+#[derive(Clone)]
+pub struct ApiClient {
+    client: Client,
+    patience: RequestTimeouts,
+    pace: Option<RateLimiter>,
+    instance: Arc<str>,
+    shared: Arc<ApiClientShared>,
+}
+
+#[derive(Default)]
+struct ApiClientShared {
+    /// The server has no events.k8s.io/v1, or lets us write only core events.
+    core_events: AtomicBool,
+    /// Makes names of events distinct that are written in the same microsecond.
+    events_posted: AtomicU64,
+}
+
+impl ApiClient {
+    /// An actor that sends at once. `instance` names this process in events (`reportingInstance`).
+    pub fn new(client: Client, instance: &str) -> Self {
+        let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
+        let patience = RequestTimeouts::default();
+        Self { client, patience, pace: None, instance: instance.into(), shared: Arc::default() }
+    }
+
+    /// The same with other time limits.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: RequestTimeouts) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The same, sending no faster than `pace` (`--kube-api-qps`, `--kube-api-burst`).
+    #[must_use]
+    pub fn with_pace(mut self, pace: RateLimiter) -> Self {
+        self.pace = Some(pace);
+        self
+    }
+
+    /// The same in a hurry, for what was decided by something that is true for `left`; see [`RequestTimeouts::within`].
+    #[must_use]
+    pub fn within(&self, left: Span) -> Option<Self> {
+        Some(self.clone().with_patience(self.patience.within(left)?))
+    }
+
+    /// The same with as much patience as there is within `left`; see [`RequestTimeouts::stretched`].
+    #[must_use]
+    pub fn stretched(&self, left: Span) -> Option<Self> {
+        Some(self.clone().with_patience(self.patience.stretched(left)?))
+    }
+
+    /// See [`RequestTimeouts::longest`].
+    pub fn longest_request(&self) -> Span {
+        self.patience.longest()
+    }
+
+    /// Reads a node as it is now: a quorum read, never from a cache of the server (D5, S2).
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no node of that name.
+    pub async fn read_node(&self, name: &NodeName) -> Result<LiveRead<NodeFact>, RequestError> {
+        Ok(reading(self.read(&ResourcePath::node(name, "")?, whole()).await?))
+    }
+
+    /// The same, and when it was sent: what waiting for a turn takes does not make the answer older.
+    ///
+    /// # Errors
+    /// As [`ApiClient::read_node`].
+    pub async fn confirm_node(
+        &self,
+        name: &NodeName,
+        clock: &Clock,
+    ) -> (Mono, Result<LiveRead<NodeFact>, RequestError>) {
+        let turn = async { self.in_turn(&Method::GET, &ResourcePath::node(name, "")?).await };
+        match turn.await {
+            Ok(actor) => (clock.now().mono, actor.read_node(name).await),
+            Err(refusal) => (clock.now().mono, Err(refusal)),
+        }
+    }
+
+    /// Reads a pod as it is now; one that is bound to no node counts as absent. With it, whether its deletion has begun
+    /// and waits for nothing.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no pod of that name.
+    pub async fn look_at_pod(&self, name: &PodName) -> Result<(LiveRead<PodFact>, bool), RequestError> {
+        Ok(match self.read::<TerminatingPod>(&ResourcePath::pod(name, "")?, whole()).await? {
+            Decoded::Object(TerminatingPod { pod, half_deleted }) => (LiveRead::Found(pod), half_deleted),
+            other => (reading(other.map(|seen| seen.pod)), false),
+        })
+    }
+
+    /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
+    ///
+    /// Demands the version, if one is given: what the answer's version stands for is then what was judged, and a DELETE
+    /// can demand exactly that state. `generation` 0 is left out; the condition's transition time is `now`.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
+    pub async fn mark(
+        &self,
+        pod: &PodName,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+        generation: u32,
+        now: Wall,
+    ) -> Result<Option<ResourceVersion>, RequestError> {
+        let resource = ResourcePath::pod(pod, "status")?;
+        let body = bodies::mark(uid, version, generation, now);
+        let (content, caution) = (STRATEGIC, ErrorHints::Absence);
+        let ask = RequestSpec { content, accept: ACCEPT_METADATA, body, caution, ..RequestSpec::default() };
+        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
+        Ok(bodies::version_of(&answer.body))
+    }
+
+    /// Takes our condition away again (S9): only from this incarnation, only if it is ours, and not from a pod that is
+    /// on its way out. Nothing to take away is success.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
+    pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), RequestError> {
+        let read = ResourcePath::pod(pod, "")?;
+        let write = ResourcePath::pod(pod, "status")?;
+        self.with_deadline(&write, async {
+            let mut tries = 3;
+            loop {
+                let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
+                let seen =
+                    bodies::marking(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
+                if Uid::new(&seen.uid) != *uid {
+                    let message =
+                        format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
+                    return Err(RequestError::ours(ApiFailure::Conflict, message));
+                }
+                if !seen.ours {
+                    return Ok(());
+                }
+                let body = bodies::unmark(uid, &seen.version);
+                let ask = RequestSpec {
+                    content: STRATEGIC,
+                    accept: ACCEPT_METADATA,
+                    body,
+                    ..RequestSpec::default()
+                };
+                tries -= 1;
+                match self.send(Method::PATCH, &write, MANAGED, ask).await {
+                    Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
+                    other => return other.map(|_| ()),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Deletes a pod: this incarnation (S1, D4, TE-32), in this version if one is given, with the pod's own grace
+    /// period (S10).
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
+    pub async fn delete(
+        &self,
+        pod: &PodName,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), RequestError> {
+        let resource = ResourcePath::pod(pod, "")?;
+        let (body, caution) = (bodies::delete(uid, version), ErrorHints::Absence);
+        let ask = RequestSpec { accept: ACCEPT_METADATA, body, caution, ..RequestSpec::default() };
+        self.send(Method::DELETE, &resource, "", ask).await.map(|_| ())
+    }
+
+    /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 where the server has only that or permits only
+    /// that.
+    ///
+    /// # Errors
+    /// A [`RequestError`].
+    pub async fn post_event(&self, note: &Event) -> Result<(), RequestError> {
+        let serial = self.shared.events_posted.fetch_add(1, Ordering::Relaxed);
+        if self.shared.core_events.load(Ordering::Relaxed) {
+            return self.post_event_to(EventsApiGroup::Core, note, serial).await;
+        }
+        let Err(refusal) = self.post_event_to(EventsApiGroup::Events, note, serial).await else {
+            return Ok(());
+        };
+        if !matches!(refusal.failure, ApiFailure::NotFound | ApiFailure::Forbidden) {
+            return Err(refusal);
+        }
+        // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
+        match self.post_event_to(EventsApiGroup::Core, note, serial).await {
+            Ok(()) => self.shared.core_events.store(true, Ordering::Relaxed),
+            Err(again) if again.failure == refusal.failure => return Err(refusal),
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    }
+
+    async fn post_event_to(
+        &self,
+        api: EventsApiGroup,
+        note: &Event,
+        serial: u64,
+    ) -> Result<(), RequestError> {
+        let resource = ResourcePath::events(api, note.namespace())?;
+        let body = Bytes::from(note.body(api, &self.instance, serial));
+        let ask = RequestSpec { accept: ACCEPT_METADATA, body, ..RequestSpec::default() };
+        self.send(Method::POST, &resource, MANAGED, ask).await.map(|_| ())
+    }
+
+    /// Adds `timeAdded` to the taint at `index` of the node's list (D1, `--stamp-taints`).
+    ///
+    /// The patch's tests demand that the node is this one and that the taint at that place is exactly the one seen,
+    /// without `timeAdded`; the server applies patch and tests to one version. So no concurrent edit is ever lost.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node or the taint is another by now.
+    pub async fn stamp(
+        &self,
+        node: &NodeFact,
+        index: usize,
+        when: Wall,
+    ) -> Result<TimeAddedResult, RequestError> {
+        let Some(body) = time_added::patch(node, index, when) else { return Ok(TimeAddedResult::NotNeeded) };
+        let resource = ResourcePath::node(&node.name, "")?;
+        let ask = RequestSpec {
+            content: JSON_PATCH,
+            accept: ACCEPT_METADATA,
+            body,
+            caution: ErrorHints::Tests,
+            ..RequestSpec::default()
+        };
+        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
+        Ok(TimeAddedResult::Done(bodies::version_of(&answer.body)))
+    }
+
+    async fn read<F: WatchedObject>(
+        &self,
+        on: &ResourcePath<'_>,
+        ask: RequestSpec,
+    ) -> Result<Decoded<F>, RequestError> {
+        let answer = self.send(Method::GET, on, "", ask).await?;
+        match object_from_body(&answer.content_type, &answer.body) {
+            ObjectBody::Object(object) => Ok(object),
+            ObjectBody::Status(status) => Err(RequestError::unreadable(on, &status.message)),
+            ObjectBody::Foreign(why) => Err(RequestError::unreadable(on, &why)),
+        }
+    }
+
+    /// Several requests that belong together have the time of one between them, so that [`ApiClient::longest_request`] holds
+    /// for all of them (S5).
+    async fn with_deadline<T>(
+        &self,
+        on: &ResourcePath<'_>,
+        requests: impl Future<Output = Result<T, RequestError>>,
+    ) -> Result<T, RequestError> {
+        let limit = self.patience.client;
+        let answered = tokio::time::timeout(limit, requests).await;
+        answered.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, on, limit)))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        on: &ResourcePath<'_>,
+        query: &str,
+        what: RequestSpec,
+    ) -> Result<Response, RequestError> {
+        let limit = self.patience.client;
+        let turn_and_request = async {
+            self.take_turn(&method, on).await?;
+            let uri = format!("{}?timeout={}s{query}", on.path(), self.patience.server.as_secs().max(1));
+            ask(&self.client, &method, on, uri, what).await
+        };
+        match tokio::time::timeout(limit, turn_and_request).await {
+            Ok(answered) => answered,
+            Err(_) => Err(RequestError::silence(&method, on, limit)),
+        }
+    }
+
+    /// Waits until one more request may be sent (`--kube-api-qps`), as long as there is patience.
+    async fn take_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<(), RequestError> {
+        let Some(pace) = &self.pace else { return Ok(()) };
+        let wait_max = i64::try_from(self.patience.client.as_micros()).unwrap_or(i64::MAX);
+        let turn = pace.turn(Span::from_micros(wait_max)).await;
+        turn.map_err(|wait| RequestError::paced(method, on, wait))
+    }
+
+    /// The same, which has its turn already.
+    async fn in_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<Self, RequestError> {
+        self.take_turn(method, on).await?;
+        Ok(Self { pace: None, ..self.clone() })
+    }
+}
+
+/// An object is wanted whole, and small; that there is none is only the API server's word.
+fn whole() -> RequestSpec {
+    RequestSpec { accept: ACCEPT_PROTOBUF, caution: ErrorHints::Absence, ..RequestSpec::default() }
+}
+
+fn reading<F>(decoded: Decoded<F>) -> LiveRead<F> {
+    match decoded {
+        Decoded::Object(fact) => LiveRead::Found(fact),
+        Decoded::Unbound(_) => LiveRead::NotFound,
+        Decoded::Undecodable(_) => LiveRead::Undecodable,
+    }
+}
+
+/// Query of a write that leaves traces in `managedFields`.
+const MANAGED: &str = "&fieldManager=taintward";

@@ -1,0 +1,192 @@
+//! # Bodies: what writes say, and the little that is read of their answers
+//! Room:     JSON of patches and delete options; times in the API's forms.
+//! Comes in: UIDs, versions, times.
+//! Goes out: bytes.
+//! Not here: sending (`response.rs`).
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use std::borrow::Cow;
+use taintward_core::identity::{PodName, ResourceVersion, Uid};
+use taintward_core::time::Wall;
+
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+/// Answers of writes are wanted without spec and status.
+pub(crate) const ACCEPT_METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// Objects that are decoded are wanted small.
+pub(crate) const ACCEPT_PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+
+/// The condition's type, reason and message (TE-31).
+const CONDITION: &str = "DisruptionTarget";
+const REASON: &str = "DeletionByTaintManager";
+const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
+
+/// The strategic merge patch that puts the condition on; UID and version in it make the server refuse another
+/// incarnation or another state.
+pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32, transition: Wall) -> Bytes {
+    let mut condition = json!({
+        "type": CONDITION,
+        "status": "True",
+        "reason": REASON,
+        "message": MESSAGE,
+        "lastTransitionTime": second_time(transition),
+    });
+    if generation > 0 {
+        condition["observedGeneration"] = json!(generation);
+    }
+    let mut metadata = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        metadata["resourceVersion"] = json!(version.to_string());
+    }
+    let patch = json!({ "metadata": metadata, "status": { "conditions": [condition] } });
+    Bytes::from(patch.to_string())
+}
+
+/// The strategic merge patch that takes the condition off. Deletion goes by type alone, so the version pins the state
+/// in which the condition was ours.
+pub(crate) fn unmark(uid: &Uid, version: &str) -> Bytes {
+    let metadata = json!({ "uid": uid.to_string(), "resourceVersion": version });
+    let gone = json!({ "$patch": "delete", "type": CONDITION });
+    Bytes::from(json!({ "metadata": metadata, "status": { "conditions": [gone] } }).to_string())
+}
+
+/// DeleteOptions with preconditions and nothing else: the grace period is the pod's own.
+pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
+    let mut conditions = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        conditions["resourceVersion"] = json!(version.to_string());
+    }
+    Bytes::from(
+        json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions }).to_string(),
+    )
+}
+
+/// An eviction (`policy/v1`) of this incarnation in this version, with the pod's own grace period.
+pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
+    let mut conditions = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        conditions["resourceVersion"] = json!(version.to_string());
+    }
+    let metadata = json!({ "namespace": pod.namespace(), "name": pod.name() });
+    let options = json!({ "preconditions": conditions });
+    let (api, kind) = ("policy/v1", "Eviction");
+    let eviction = json!({ "apiVersion": api, "kind": kind, "metadata": metadata, "deleteOptions": options });
+    Bytes::from(eviction.to_string())
+}
+
+/// The version of the object in an answer.
+pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
+    #[derive(Deserialize)]
+    struct MetadataEnvelope<'a> {
+        #[serde(borrow)]
+        metadata: Meta<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Meta<'a> {
+        #[serde(borrow, default)]
+        resource_version: Cow<'a, str>,
+    }
+    let object: MetadataEnvelope<'_> = serde_json::from_slice(body).ok()?;
+    ResourceVersion::parse(&object.metadata.resource_version)
+}
+
+/// What a pod says about our condition.
+pub(crate) struct DisruptionMark {
+    pub(crate) uid: String,
+    pub(crate) version: String,
+    /// The condition is there, it is ours, and the pod is not on its way out.
+    pub(crate) ours: bool,
+}
+
+/// Reads a pod's marking.
+pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, String> {
+    #[derive(Deserialize)]
+    struct PodBody {
+        metadata: Meta,
+        #[serde(default)]
+        status: PodStatusBody,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Meta {
+        uid: String,
+        resource_version: String,
+        deletion_timestamp: Option<String>,
+    }
+    #[derive(Default, Deserialize)]
+    struct PodStatusBody {
+        #[serde(default)]
+        conditions: Option<Vec<PodConditionBody>>,
+    }
+    #[derive(Deserialize)]
+    struct PodConditionBody {
+        #[serde(default)]
+        r#type: String,
+        #[serde(default)]
+        status: String,
+        #[serde(default)]
+        reason: String,
+    }
+    let pod: PodBody = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    let marked = pod
+        .status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|one| one.r#type == CONDITION && one.status == "True" && one.reason == REASON);
+    let ours = marked && pod.metadata.deletion_timestamp.is_none();
+    Ok(DisruptionMark { uid: pod.metadata.uid, version: pod.metadata.resource_version, ours })
+}
+
+/// The earliest moment the API's text form has a year for; the latest is where the time library ends, in 9999.
+const YEAR_1: i64 = -62_135_596_800_000_000;
+
+fn timestamp(when: Wall) -> Timestamp {
+    Timestamp::from_microsecond(when.as_micros().max(YEAR_1)).unwrap_or(Timestamp::MAX)
+}
+
+/// metav1.Time: whole seconds, cut off.
+pub(crate) fn second_time(when: Wall) -> String {
+    let whole = Wall::from_secs(when.as_micros().div_euclid(1_000_000));
+    format!("{:.0}", timestamp(whole))
+}
+
+/// metav1.MicroTime: six decimals.
+pub(crate) fn micro_time(when: Wall) -> String {
+    format!("{:.6}", timestamp(when))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_forms_of_the_api() {
+        for (micros, second, micro) in [
+            (1_800_000_000_123_456, "2027-01-15T08:00:00Z", "2027-01-15T08:00:00.123456Z"),
+            (1_800_000_000_000_000, "2027-01-15T08:00:00Z", "2027-01-15T08:00:00.000000Z"),
+            (-1, "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.999999Z"),
+            (i64::MAX, "9999-12-30T22:00:00Z", "9999-12-30T22:00:00.999999Z"),
+            (i64::MIN, "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z"),
+        ] {
+            assert_eq!(second_time(Wall::from_micros(micros)), second);
+            assert_eq!(micro_time(Wall::from_micros(micros)), micro);
+        }
+    }
+
+    #[test]
+    fn the_version_of_an_answer() {
+        assert_eq!(
+            version_of(br#"{"kind":"x","metadata":{"name":"a","resourceVersion":"42"}}"#),
+            Some(ResourceVersion(42))
+        );
+        assert_eq!(version_of(br#"{"metadata":{"resourceVersion":"abc"}}"#), None);
+        assert_eq!(version_of(b"not json"), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! # Pools: the reads and writes of dedicated pools
+//! Room:     finalizer and status of a pool; the one write of a node; the eviction of pods of others; all nodes as they
+//!           are now, and the names of those that are known.
+//! Comes in: pools as they were seen; a way to find out what a node is to be, asked with the node as it is now.
+//! Goes out: what was written, as the server answered; a [`RequestError`].
+//! Keeps:    nothing is put on a node for a pool that is not, at that moment, just as it was when that was decided: who
+//!           deletes a pool finds nothing of it afterwards.
+//! Not here: what a node is to be (the core); the bodies (`pools/`).
+
+use super::{
+    ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
+    quiet,
+};
+use crate::decode::{
+    Decoded, DecodedPod, NamespaceObject, ObjectBody, PoolNodeObject, PoolObject, WatchedObject,
+    object_from_body,
+};
+use crate::paged_list::{ListRequest, pages};
+use crate::pools::{KNOWN_NODES, KnownNodes, PoolNodeBody, finalizer_patch};
+use bytes::Bytes;
+use http::Method;
+use std::time::Duration;
+use taintward_core::admission::pool::{NodeEdits, PoolNode, UnauthorizedPod};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::fact::PodLifePhase;
+use taintward_core::identity::NodeName;
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// How long one page of all nodes may take.
+const PAGE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is to become of a node.
+#[derive(Clone, Debug, Default)]
+pub struct NodePatch {
+    /// The edits of the node.
+    pub edits: NodeEdits,
+    /// The pool for which something is put there; it must be as it was seen.
+    pub pool: Option<PoolObject>,
+}
+
+/// A node after it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchedNode {
+    /// As it is.
+    pub seen: PoolNodeObject,
+    /// Something was written; otherwise nothing was to do.
+    pub written: bool,
+}
+
+impl ApiClient {
+    /// Reads a node as it is now, asks what it is to be, and writes that: one JSON Patch that applies to what was read.
+    /// The answer is the node afterwards; where nothing is to do nothing is written.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if node or pool are others by now, [`ApiFailure::NotFound`] if there is no such
+    /// node.
+    pub async fn write_member(
+        &self,
+        node: &NodeName,
+        intent: impl FnOnce(&PoolNodeObject) -> NodePatch,
+    ) -> Result<PatchedNode, RequestError> {
+        let on = ResourcePath::node(node, "")?;
+        self.with_deadline(&on, async {
+            let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
+            let answer = self.send(Method::GET, &on, "", ask).await?;
+            let object =
+                PoolNodeBody::read(&answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
+            let NodePatch { edits, pool } = intent(object.seen());
+            let misfit = |why: String| RequestError::ours(ApiFailure::Conflict, why);
+            let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
+                return Ok(PatchedNode { seen: object.seen().clone(), written: false });
+            };
+            if let Some(pool) = &pool {
+                self.demand_pool(pool).await?;
+            }
+            let ask = RequestSpec {
+                content: JSON_PATCH,
+                body,
+                caution: ErrorHints::Tests,
+                ..RequestSpec::default()
+            };
+            let answer = self.send(Method::PATCH, &on, MANAGED, ask).await?;
+            Ok(PatchedNode { seen: read(&on, &answer)?, written: true })
+        })
+        .await
+    }
+
+    /// The pool is what it was, as far as nodes depend on it.
+    async fn demand_pool(&self, seen: &PoolObject) -> Result<(), RequestError> {
+        let on = ResourcePath::pool(&seen.pool.name, "")?;
+        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
+        let found = match self.send(Method::GET, &on, "", ask).await {
+            Ok(answer) => Some(read::<PoolObject>(&on, &answer)?),
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) => None,
+            Err(refusal) => return Err(refusal),
+        };
+        let same = found.is_some_and(|now| {
+            now.uid == seen.uid
+                && now.generation == seen.generation
+                && now.finalizers == seen.finalizers
+                && now.pool.leaving == seen.pool.leaving
+                && now.pool.applied_marks == seen.pool.applied_marks
+        });
+        match same {
+            true => Ok(()),
+            false => {
+                let message = format!("{on} is not any more what was decided by");
+                Err(RequestError::ours(ApiFailure::Conflict, message))
+            }
+        }
+    }
+
+    /// Puts our finalizer on a pool, or takes it off. The answer is the pool afterwards; `None` if that was the last
+    /// thing that kept it.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
+    pub async fn hold_pool(&self, seen: &PoolObject, hold: bool) -> Result<Option<PoolObject>, RequestError> {
+        let on = ResourcePath::pool(&seen.pool.name, "")?;
+        let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
+        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+        let now: PoolObject = read(&on, &answer)?;
+        Ok(Some(now).filter(|now| !now.pool.leaving || !now.finalizers.is_empty()))
+    }
+
+    /// Writes a pool's status, as [`crate::pools::status_patch`] has it.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
+    pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolObject, RequestError> {
+        let on = ResourcePath::pool(name, "status")?;
+        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+        read(&on, &answer)
+    }
+
+    /// Brings the ConfigMap of known nodes in step, if there is one: `taintward install` makes it, with the policy that
+    /// reads it. Whether it is there.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if somebody else writes it at the same moment.
+    pub async fn write_known_nodes(&self, namespace: &str, known: &KnownNodes) -> Result<bool, RequestError> {
+        let on = ResourcePath::config_map(namespace, KNOWN_NODES)?;
+        self.with_deadline(&on, async {
+            let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
+            let answer = match self.send(Method::GET, &on, "", ask).await {
+                Ok(answer) => answer,
+                Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(false),
+                Err(refusal) => return Err(refusal),
+            };
+            let body = known.patch(&answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
+            if let Some(body) = body {
+                self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Evicts a pod that is on a node of this pool and is not one of its own, if that is so at this moment: pool, node,
+    /// namespace and pod are read, and `is_still` is asked with what they say. The API server heeds disruption budgets.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if any of them is another by now, [`ApiFailure::NotFound`] if one is gone,
+    /// [`ApiFailure::Throttled`] if a budget stands in the way.
+    pub async fn evict_trespasser(
+        &self,
+        trespasser: &UnauthorizedPod,
+        pool: &PoolObject,
+        is_still: impl FnOnce(&PoolNodeObject, &NamespaceObject, &DecodedPod) -> bool,
+    ) -> Result<(), RequestError> {
+        let UnauthorizedPod { uid, pod, node } = trespasser;
+        let (of_node, of_pod) = (ResourcePath::node(node, "")?, ResourcePath::pod(pod, "")?);
+        let of_namespace = ResourcePath::named("", "namespaces", "", pod.namespace())?;
+        let eviction = ResourcePath::pod(pod, "eviction")?;
+        self.with_deadline(&eviction, async {
+            self.demand_pool(pool).await?;
+            let member: PoolNodeObject = self.as_it_is(&of_node).await?;
+            let namespace: NamespaceObject = self.as_it_is(&of_namespace).await?;
+            let seen: DecodedPod = self.as_it_is(&of_pod).await?;
+            let same = seen.pod.uid == *uid && seen.pod.node == *node && !seen.over;
+            if !same || seen.pod.standing != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
+                let message = format!("{of_pod} is not any more what was decided by");
+                return Err(RequestError::ours(ApiFailure::Conflict, message));
+            }
+            let body = bodies::evict(pod, uid, seen.pod.version);
+            let ask = RequestSpec { body, caution: ErrorHints::Absence, ..RequestSpec::default() };
+            self.send(Method::POST, &eviction, "", ask).await.map(|_| ())
+        })
+        .await
+    }
+
+    /// Reads an object as it is now.
+    async fn as_it_is<F: WatchedObject>(&self, on: &ResourcePath<'_>) -> Result<F, RequestError> {
+        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
+        read(on, &self.send(Method::GET, on, "", ask).await?)
+    }
+
+    /// All nodes as they are now, page by page, past all caches of the server.
+    ///
+    /// # Errors
+    /// A [`RequestError`], also if one of them cannot be read: then nobody knows what is on it.
+    pub async fn list_members(&self) -> Result<Vec<PoolNode>, RequestError> {
+        let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let mut all = Vec::new();
+        pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match PoolNodeObject::from_json(body) {
+            Decoded::Object(seen) => {
+                all.push(seen.node);
+                Ok(())
+            }
+            Decoded::Undecodable(unreadable) => Err(unreadable.why),
+            Decoded::Unbound(_) => Err("a node without a name".to_owned()),
+        })
+        .await?;
+        Ok(all)
+    }
+}
+
+fn merge(body: Bytes) -> RequestSpec {
+    RequestSpec { content: MERGE, body, ..RequestSpec::default() }
+}
+
+fn read<F: WatchedObject>(on: &ResourcePath<'_>, answer: &Response) -> Result<F, RequestError> {
+    match object_from_body(&answer.content_type, &answer.body) {
+        ObjectBody::Object(Decoded::Object(fact)) => Ok(fact),
+        ObjectBody::Object(Decoded::Undecodable(odd)) => Err(RequestError::unreadable(on, &odd.why)),
+        ObjectBody::Object(Decoded::Unbound(_)) => Err(RequestError::unreadable(on, "it has no name")),
+        ObjectBody::Status(status) => Err(RequestError::unreadable(on, &quiet(&status.message))),
+        ObjectBody::Foreign(why) => Err(RequestError::unreadable(on, &why)),
+    }
+}

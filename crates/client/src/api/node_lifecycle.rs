@@ -1,0 +1,234 @@
+//! # Health: the reads and writes of node health
+//! Room:     live reads of a node and its lease; taints, conditions and labels of a node; the readiness of its pods.
+//! Comes in: what the engine pulled, for an incarnation and, where given, a version.
+//! Goes out: what was read; a node's new version; a [`RequestError`].
+//! Keeps:    what was decided by one state is never written onto another: that is a [`ApiFailure::Conflict`].
+//! Not here: what is written, and in which words (the core); the JSON of it (`node_lifecycle/node_bodies.rs`, `node_lifecycle/taints.rs`).
+
+use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
+use super::request_error::ErrorHints;
+use super::time_added::JSON_PATCH;
+use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, quiet, reading, whole};
+use crate::decode::{DecodedNode, Encoding, NODE_LEASES, WatchedObject, foreign_type};
+use bytes::Bytes;
+use http::Method;
+use node_bodies::{NodeBody, ReadinessBody};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, LiveNodeAndLease, ManagedTaints, NodeRef,
+};
+use taintward_core::time::Wall;
+
+mod node_bodies;
+mod taints;
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// How often a pod is looked at again that changes meanwhile.
+const TRIES: usize = 3;
+
+impl ApiClient {
+    /// Reads a node and its lease as they are now, both at once, past all caches of the server (S7, P16). What an API
+    /// server says is not there is [`LiveRead::Absent`]; anybody else's 404 is no answer.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; then nothing is known of either.
+    pub async fn read_health(&self, node: &NodeName) -> Result<LiveNodeAndLease, RequestError> {
+        // The node's path first: without a name the lease's would be that of all leases.
+        let (node, lease) = (ResourcePath::node(node, "")?, ResourcePath::lease(NODE_LEASES, node.as_str())?);
+        let (node, lease) = futures::try_join!(
+            self.find(&node, |seen: DecodedNode| seen.health),
+            self.find(&lease, |lease| lease)
+        )?;
+        Ok(LiveNodeAndLease { node, lease })
+    }
+
+    /// Puts own taints on and takes own ones off, in one write (NL-20, NL-45), leaving all others as they are (S8).
+    ///
+    /// Two requests: a live read, and a JSON Patch whose tests demand exactly what was read. A taint that is there
+    /// already stays as it is, whatever its value (NL-6), also if it is named in both sets; those put on get `at` as
+    /// `timeAdded`. Where nothing is to do, nothing is written. The answer is the node's version.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn write_taints(
+        &self,
+        node: &NodeRef,
+        version: Option<ResourceVersion>,
+        add: ManagedTaints,
+        remove: ManagedTaints,
+        at: Wall,
+    ) -> Result<Option<ResourceVersion>, RequestError> {
+        let resource = ResourcePath::node(&node.name, "")?;
+        self.with_deadline(&resource, async {
+            let seen = self.look(&resource, RequestSpec::default(), &node.uid, version).await?;
+            let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
+            let ask = RequestSpec {
+                content: JSON_PATCH,
+                accept: ACCEPT_METADATA,
+                body,
+                caution: ErrorHints::Tests,
+                ..RequestSpec::default()
+            };
+            self.write(&resource, ask).await
+        })
+        .await
+    }
+
+    /// Sets conditions of a silent node to Unknown (NL-12) and touches nothing else of its status.
+    ///
+    /// A condition that was never posted gets the node's creation as its heartbeat, which is read before; so is the
+    /// version, if none is given: it is demanded in any case.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn declare(
+        &self,
+        node: &NodeRef,
+        version: Option<ResourceVersion>,
+        conditions: &[(ConditionKind, ConditionExpiry)],
+        at: Wall,
+    ) -> Result<Option<ResourceVersion>, RequestError> {
+        if conditions.is_empty() {
+            return Ok(version);
+        }
+        let status = ResourcePath::node(&node.name, "status")?;
+        let needs_creation = conditions.iter().any(|(_, expiry)| *expiry == ConditionExpiry::NeverPosted);
+        self.with_deadline(&status, async {
+            let (demanded, created) = match version {
+                Some(version) if !needs_creation => (version.0.to_string(), None),
+                _ => {
+                    let ask = RequestSpec { accept: ACCEPT_METADATA, ..RequestSpec::default() };
+                    let seen =
+                        self.look(&ResourcePath::node(&node.name, "")?, ask, &node.uid, version).await?;
+                    (seen.metadata.resource_version, seen.metadata.creation_timestamp)
+                }
+            };
+            let body = node_bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
+            self.write(&status, patch(STRATEGIC, body)).await
+        })
+        .await
+    }
+
+    /// Writes the labels of old, those that are given (NL-8).
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn label(
+        &self,
+        node: &NodeRef,
+        version: Option<ResourceVersion>,
+        os: Option<&str>,
+        arch: Option<&str>,
+    ) -> Result<Option<ResourceVersion>, RequestError> {
+        let resource = ResourcePath::node(&node.name, "")?;
+        let Some(body) = node_bodies::label(&node.uid, version, os, arch) else { return Ok(version) };
+        self.write(&resource, patch(MERGE, body)).await
+    }
+
+    /// Sets the condition `Ready` of this pod to False, keeping its reason and message (NL-17). `Ok(false)`: it has no
+    /// such condition, or it says False already.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
+    pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, RequestError> {
+        let (read, write) = (ResourcePath::pod(pod, "")?, ResourcePath::pod(pod, "status")?);
+        self.with_deadline(&write, async {
+            let mut tries = TRIES;
+            loop {
+                let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
+                let seen =
+                    ReadinessBody::read(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
+                seen.metadata.demand(&read, uid, None)?;
+                if !seen.can_be_taken() {
+                    return Ok(false);
+                }
+                let body = node_bodies::unready(uid, &seen.metadata.resource_version, at);
+                tries -= 1;
+                match self.write(&write, patch(STRATEGIC, body)).await {
+                    Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
+                    other => return other.map(|_| true),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Asks the API server for anything about the nodes' leases, of those who hold no lease of their own to renew: a
+    /// success is the witness of S7. A consistent read, of one lease at most; what it says does not matter.
+    ///
+    /// # Errors
+    /// A [`RequestError`].
+    pub async fn look_alive(&self) -> Result<(), RequestError> {
+        let leases = ResourcePath::lease(NODE_LEASES, "")?;
+        let answer = self.send(Method::GET, &leases, "&limit=1", whole()).await?;
+        match Encoding::of(&answer.content_type) {
+            Some(_) => Ok(()),
+            None => Err(RequestError::unreadable(&leases, &foreign_type(&answer.content_type))),
+        }
+    }
+
+    /// Reads an object that may not exist, for a part of it.
+    async fn find<F: WatchedObject, P>(
+        &self,
+        on: &ResourcePath<'_>,
+        part: impl FnOnce(F) -> P,
+    ) -> Result<LiveRead<P>, RequestError> {
+        let ask = whole();
+        match self.read(on, ask).await {
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(LiveRead::NotFound),
+            read => read.map(|object| reading(object.map(part))),
+        }
+    }
+
+    /// Reads a node that is to be changed.
+    async fn look(
+        &self,
+        on: &ResourcePath<'_>,
+        ask: RequestSpec,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<NodeBody, RequestError> {
+        let answer = self.send(Method::GET, on, "", ask).await?;
+        let seen = NodeBody::read(&answer.body).map_err(|why| RequestError::unreadable(on, &why))?;
+        seen.metadata.demand(on, uid, version)?;
+        Ok(seen)
+    }
+
+    async fn write(
+        &self,
+        on: &ResourcePath<'_>,
+        ask: RequestSpec,
+    ) -> Result<Option<ResourceVersion>, RequestError> {
+        let answer = self.send(Method::PATCH, on, MANAGED, ask).await?;
+        Ok(version_of(&answer.body))
+    }
+}
+
+fn patch(content: &'static str, body: Bytes) -> RequestSpec {
+    RequestSpec { content, accept: ACCEPT_METADATA, body, ..RequestSpec::default() }
+}
+
+impl node_bodies::ObjectMeta {
+    /// Whether it is still what the decision was made for.
+    fn demand(
+        &self,
+        on: &ResourcePath<'_>,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), RequestError> {
+        let conflict = |message| Err(RequestError::ours(ApiFailure::Conflict, message));
+        if Uid::new(&self.uid) != *uid {
+            return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
+        }
+        match version {
+            Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
+                let (now, then) = (quiet(&self.resource_version), version.0);
+                conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! # Path: which object a request is about
+//! Room:     REST paths from names, and words for people.
+//! Comes in: names, possibly hostile ones.
+//! Goes out: a path that can only mean this one object.
+//! Not here: query strings and methods (`act.rs`).
+
+use super::RequestError;
+use crate::events::EventsApiGroup;
+use std::fmt;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName};
+use taintward_core::text::is_hazard;
+
+/// One object, or the collection a new one is posted to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResourcePath<'a> {
+    /// API group; empty is core.
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    /// The plural, as RBAC has it.
+    pub(crate) plural: &'static str,
+    /// `status`, or empty.
+    pub(crate) subresource: &'static str,
+    /// Empty for cluster-scoped objects.
+    pub(crate) namespace: &'a str,
+    /// Empty for a collection.
+    pub(crate) name: &'a str,
+}
+
+impl<'a> ResourcePath<'a> {
+    pub(crate) fn node(name: &'a NodeName, subresource: &'static str) -> Result<Self, RequestError> {
+        let (plural, name) = ("nodes", name.as_str());
+        Self { group: "", version: "v1", plural, subresource, namespace: "", name }.object()
+    }
+
+    pub(crate) fn pod(pod: &'a PodName, subresource: &'static str) -> Result<Self, RequestError> {
+        let (namespace, name) = (pod.namespace(), pod.name());
+        segment(namespace)
+            .then_some(Self { group: "", version: "v1", plural: "pods", subresource, namespace, name })
+            .ok_or_else(|| no_name("namespace", namespace))?
+            .object()
+    }
+
+    pub(crate) fn events(api: EventsApiGroup, namespace: &'a str) -> Result<Self, RequestError> {
+        let group = match api {
+            EventsApiGroup::Events => "events.k8s.io",
+            EventsApiGroup::Core => "",
+        };
+        segment(namespace)
+            .then_some(Self { group, version: "v1", plural: "events", subresource: "", namespace, name: "" })
+            .ok_or_else(|| no_name("namespace", namespace))
+    }
+
+    /// The lease `name`, or, without a name, the collection.
+    pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, RequestError> {
+        let (group, plural) = ("coordination.k8s.io", "leases");
+        let lease = segment(namespace)
+            .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name })
+            .ok_or_else(|| no_name("namespace", namespace))?;
+        if name.is_empty() { Ok(lease) } else { lease.object() }
+    }
+
+    pub(crate) fn config_map(namespace: &'a str, name: &'a str) -> Result<Self, RequestError> {
+        segment(namespace)
+            .then_some(Self {
+                group: "",
+                version: "v1",
+                plural: "configmaps",
+                subresource: "",
+                namespace,
+                name,
+            })
+            .ok_or_else(|| no_name("namespace", namespace))?
+            .object()
+    }
+
+    /// All objects of a kind, in one namespace or, if that is empty, in all.
+    pub(crate) fn collection(
+        group: &'static str,
+        plural: &'static str,
+        namespace: &'a str,
+    ) -> Result<Self, RequestError> {
+        (namespace.is_empty() || segment(namespace))
+            .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name: "" })
+            .ok_or_else(|| no_name("namespace", namespace))
+    }
+
+    /// One object of any kind; the namespace is empty for those that have none.
+    pub(crate) fn named(
+        group: &'static str,
+        plural: &'static str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Result<Self, RequestError> {
+        Self { name, ..Self::collection(group, plural, namespace)? }.object()
+    }
+
+    /// A `DedicatedPool`.
+    pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, RequestError> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "dedicatedpools");
+        Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
+    /// Where questions about our own permissions are posted.
+    pub(crate) const fn access_review() -> ResourcePath<'static> {
+        let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");
+        ResourcePath { group, version: "v1", plural, subresource: "", namespace: "", name: "" }
+    }
+
+    /// An empty name would turn the request into one about the whole collection, and a DELETE of that empties the
+    /// namespace. So nothing is sent for a name that is not exactly one path segment.
+    fn object(self) -> Result<Self, RequestError> {
+        if segment(self.name) { Ok(self) } else { Err(no_name("name", self.name)) }
+    }
+
+    pub(crate) fn path(&self) -> String {
+        let mut path = String::with_capacity(96);
+        path.push_str(if self.group.is_empty() { "/api/" } else { "/apis/" });
+        if !self.group.is_empty() {
+            path.push_str(self.group);
+            path.push('/');
+        }
+        path.push_str(self.version);
+        if !self.namespace.is_empty() {
+            path.push_str("/namespaces/");
+            push_encoded(&mut path, self.namespace);
+        }
+        for part in [self.plural, self.name, self.subresource] {
+            if !part.is_empty() {
+                path.push('/');
+                push_encoded(&mut path, part);
+            }
+        }
+        path
+    }
+
+    /// The resource as RBAC names it: `pods/status`.
+    pub(crate) fn rbac(&self) -> String {
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        format!("{}{slash}{}", self.plural, self.subresource)
+    }
+}
+
+/// `pods/status shop/web-0`, harmless to print.
+impl fmt::Display for ResourcePath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rbac())?;
+        match (self.namespace, self.name) {
+            ("", "") => Ok(()),
+            ("", name) => write!(f, " {}", quiet(name)),
+            (namespace, "") => write!(f, " in {}", quiet(namespace)),
+            (namespace, name) => write!(f, " {}/{}", quiet(namespace), quiet(name)),
+        }
+    }
+}
+
+/// Whether a text can stand as one segment of a path, by the rule the API server itself applies to names.
+fn segment(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(['/', '%']) && !text.contains(char::is_control)
+}
+
+fn no_name(what: &str, text: &str) -> RequestError {
+    let message = format!("nothing was sent: \"{}\" cannot be the {what} of an object", quiet(text));
+    RequestError::ours(ApiFailure::Rejected, message)
+}
+
+pub(crate) fn push_encoded(path: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            path.push(char::from(byte));
+        } else {
+            path.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+/// The longest text of others that is repeated in a message, in bytes.
+const QUOTED_MAX: usize = 1000;
+
+/// Text from elsewhere, made fit for a message: bounded, and without characters that move the cursor, break lines or
+/// turn the direction of writing.
+pub(crate) fn quiet(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.len() >= QUOTED_MAX {
+            out.push('…');
+            break;
+        }
+        if is_hazard(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::sanitize;
+
+    #[test]
+    fn paths_mean_one_object() {
+        let (pod, node) = (PodName::new("shop", "web-0"), NodeName::new("n1.example"));
+        assert_eq!(ResourcePath::pod(&pod, "").unwrap().path(), "/api/v1/namespaces/shop/pods/web-0");
+        assert_eq!(
+            ResourcePath::pod(&pod, "status").unwrap().path(),
+            "/api/v1/namespaces/shop/pods/web-0/status"
+        );
+        assert_eq!(ResourcePath::node(&node, "").unwrap().path(), "/api/v1/nodes/n1.example");
+        assert_eq!(ResourcePath::node(&node, "status").unwrap().path(), "/api/v1/nodes/n1.example/status");
+        let posted = |api| ResourcePath::events(api, "shop").unwrap().path();
+        assert_eq!(posted(EventsApiGroup::Core), "/api/v1/namespaces/shop/events");
+        assert_eq!(posted(EventsApiGroup::Events), "/apis/events.k8s.io/v1/namespaces/shop/events");
+        let odd = PodName::new("shop", "a b?c#d&e");
+        assert_eq!(
+            ResourcePath::pod(&odd, "").unwrap().path(),
+            "/api/v1/namespaces/shop/pods/a%20b%3Fc%23d%26e"
+        );
+    }
+
+    #[test]
+    fn a_name_that_could_mean_more_is_refused() {
+        for name in ["", ".", "..", "a/b", "a%2fb", "a\nb"] {
+            let refused = ResourcePath::pod(&PodName::new("shop", name), "").unwrap_err();
+            assert_eq!(refused.failure, ApiFailure::Rejected, "{name:?}");
+            assert!(refused.message.starts_with("nothing was sent"), "{refused}");
+            assert!(ResourcePath::node(&NodeName::new(name), "").is_err(), "{name:?}");
+        }
+        assert!(ResourcePath::pod(&PodName::new("", "web-0"), "").is_err());
+        assert!(ResourcePath::events(EventsApiGroup::Core, "").is_err());
+    }
+
+    #[test]
+    fn quoted_text_is_harmless_and_bounded() {
+        assert_eq!(quiet("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
+        assert_eq!(quiet("grüße"), "grüße");
+        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
+            assert!(!quiet(&c.to_string()).contains(is_hazard), "{c:?}");
+            assert!(!sanitize(&c.to_string(), 9).contains(is_hazard), "{c:?}");
+        }
+        assert!(quiet(&"x".repeat(100_000)).len() < 1010);
+        assert!(quiet(&"\n".repeat(100_000)).len() < 1010);
+    }
+}

@@ -1,0 +1,253 @@
+//! # Refusal: a request that did not do what was asked
+//! Room:     from HTTP and the network to the core's [`ApiFailure`], and one sentence for people.
+//! Comes in: status, headers, body of an answer; errors of the client.
+//! Goes out: [`RequestError`].
+//! Not here: what to do about it (the core).
+
+use super::path::{ResourcePath, quiet};
+use crate::config::NoCredentials;
+use crate::decode::{foreign_type, status_from_body};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, StatusCode};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::error::Error;
+use std::time::Duration;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::time::Span;
+
+/// The longest patience a server can ask for; one that says a year is asked again before.
+const RETRY_AFTER_MAX: Span = Span::from_secs(30);
+
+/// A request that was not carried out, or of which that is unknown.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct RequestError {
+    /// What it means for the next decision.
+    pub failure: ApiFailure,
+    /// What, why, and the way out: one line, harmless to print, bounded.
+    pub message: String,
+    /// Whether the server has too much to do, as far as this tells: 429, a 502, 503 or 504 that is not a webhook's word,
+    /// no answer at all. What one webhook fails at is no reason to ask less of everything else.
+    pub overload: bool,
+}
+
+/// What a refusal may mean beside what its code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorHints {
+    /// Nothing.
+    None,
+    /// The body is a JSON Patch with tests: a 422 without details means that one failed.
+    Tests,
+    /// Much follows from a 404: only an API server's own word counts, not that of what stands in front of it.
+    Absence,
+}
+
+/// The part of a 422's body that tells which field was refused.
+#[derive(Default, Deserialize)]
+struct InvalidStatus<'a> {
+    #[serde(borrow, default)]
+    details: Option<InvalidDetails<'a>>,
+}
+
+#[derive(Deserialize)]
+struct InvalidDetails<'a> {
+    #[serde(borrow, default)]
+    causes: Vec<InvalidCause<'a>>,
+}
+
+#[derive(Deserialize)]
+struct InvalidCause<'a> {
+    #[serde(borrow, default)]
+    field: Cow<'a, str>,
+}
+
+impl RequestError {
+    /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx rejected;
+    /// everything else leaves open whether it was carried out.
+    pub(crate) fn from_answer(
+        method: &Method,
+        on: &ResourcePath<'_>,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        caution: ErrorHints,
+    ) -> Self {
+        let content_type =
+            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let said = status_from_body(content_type, body).unwrap_or_default();
+        let failure = match status.as_u16() {
+            404 if caution == ErrorHints::Absence && said.reason != "NotFound" => ApiFailure::Unavailable,
+            404 => ApiFailure::NotFound,
+            409 => ApiFailure::Conflict,
+            422 if is_precondition(body, caution) => ApiFailure::Conflict,
+            401 | 403 => ApiFailure::Forbidden,
+            429 => ApiFailure::Throttled(retry_after(headers, said.retry_after_seconds)),
+            400..=499 => ApiFailure::Rejected,
+            _ => ApiFailure::Unavailable,
+        };
+        let why = match who(&said.message) {
+            // The rest of the sentence is what the way out says.
+            Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", quiet(who)),
+            _ if said.message.is_empty() => "no reason given".to_owned(),
+            _ => quiet(&said.message),
+        };
+        let way_out = way_out(method, on, status, &said.message);
+        let overload = is_overload(status, &said.message);
+        Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)), overload }
+    }
+
+    /// The client could not send, or the connection broke.
+    pub(crate) fn unreachable(method: &Method, on: &ResourcePath<'_>, why: &(dyn Error + 'static)) -> Self {
+        if let Some(NoCredentials(why)) = find(why) {
+            let message =
+                format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
+            return Self::ours(ApiFailure::Unavailable, message);
+        }
+        let why = quiet(essence(&chain(why)));
+        let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
+        Self { failure: ApiFailure::Unavailable, message, overload: true }
+    }
+
+    /// No answer in time: the server may have carried it out or not (P31).
+    pub(crate) fn silence(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
+        // What only reads leaves nothing to be known.
+        let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
+        let message =
+            format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
+        Self { failure: ApiFailure::Unavailable, message, overload: true }
+    }
+
+    /// What was found out here, not said by the server.
+    pub const fn ours(failure: ApiFailure, message: String) -> Self {
+        Self { failure, message, overload: false }
+    }
+
+    /// The request could not be put together.
+    pub(crate) fn unsent(method: &Method, on: &ResourcePath<'_>, why: &dyn Error) -> Self {
+        let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
+        Self::ours(ApiFailure::Rejected, message)
+    }
+
+    /// Our own limit of requests a second leaves no turn within the request's time: nothing was sent.
+    pub(crate) fn paced(method: &Method, on: &ResourcePath<'_>, wait: Span) -> Self {
+        let message = format!(
+            "{} {on}: nothing was sent: the next turn within --kube-api-qps is in {:.1} s",
+            verb(method, on),
+            wait.as_secs_f64()
+        );
+        Self::ours(ApiFailure::Throttled(Some(wait)), message)
+    }
+
+    /// Something answers that is no API server: whether it handed the request on is unknown.
+    pub(crate) fn foreign(method: &Method, on: &ResourcePath<'_>, content_type: &str) -> Self {
+        let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
+        Self::ours(ApiFailure::Unavailable, message)
+    }
+
+    /// The answer is no such object as was asked for.
+    pub(crate) fn unreadable(on: &ResourcePath<'_>, why: &str) -> Self {
+        let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
+        Self::ours(ApiFailure::Unavailable, message)
+    }
+}
+
+/// A webhook that cannot be asked is a 500; one that refuses chooses the status itself. etcd's own words come in a 500.
+fn is_overload(status: StatusCode, said: &str) -> bool {
+    match status.as_u16() {
+        429 | 502..=504 => !said.starts_with("admission webhook "),
+        500 => said.contains("etcdserver: "),
+        _ => false,
+    }
+}
+
+/// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
+/// server reports without any details.
+fn is_precondition(body: &[u8], caution: ErrorHints) -> bool {
+    let said: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let causes = said.details.map(|details| details.causes).unwrap_or_default();
+    causes.iter().any(|cause| cause.field == "metadata.uid")
+        || (caution == ErrorHints::Tests && causes.is_empty())
+}
+
+/// The server's wish in seconds; a date is not understood, and no wish is none.
+fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
+    let seconds = seconds_asked(headers).or(said)?;
+    Some(Span::from_secs(seconds.into()).min(RETRY_AFTER_MAX))
+}
+
+/// `Retry-After` in seconds. Digits of any number are a number of seconds: more than fit are very many.
+pub(crate) fn seconds_asked(headers: &HeaderMap) -> Option<u32> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u32::MAX))
+}
+
+/// Whom RBAC refuses: `User "eve"` of `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
+fn who(said: &str) -> Option<&str> {
+    let (before, _) = said.split_once(" cannot ")?;
+    before.rfind("User \"").map(|at| &before[at..])
+}
+
+/// What happened, without the names of the layers it passed through.
+pub(crate) fn essence(text: &str) -> &str {
+    let mut text = text;
+    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
+        text = text.strip_prefix(layer).unwrap_or(text);
+    }
+    text
+}
+
+/// What the person who reads it can do.
+fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, said: &str) -> String {
+    match status.as_u16() {
+        401 => "; the credentials are not accepted: renew them".to_owned(),
+        // Admission refuses with 403 too; then no grant would help.
+        403 if said.contains(" cannot ") => {
+            let group = on.group;
+            format!("; grant the verb {} on {} in API group \"{group}\"", verb(method, on), on.rbac())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The request's verb in RBAC's words.
+fn verb(method: &Method, on: &ResourcePath<'_>) -> &'static str {
+    match *method {
+        Method::DELETE if on.name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        Method::PATCH => "patch",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::GET if on.name.is_empty() => "list",
+        _ => "get",
+    }
+}
+
+/// An error with what lies behind it.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut inner = error.source();
+    while let Some(cause) = inner {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        inner = cause.source();
+    }
+    text
+}
+
+/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
+pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        at = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    None
+}

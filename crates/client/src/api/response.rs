@@ -1,0 +1,132 @@
+//! # Answer: one request, its answer
+//! Room:     sends through the client and reads a bounded answer.
+//! Comes in: method, object, body.
+//! Goes out: [`Response`], or the [`RequestError`] it amounts to.
+//! Not here: time limits (whoever asks); retries (nobody).
+
+use super::path::ResourcePath;
+use super::request_error::{ErrorHints, RequestError};
+use crate::decode::Encoding;
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::response::Parts;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+
+/// The longest body of a successful answer that is read: a node or pod as JSON with room to spare. etcd keeps no
+/// object over 1.5 MiB; text in JSON may grow sixfold by escapes.
+const BODY_MAX: usize = 16 << 20;
+
+/// The longest body of a refusal that is read; nothing behind it would be shown to anybody.
+const REFUSAL_MAX: usize = 64 << 10;
+
+/// What is sent with a request.
+pub(crate) struct RequestSpec {
+    pub(crate) content: &'static str,
+    pub(crate) accept: &'static str,
+    pub(crate) body: Bytes,
+    pub(crate) caution: ErrorHints,
+    /// The longest answer that is read.
+    pub(crate) most: usize,
+}
+
+impl Default for RequestSpec {
+    fn default() -> Self {
+        Self { content: JSON, accept: JSON, body: Bytes::new(), caution: ErrorHints::None, most: BODY_MAX }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// A successful answer.
+pub(crate) struct Response {
+    pub(crate) content_type: String,
+    pub(crate) body: Bytes,
+}
+
+/// Sends one request, once.
+pub(crate) async fn ask(
+    client: &Client,
+    method: &Method,
+    on: &ResourcePath<'_>,
+    uri: String,
+    what: RequestSpec,
+) -> Result<Response, RequestError> {
+    let caution = what.caution;
+    let heard = hear(client, method, on, uri, what).await?;
+    if heard.head.status.is_success() {
+        let content_type = heard.header(CONTENT_TYPE);
+        // A proxy's page, with 200 on top of it: nothing was done (or read), and nobody knows what.
+        if !content_type.is_empty() && Encoding::of(&content_type).is_none() {
+            return Err(RequestError::foreign(method, on, &content_type));
+        }
+        return Ok(Response { content_type, body: heard.body });
+    }
+    Err(RequestError::from_answer(method, on, heard.head.status, &heard.head.headers, &heard.body, caution))
+}
+
+/// An answer, whatever it says.
+pub(crate) struct RawResponse {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+}
+
+impl RawResponse {
+    fn header(&self, name: HeaderName) -> String {
+        self.head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    }
+}
+
+/// Sends one request, once, and reads what comes back.
+pub(crate) async fn hear(
+    client: &Client,
+    method: &Method,
+    on: &ResourcePath<'_>,
+    uri: String,
+    what: RequestSpec,
+) -> Result<RawResponse, RequestError> {
+    let mut request = Request::builder().method(method).uri(uri).header(ACCEPT, what.accept);
+    if !what.body.is_empty() {
+        request = request.header(CONTENT_TYPE, what.content);
+    }
+    let request =
+        request.body(Body::from(what.body)).map_err(|why| RequestError::unsent(method, on, &why))?;
+    let answer = client.send(request).await.map_err(|why| RequestError::unreachable(method, on, &why))?;
+    let (head, body) = answer.into_parts();
+    if !head.status.is_success() {
+        let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
+        return Ok(RawResponse { head, body });
+    }
+    match collect(body, what.most).await {
+        Ok(body) => Ok(RawResponse { head, body }),
+        // The head says that a write was done: what becomes of the rest of its answer changes nothing.
+        Err(_) if method != Method::GET => Ok(RawResponse { head, body: Bytes::new() }),
+        Err(why) => Err(RequestError::unreachable(method, on, &why)),
+    }
+}
+
+/// Reads a body to its end, so that the connection can serve again, or up to `limit`: a longer one is cut off.
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, kube::Error> {
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > limit {
+            break;
+        }
+        if first.is_empty() {
+            first = data;
+        } else {
+            rest.extend_from_slice(&data);
+        }
+    }
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
+}

@@ -1,0 +1,39 @@
+//! # Stamp: `timeAdded` onto a taint
+//! Room:     the JSON Patch of `--stamp-taints`, with the tests that make losing a concurrent edit impossible.
+//! Comes in: a node as seen, which of its taints, and when that appeared.
+//! Goes out: the patch, or none where nothing is to do.
+//! Not here: whether to stamp, and once per instance only (the core).
+
+use super::bodies::second_time;
+use bytes::Bytes;
+use serde_json::json;
+use taintward_core::fact::NodeFact;
+use taintward_core::identity::ResourceVersion;
+use taintward_core::time::Wall;
+
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+
+/// How a stamping ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeAddedResult {
+    /// The taint carries the time; the node has this version.
+    Done(Option<ResourceVersion>),
+    /// There is no such taint, or it carries a time already: nothing was sent.
+    NotNeeded,
+}
+
+/// The tests name the node's UID and the taint at that place whole; a taint that was moved, changed, removed or
+/// stamped by somebody else fails them. Other edits of the node do not.
+pub(crate) fn patch(node: &NodeFact, index: usize, when: Wall) -> Option<Bytes> {
+    let taint = node.taints.get(index).filter(|taint| taint.time_added.is_none())?;
+    let mut seen = json!({ "key": &*taint.key, "effect": taint.effect.as_str() });
+    if !taint.value.is_empty() {
+        seen["value"] = json!(&*taint.value);
+    }
+    let patch = json!([
+        { "op": "test", "path": "/metadata/uid", "value": node.uid.to_string() },
+        { "op": "test", "path": format!("/spec/taints/{index}"), "value": seen },
+        { "op": "add", "path": format!("/spec/taints/{index}/timeAdded"), "value": second_time(when) },
+    ]);
+    Some(Bytes::from(patch.to_string()))
+}

@@ -1,0 +1,194 @@
+//! # Server: where the API server's clock stands
+//! Room:     from the dates of answers to the time that the server's clock shows, and how far that may be wrong.
+//! Comes in: dates, each with when its request was sent and when its answer came, by the waiting clock.
+//! Goes out: the server's time and its uncertainty; why a date was not used.
+//! Keeps:    while dates are what servers' clocks show, and clocks drift apart by less than [`DRIFT`], the truth is in
+//!           what is told. One wrong date, or two, change nothing if they contradict the others, and shift what is told
+//!           by no more than two seconds if they do not: where answers take long, dates agree that are that far apart.
+//! Not here: headers (`config/observe.rs`); what the time means (the core).
+
+use taintward_core::time::{Mono, Span, Wall};
+
+/// A date has whole seconds: the clock showed less than this more.
+const DATE_STEP: i64 = 1_000_000;
+
+/// How far two clocks drift apart, in millionths: as fast as a clock is slewed at most.
+const DRIFT: i64 = 500;
+
+/// Dates are remembered for one to two of these.
+const HALF: Span = Span::from_secs(150);
+
+/// So many answers that agree are believed; beside what is known, only if they have that much between them: a date that
+/// some cache repeats does not agree with itself for so long.
+const ENOUGH: u32 = 3;
+const ENOUGH_OVER: Span = Span::from_secs(2);
+
+/// So many clocks are told apart.
+const CLOCKS_MAX: usize = 6;
+
+/// An answer that took longer says too little: it agrees with almost everybody.
+const SLOW: Span = Span::from_secs(1);
+
+/// Dates outside of the years 2020 to 2099 are nobody's time.
+const PLAUSIBLE: std::ops::Range<Wall> = Wall::from_secs(1_577_836_800)..Wall::from_secs(4_102_444_800);
+
+/// Why an answer says nothing about the server's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IgnoredDate {
+    /// It has no `Date`.
+    Missing,
+    /// Its `Date` is not of the form that HTTP knows, or there are several.
+    Unreadable,
+    /// It has an `Age`: it comes from a cache.
+    Cached,
+    /// It took long: when its `Date` was written is hardly known.
+    Slow,
+    /// Its `Date` is decades away.
+    Implausible,
+    /// It contradicts what many others said; that is believed once more answers say the same.
+    Contradicting,
+}
+
+/// How far the server's clock may be ahead of the waiting clock, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OffsetBounds {
+    low: i64,
+    high: i64,
+}
+
+impl OffsetBounds {
+    fn of(date: Wall, sent: Mono, received: Mono) -> Self {
+        let date = date.as_micros();
+        Self { low: date - received.as_micros(), high: date + DATE_STEP - sent.as_micros() }
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { low: self.low.max(other.low), high: self.high.min(other.high) }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// The same after clocks have drifted for this long. Bounds that drift has made exclude each other change places.
+    fn widened(self, over: Span) -> Self {
+        let slack = over.as_micros() / 1_000_000 * DRIFT;
+        Self { low: self.low.min(self.high) - slack, high: self.high.max(self.low) + slack }
+    }
+}
+
+/// What dates since then allow.
+#[derive(Clone, Copy, Debug)]
+struct KeptBounds {
+    bounds: OffsetBounds,
+    since: Mono,
+}
+
+/// One clock: dates that agree with each other.
+#[derive(Clone, Copy, Debug)]
+struct ObservedClock {
+    newer: KeptBounds,
+    older: Option<KeptBounds>,
+    first: Mono,
+    last: Mono,
+    count: u32,
+    believed: bool,
+}
+
+impl ObservedClock {
+    const fn new(bounds: OffsetBounds, now: Mono) -> Self {
+        let newer = KeptBounds { bounds, since: now };
+        Self { newer, older: None, first: now, last: now, count: 0, believed: false }
+    }
+
+    fn bounds(&self, now: Mono) -> OffsetBounds {
+        let (newer, older) = (self.newer, self.older.unwrap_or(self.newer));
+        older.bounds.and(newer.bounds).widened(now.since(older.since))
+    }
+
+    fn hear(&mut self, said: OffsetBounds, now: Mono) {
+        if now < self.newer.since.plus(HALF) {
+            self.newer.bounds = self.newer.bounds.and(said);
+        } else {
+            self.older = Some(self.newer).filter(|kept| now < kept.since.plus(HALF).plus(HALF));
+            self.newer = KeptBounds { bounds: said, since: now };
+        }
+        self.last = now;
+        self.count = self.count.saturating_add(1);
+    }
+}
+
+/// What is known of the server's clock: of several, if the servers behind one address differ by more than dates can hide.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerTime {
+    clocks: Vec<ObservedClock>,
+}
+
+impl ServerTime {
+    /// What the server's clock shows, and how far that may be wrong either way; `None` until enough dates agree.
+    pub(super) fn at(&self, now: Mono) -> Option<(Wall, Span)> {
+        let believed = self.clocks.iter().filter(|clock| clock.believed);
+        let OffsetBounds { low, high } = believed.map(|clock| clock.bounds(now)).reduce(OffsetBounds::or)?;
+        let half = (high - low + 1) / 2;
+        let wall = Wall::from_micros(now.as_micros().saturating_add(low + half));
+        Some((wall, Span::from_micros(half)))
+    }
+
+    /// Takes a date in.
+    pub(super) fn hear(&mut self, date: Wall, sent: Mono, received: Mono) -> Result<(), IgnoredDate> {
+        if !PLAUSIBLE.contains(&date) {
+            return Err(IgnoredDate::Implausible);
+        }
+        if received > sent.plus(SLOW) {
+            return Err(IgnoredDate::Slow);
+        }
+        let (said, now) = (OffsetBounds::of(date, sent, received), received);
+        self.forget(now);
+        let known = self.clocks.iter().any(|clock| clock.believed);
+        let at = self.clock_of(said, now);
+        let clock = &mut self.clocks[at];
+        clock.hear(said, now);
+        let ObservedClock { believed, count, first, .. } = *clock;
+        if believed {
+            return Ok(());
+        }
+        if count < ENOUGH || (known && now.since(first) < ENOUGH_OVER) {
+            return if known { Err(IgnoredDate::Contradicting) } else { Ok(()) };
+        }
+        clock.believed = true;
+        // What nobody has said since is over: the clock was set. Else there are two.
+        self.clocks.retain(|clock| !clock.believed || clock.last >= first);
+        Ok(())
+    }
+
+    /// Clocks that were not heard of for long are forgotten, but not the last one that is believed.
+    fn forget(&mut self, now: Mono) {
+        let latest = self.clocks.iter().filter(|clock| clock.believed).map(|clock| clock.last).max();
+        self.clocks.retain(|clock| {
+            now < clock.last.plus(HALF).plus(HALF) || (clock.believed && Some(clock.last) == latest)
+        });
+    }
+
+    /// The place of the clock that says so: one that is believed, if possible.
+    fn clock_of(&mut self, said: OffsetBounds, now: Mono) -> usize {
+        let agrees = |clock: &ObservedClock| clock.bounds(now).meets(said);
+        let believed = self.clocks.iter().position(|clock| clock.believed && agrees(clock));
+        if let Some(at) = believed.or_else(|| self.clocks.iter().position(agrees)) {
+            return at;
+        }
+        if self.clocks.len() >= CLOCKS_MAX {
+            let oldest = self.clocks.iter().enumerate().min_by_key(|(_, clock)| (clock.believed, clock.last));
+            let oldest = oldest.map_or(0, |(at, _)| at);
+            self.clocks.remove(oldest);
+        }
+        self.clocks.push(ObservedClock::new(said, now));
+        self.clocks.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+use super::*;
+use proptest::prelude::*;
+
+/// What the server's clock shows when the waiting clock shows 0.
+const BASE: i64 = 1_800_000_000_000_000;
+const SECOND: i64 = 1_000_000;
+
+fn mono(micros: i64) -> Mono {
+    Mono::from_micros(micros)
+}
+
+/// Tells of an answer that a server whose clock is `ahead` of the usual one gave at `at`.
+fn answer(known: &mut ServerTime, at: i64, ahead: i64) -> Result<(), IgnoredDate> {
+    let shows = (BASE + ahead + at).div_euclid(SECOND);
+    known.hear(Wall::from_secs(shows), mono(at - 2000), mono(at + 3000))
+}
+
+/// By how much what is known is off the usual server, and how far off it says it may be.
+fn error(known: &ServerTime, at: i64) -> (i64, i64) {
+    let (wall, uncertainty) = known.at(mono(at)).unwrap();
+    (wall.as_micros() - BASE - at, uncertainty.as_micros())
+}
+
+/// A server that was asked every two seconds and a bit for a while.
+fn asked(ahead: i64, until: i64) -> ServerTime {
+    let mut known = ServerTime::default();
+    let mut at = 0;
+    while at <= until {
+        answer(&mut known, at, ahead).unwrap();
+        at += 2_130_000;
+    }
+    known
+}
+
+#[test]
+fn three_answers_are_believed_at_once_and_two_are_not() {
+    let mut known = ServerTime::default();
+    for at in [0, 1000] {
+        assert_eq!((answer(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));
+    }
+    answer(&mut known, 2000, 0).unwrap();
+    let (error, uncertainty) = error(&known, 2000);
+    assert!(error.abs() <= uncertainty && uncertainty <= 510_000, "{error} {uncertainty}");
+}
+
+#[test]
+fn many_answers_narrow_it_to_the_way_they_take() {
+    let known = asked(0, 100 * SECOND);
+    let (error, uncertainty) = error(&known, 100 * SECOND);
+    assert!(error.abs() <= uncertainty && uncertainty < 100_000, "{error} {uncertainty}");
+}
+
+#[test]
+fn an_answer_that_took_long_says_nothing() {
+    let mut known = asked(0, 100 * SECOND);
+    let (at, before) = (110 * SECOND, error(&known, 110 * SECOND));
+    let date = Wall::from_micros(BASE + at);
+    assert_eq!(known.hear(date, mono(at - SECOND), mono(at + 1)), Err(IgnoredDate::Slow));
+    assert_eq!(error(&known, at), before);
+}
+
+#[test]
+fn absurd_dates_change_nothing() {
+    let mut known = asked(0, 100 * SECOND);
+    let at = 101 * SECOND;
+    let before = error(&known, at);
+    for year_1_to_9999 in [-62_135_596_800, 0, 253_402_300_799] {
+        for _ in 0..10 {
+            let said = known.hear(Wall::from_secs(year_1_to_9999), mono(at), mono(at + 1));
+            assert_eq!(said, Err(IgnoredDate::Implausible));
+        }
+    }
+    assert_eq!(error(&known, at), before);
+}
+
+#[test]
+fn a_date_that_some_cache_repeats_is_never_believed() {
+    let mut known = asked(0, 100 * SECOND);
+    for at in (101..400).map(|second| second * 1_010_000) {
+        let cached = known.hear(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
+        assert_eq!(cached, Err(IgnoredDate::Contradicting), "{at}");
+        answer(&mut known, at + 500_000 + at % 370_000, 0).unwrap();
+    }
+    let (error, uncertainty) = error(&known, 405 * SECOND);
+    assert!(error.abs() <= uncertainty && uncertainty < 300_000, "{error} {uncertainty}");
+}
+
+#[test]
+fn a_clock_that_was_set_is_followed_after_three_answers_over_two_seconds() {
+    for step in [-600 * SECOND, 3 * SECOND, 3600 * SECOND] {
+        let mut known = asked(0, 100 * SECOND);
+        let at = |number: i64| 110 * SECOND + number * 700_000;
+        for number in 0..3 {
+            assert_eq!(
+                answer(&mut known, at(number), step),
+                Err(IgnoredDate::Contradicting),
+                "{step} {number}"
+            );
+            assert!(error(&known, at(number)).0.abs() < SECOND, "the old is believed until then");
+        }
+        answer(&mut known, at(3), step).unwrap();
+        let (error, uncertainty) = error(&known, at(3));
+        assert!(
+            (error - step).abs() <= uncertainty && uncertainty <= 510_000,
+            "{step} {error} {uncertainty}"
+        );
+    }
+}
+
+#[test]
+fn servers_whose_clocks_differ_are_both_within_the_uncertainty() {
+    let mut known = asked(0, 100 * SECOND);
+    for number in 0..300 {
+        let at = 110 * SECOND + number * 1_130_000;
+        let _ = answer(&mut known, at, if number % 2 == 0 { 0 } else { 7 * SECOND });
+        if number >= 6 {
+            let (error, uncertainty) = error(&known, at);
+            assert!(
+                (0 - error).abs() <= uncertainty && (7 * SECOND - error).abs() <= uncertainty,
+                "{number}"
+            );
+            assert!(uncertainty < 5 * SECOND, "{uncertainty}");
+        }
+    }
+    // The other server goes: half of the uncertainty's window later, or two, nothing is left of it.
+    for number in 0..400 {
+        answer(&mut known, 460 * SECOND + number * 1_130_000, 0).unwrap();
+    }
+    assert!(error(&known, 912 * SECOND).1 < SECOND / 2);
+}
+
+#[test]
+fn long_silence_makes_it_less_certain_and_the_next_answer_more() {
+    let mut known = asked(0, 100 * SECOND);
+    let hours = 10 * 3600 * SECOND;
+    assert!(error(&known, hours).1 > 17 * SECOND, "half a thousandth of the time");
+    answer(&mut known, hours, 5 * SECOND).unwrap();
+    let (error, uncertainty) = error(&known, hours);
+    assert!((error - 5 * SECOND).abs() <= uncertainty && uncertainty < SECOND, "{error} {uncertainty}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the ways take, however the clocks drift, and whatever single dates say that contradict the others: the
+    /// truth is within what is told; or no farther from it than slow answers leave open, if they do not contradict.
+    #[test]
+    fn the_truth_is_within(
+        rate in -400_i64..400,
+        answers in proptest::collection::vec(
+            (1_i64..20 * SECOND, 0_i64..2 * SECOND, 0_i64..2 * SECOND, proptest::option::weighted(0.1, -4000_i64..4000)),
+            3..200,
+        ),
+    ) {
+        let mut known = ServerTime::default();
+        let mut at = 0;
+        let truth = |at: i64| BASE + at + at / SECOND * rate;
+        let (mut lies, mut slack) = (0, 1000);
+        for (pause, way, back, lie) in answers {
+            at += pause;
+            // Lies that agree with each other for long enough are believed, as they must be.
+            let lie = lie.filter(|_| lies < 2).inspect(|_| lies += 1).unwrap_or(0) * SECOND;
+            if lie != 0 && lie.abs() < 5 * SECOND {
+                slack = 2 * SECOND;
+            }
+            let date = Wall::from_secs((truth(at) + lie).div_euclid(SECOND));
+            let _ = known.hear(date, mono(at - way), mono(at + back));
+            at += back;
+            if let Some((wall, uncertainty)) = known.at(mono(at)) {
+                let off = (wall.as_micros() - truth(at)).abs();
+                prop_assert!(off <= uncertainty.as_micros() + slack, "{off} {uncertainty:?}");
+            }
+        }
+    }
+}

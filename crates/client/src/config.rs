@@ -1,0 +1,259 @@
+//! # Connect: from a configuration to a client
+//! Room:     finds the configuration, builds the client, and says in one sentence what is wrong.
+//! Comes in: flags; the environment; kubeconfig files; the account mounted into a pod.
+//! Goes out: [`Connected`], or a [`ConnectError`].
+//! Not here: requests (`api.rs`, `watch.rs`); retries: a client never repeats a request by itself (P20).
+
+mod access;
+mod auth;
+mod coalesce;
+mod config_source;
+mod connection_attempts;
+mod credential_files;
+mod credentials;
+mod exec_plugin;
+mod layers;
+mod observe;
+mod overrides;
+mod probe;
+mod proxy;
+mod tls;
+
+pub use access::{MissingPermission, Permission, check_access};
+pub use observe::RequestObserver;
+pub use overrides::{ConfigOverrides, Impersonation};
+pub use probe::{ProbeError, ServerInfo, greet, probe};
+
+pub(crate) use credentials::NoCredentials;
+
+use crate::clock::Clock;
+use config_source::ConfigEnvironment;
+use credentials::Credentials;
+use exec_plugin::ExecPlugin;
+use kube::Client;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How to connect.
+#[derive(Clone, Debug)]
+pub struct ConnectSettings {
+    /// `--kubeconfig`: this file and no other place.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`: another than the current one.
+    pub context: Option<String>,
+    /// Other flags that count instead of what the configuration says.
+    pub overrides: ConfigOverrides,
+    /// Who we say we are (`User-Agent`).
+    pub user_agent: String,
+    /// How long a connection may take to be made, TLS included.
+    pub connect_timeout: Duration,
+    /// A person waits for us: a plugin that gives credentials may ask at the terminal, and what it writes to standard
+    /// error is shown. Otherwise both would end in a log.
+    pub interactive: bool,
+    /// By which the end of a credential is waited for.
+    pub clock: Clock,
+    /// Who is told what works and should not be left so: a log, or a person.
+    pub warn: fn(&str),
+}
+
+impl Default for ConnectSettings {
+    fn default() -> Self {
+        let user_agent = concat!("taintward/", env!("CARGO_PKG_VERSION")).to_owned();
+        Self {
+            kubeconfig: None,
+            context: None,
+            overrides: ConfigOverrides::default(),
+            user_agent,
+            connect_timeout: Duration::from_secs(5),
+            interactive: false,
+            clock: Clock::system(),
+            warn: |warning| tracing::warn!("{warning}"),
+        }
+    }
+}
+
+/// Clients and where their configuration came from. Each has a connection of its own and sends each request once.
+#[derive(Clone)]
+pub struct Connected {
+    /// For single requests.
+    pub client: Client,
+    /// For lists and watches: cheap with much to read, a few milliseconds slow in a burst.
+    pub streams: Client,
+    /// For the watch of the nodes' leases: cheap with hundreds of events a second, up to a fifth of a second slow then.
+    pub heartbeats: Client,
+    /// For the lease, which must not wait behind anything else (L10).
+    pub lease: Client,
+    /// The server's host and port, as metrics name it.
+    pub host: String,
+    /// In words, for the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
+    pub where_from: String,
+    /// The namespace of the context or of the pod's account.
+    pub default_namespace: String,
+}
+
+/// Why there is no client: what, why, and the way out.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The file is missing, unreadable or no kubeconfig.
+    #[error("cannot read the kubeconfig {place}: {reason}")]
+    Unreadable {
+        /// Path of the file.
+        place: String,
+        /// What the system or the parser said.
+        reason: String,
+    },
+    /// The file can be read and nothing is in it.
+    #[error(
+        "the kubeconfig {place} has nothing in it: it names no cluster; name another file with --kubeconfig"
+    )]
+    Empty {
+        /// Path of the file, or files.
+        place: String,
+    },
+    /// No context was asked for and none is current.
+    #[error("the kubeconfig {place} has no current-context; choose one with --context: {known}")]
+    NoContext {
+        /// Path of the file, or files.
+        place: String,
+        /// The contexts there are.
+        known: String,
+    },
+    /// A context, a cluster or a user is not in the file.
+    #[error("there is no {kind} \"{name}\" in the kubeconfig {place}; it has {known}")]
+    Unknown {
+        /// What was asked for.
+        kind: &'static str,
+        /// Its name, or that of the current context.
+        name: String,
+        /// Path of the file, or files.
+        place: String,
+        /// Those there are.
+        known: String,
+    },
+    /// `--server` is no address.
+    #[error(
+        "\"{0}\" is no address of an API server; write --server https://HOST:PORT, or http:// for plain HTTP"
+    )]
+    Server(String),
+    /// The context leads nowhere.
+    #[error("the kubeconfig {place} is not complete: {reason}")]
+    Incomplete {
+        /// Path of the file, or files.
+        place: String,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// A certificate or key of the configuration cannot be used.
+    #[error("a certificate or key in {place} cannot be used: {reason}")]
+    BadCertificate {
+        /// Where the configuration came from.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The credentials cannot be read or used.
+    #[error("no credentials from {place}: {reason}")]
+    Credentials {
+        /// Where the configuration came from.
+        place: String,
+        /// What the program or the system said.
+        reason: String,
+    },
+    /// The proxy cannot be used.
+    #[error(
+        "the proxy set for {place} cannot be used: {reason}; it begins with http://, https:// or socks5://"
+    )]
+    Proxy {
+        /// Where the configuration came from.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The account mounted into the pod cannot be used.
+    #[error("this runs in a cluster, but the pod's account cannot be used: {reason}")]
+    InCluster {
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// There is no configuration anywhere.
+    #[error(
+        "no cluster is configured: looked at --kubeconfig (not given), $KUBECONFIG (not set), {home} (not there) and \
+         the pod's account (not in a cluster); give --kubeconfig FILE"
+    )]
+    Nowhere {
+        /// Where a kubeconfig in the home folder would be.
+        home: String,
+    },
+    /// The user agent is no header.
+    #[error("\"{0}\" cannot be sent as a user agent")]
+    UserAgent(String),
+}
+
+/// Entries of a kubeconfig.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KubeconfigSection {
+    /// What `--context` names.
+    Contexts,
+    /// What `--cluster` names.
+    Clusters,
+    /// What `--user` names.
+    Users,
+}
+
+/// The names of these entries in the configuration, in the order of its files; none if there is none.
+pub fn entries(kind: KubeconfigSection, settings: &ConnectSettings) -> Vec<String> {
+    config_source::entries(kind, settings, &ConfigEnvironment::here())
+}
+
+/// Why credentials cannot be used.
+struct TlsProblem {
+    /// It is about certificates and keys.
+    of_certificate: bool,
+    reason: String,
+}
+
+impl TlsProblem {
+    fn credentials(reason: impl Into<String>) -> Self {
+        Self { of_certificate: false, reason: reason.into() }
+    }
+
+    fn certificate(reason: impl Into<String>) -> Self {
+        Self { of_certificate: true, reason: reason.into() }
+    }
+
+    fn at(self, place: &str) -> ConnectError {
+        let (place, reason) = (place.to_owned(), self.reason);
+        match self.of_certificate {
+            true => ConnectError::BadCertificate { place, reason },
+            false => ConnectError::Credentials { place, reason },
+        }
+    }
+}
+
+/// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds
+/// clients. Sends nothing; a program that gives credentials is run for the first request, and what it lacks is that
+/// request's error: it may be there for the next.
+///
+/// # Errors
+/// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
+pub async fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectError> {
+    let config_source::ConfigSource { mut config, place, warning } =
+        config_source::find(settings, &ConfigEnvironment::here()).await?;
+    if let Some(warning) = warning {
+        (settings.warn)(&warning);
+    }
+    // One provider of cryptography in the whole process; it is installed already if this is not the first client.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let at = |trouble: TlsProblem| trouble.at(&place);
+    let plugin =
+        config.auth_info.exec.take().map(|exec| ExecPlugin::new(exec, settings.interactive)).transpose();
+    let plugin = plugin.map_err(|why| at(TlsProblem::credentials(why)))?;
+    let credentials = Credentials::start(config.clone(), plugin, settings.clock.clone()).await.map_err(at)?;
+    let where_from = format!("{place}, server {}", crate::api::quiet(&config.cluster_url.to_string()));
+    let default_namespace = config.default_namespace.clone();
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+    let layers::ClientSet { requests: client, streams, heartbeats, lease } =
+        layers::clients(config, credentials, settings, &place)?;
+    Ok(Connected { client, streams, heartbeats, lease, host, where_from, default_namespace })
+}

@@ -1,0 +1,97 @@
+//! # Access: what we may do
+//! Room:     asks the server about single permissions, before they are needed.
+//! Comes in: verbs and resources.
+//! Goes out: those that are missing, each with the rule that grants it.
+//! Not here: what is needed for what (the controller).
+
+use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// A permission: one verb on one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// RBAC's verb: `get`, `list`, `watch`, `patch`, `delete`, `create`, `update`.
+    pub verb: &'static str,
+    /// The API group; empty is core.
+    pub group: &'static str,
+    /// The resource, with its subresource: `pods/status`.
+    pub resource: &'static str,
+    /// One namespace; all if `None`, or if the resource has none.
+    pub namespace: Option<String>,
+    /// One object; all if `None`.
+    pub name: Option<String>,
+}
+
+impl Permission {
+    /// A permission on all objects of a resource.
+    pub const fn everywhere(verb: &'static str, group: &'static str, resource: &'static str) -> Self {
+        Self { verb, group, resource, namespace: None, name: None }
+    }
+}
+
+/// A permission that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingPermission(pub Permission);
+
+/// One sentence with the rule to add.
+impl fmt::Display for MissingPermission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Permission { verb, group, resource, namespace, name } = &self.0;
+        write!(f, "may not {verb} {resource}")?;
+        if let Some(namespace) = namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+        write!(f, "; add to its {kind}: {{apiGroups: [\"{group}\"], resources: [\"{resource}\"]")?;
+        if let Some(name) = name {
+            write!(f, ", resourceNames: [\"{name}\"]")?;
+        }
+        write!(f, ", verbs: [\"{verb}\"]}}")
+    }
+}
+
+/// Asks for each need whether it is met; waits at most `limit` for each answer.
+///
+/// # Errors
+/// The first request that got no answer: then nothing is known.
+pub async fn check_access(
+    client: &Client,
+    needs: &[Permission],
+    limit: Duration,
+) -> Result<Vec<MissingPermission>, RequestError> {
+    let asked = needs.iter().map(|need| allowed(client, need, limit));
+    let allowed = futures::future::try_join_all(asked).await?;
+    let missing = needs.iter().zip(allowed).filter(|(_, allowed)| !allowed);
+    Ok(missing.map(|(need, _)| MissingPermission(need.clone())).collect())
+}
+
+async fn allowed(client: &Client, need: &Permission, limit: Duration) -> Result<bool, RequestError> {
+    let (resource, subresource) = need.resource.split_once('/').unwrap_or((need.resource, ""));
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": { "resourceAttributes": {
+            "verb": need.verb,
+            "group": need.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": need.namespace.as_deref().unwrap_or_default(),
+            "name": need.name.as_deref().unwrap_or_default(),
+        } },
+    });
+    let on = ResourcePath::access_review();
+    let what = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
+    let asked = ask(client, &Method::POST, &on, on.path(), what);
+    let answer = match tokio::time::timeout(limit, asked).await {
+        Ok(answer) => answer?,
+        Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
+    };
+    let review: Value = serde_json::from_slice(&answer.body)
+        .map_err(|why| RequestError::unreadable(&on, &why.to_string()))?;
+    Ok(review["status"]["allowed"] == json!(true))
+}

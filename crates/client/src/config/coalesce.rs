@@ -1,0 +1,138 @@
+//! # Gather: many small records in one look
+//! Room:     a connection whose reads come together when there is much to read.
+//! Comes in: a connection.
+//! Goes out: the same bytes; after a read, the next one waits a moment so that more has arrived by then.
+//! Keeps:    what comes after a silence is read at once; nothing waits longer than what the connection was made with.
+//! Not here: what is read. Only for streams: a request's answer would wait for nothing.
+//!
+//! A streamed list sends every object in a record of its own. Woken for each, a reader spends three quarters of its
+//! time on being woken (docs/benchmarks.md). Heartbeats come one by one, hundreds a second, and none of them is urgent: there
+//! the moment grows for as long as more was there each time (docs/benchmarks-lifecycle.md).
+
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use std::future::Future;
+use std::io::{IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long a read waits after the one before, where it may be urgent; and at first, where it is not.
+pub(super) const MOMENT: Duration = Duration::from_millis(3);
+
+/// How long it may wait where nothing is urgent: a node counts as heard of this much later, and so never too early.
+pub(super) const LONG_MOMENT: Duration = Duration::from_millis(200);
+
+/// Bytes taken from the system at once.
+const ROOM: usize = 256 << 10;
+
+/// A connection that is read in portions.
+pub(super) struct CoalescingStream<T> {
+    inner: T,
+    buffer: Box<[u8]>,
+    /// What of the buffer was read from the system and not taken yet.
+    held: std::ops::Range<usize>,
+    moment: Pin<Box<Sleep>>,
+    /// How long the moment is now, and may become.
+    length: Duration,
+    longest: Duration,
+    resting: bool,
+    /// The moment is over, and nothing was read since.
+    rested: bool,
+}
+
+impl<T> CoalescingStream<T> {
+    /// Waits for at most `longest`; zero reads everything at once, as it comes.
+    pub(super) fn new(inner: T, longest: Duration) -> Self {
+        let room = if longest.is_zero() { 0 } else { ROOM };
+        Self {
+            inner,
+            buffer: vec![0; room].into_boxed_slice(),
+            held: 0..0,
+            moment: Box::pin(sleep(Duration::ZERO)),
+            length: MOMENT,
+            longest,
+            resting: false,
+            rested: false,
+        }
+    }
+}
+
+impl<T: Read + Unpin> CoalescingStream<T> {
+    /// Fills the empty buffer; it stays empty at the end of the stream.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if self.resting {
+            ready!(self.moment.as_mut().poll(cx));
+            (self.resting, self.rested) = (false, true);
+        }
+        let mut room = ReadBuf::new(&mut self.buffer);
+        let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, room.unfilled()) else {
+            // There was nothing: what comes next is read at once, and the moment after it is short.
+            (self.length, self.rested) = (MOMENT, false);
+            return Poll::Pending;
+        };
+        read?;
+        if std::mem::take(&mut self.rested) {
+            self.length = (self.length * 2).min(self.longest);
+        }
+        self.held = 0..room.filled().len();
+        // A full buffer means that more is there already.
+        if self.held.end < ROOM {
+            self.resting = true;
+            self.moment.as_mut().reset(Instant::now() + self.length);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Read + Unpin> Read for CoalescingStream<T> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut out: ReadBufCursor<'_>) -> Poll<Result<()>> {
+        let this = self.get_mut();
+        if this.buffer.is_empty() {
+            return Pin::new(&mut this.inner).poll_read(cx, out);
+        }
+        if this.held.is_empty() {
+            ready!(this.poll_fill(cx))?;
+        }
+        let length = this.held.len().min(out.remaining());
+        out.put_slice(&this.buffer[this.held.start..this.held.start + length]);
+        this.held.start += length;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Write + Unpin> Write for CoalescingStream<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, parts)
+    }
+}
+
+impl<T: Connection> Connection for CoalescingStream<T> {
+    fn connected(&self) -> Connected {
+        self.inner.connected()
+    }
+}
+
+#[cfg(test)]
+mod tests;

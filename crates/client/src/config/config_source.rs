@@ -1,0 +1,245 @@
+//! # Source: where the configuration is
+//! Room:     the order of places, and what is wrong with the one that counts.
+//! Comes in: flags and surroundings.
+//! Goes out: a [`kube::Config`] and where it is from.
+//! Not here: building a client (`layers.rs`).
+
+use super::proxy::ProxyEnvironment;
+use super::{ConnectError, ConnectSettings, KubeconfigSection};
+use crate::api::quiet;
+use http::uri::InvalidUri;
+use kube::Config;
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What the process finds around itself.
+pub(super) struct ConfigEnvironment {
+    /// `$KUBECONFIG`.
+    pub(super) kubeconfig: Option<OsString>,
+    pub(super) home: Option<PathBuf>,
+    /// The variables every container in a cluster has.
+    pub(super) in_cluster: bool,
+    pub(super) proxies: ProxyEnvironment,
+}
+
+impl ConfigEnvironment {
+    pub(super) fn here() -> Self {
+        Self {
+            kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+            home: std::env::home_dir(),
+            in_cluster: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+            proxies: ProxyEnvironment::here(),
+        }
+    }
+}
+
+/// A configuration and where it is from.
+#[derive(Debug)]
+pub(super) struct ConfigSource {
+    pub(super) config: Config,
+    pub(super) place: String,
+    /// What should not be left as it is.
+    pub(super) warning: Option<String>,
+}
+
+pub(super) async fn find(
+    settings: &ConnectSettings,
+    around: &ConfigEnvironment,
+) -> Result<ConfigSource, ConnectError> {
+    let mut found = look(settings, around).await?;
+    settings.overrides.act(&mut found.config);
+    if let Some(acting) = &settings.overrides.acting {
+        let _ = write!(found.place, ", as \"{}\"", quiet(&acting.user));
+    }
+    Ok(found)
+}
+
+async fn look(settings: &ConnectSettings, around: &ConfigEnvironment) -> Result<ConfigSource, ConnectError> {
+    if let Some(path) = &settings.kubeconfig {
+        return from_files(std::slice::from_ref(path), settings, &around.proxies).await;
+    }
+    if let Some(list) = &around.kubeconfig {
+        let paths = listed(list);
+        if !paths.is_empty() {
+            return from_files(&paths, settings, &around.proxies).await;
+        }
+    }
+    let home = around.home.as_ref().map(|home| home.join(".kube/config"));
+    if let Some(path) = home.as_ref().filter(|path| path.exists()) {
+        match from_files(std::slice::from_ref(path), settings, &around.proxies).await {
+            // An empty file in the home folder of a container is no answer.
+            Err(ConnectError::Empty { .. }) if around.in_cluster => {}
+            other => return other,
+        }
+    }
+    if settings.overrides.server.is_some() && !settings.overrides.choose() {
+        return from_files(&[], settings, &around.proxies).await;
+    }
+    if around.in_cluster && settings.overrides.choose() {
+        let reason = "--cluster and --user choose from a kubeconfig; name one with --kubeconfig".to_owned();
+        return Err(ConnectError::InCluster { reason });
+    }
+    if around.in_cluster {
+        let place = "the pod's account".to_owned();
+        return match Config::incluster() {
+            Ok(config) => Ok(ConfigSource { config, place, warning: None }),
+            Err(why) => Err(ConnectError::InCluster { reason: words(&why.to_string()) }),
+        };
+    }
+    let home = home.map_or_else(|| "~/.kube/config".to_owned(), |path| name(&path));
+    Err(ConnectError::Nowhere { home })
+}
+
+/// As kubectl does: of a list of files, those that exist count.
+fn listed(list: &OsStr) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
+    if paths.iter().any(|path| path.exists()) {
+        paths.retain(|path| path.exists());
+    }
+    paths
+}
+
+/// The names of the entries there are; what cannot be read has none.
+pub(super) fn entries(
+    kind: KubeconfigSection,
+    settings: &ConnectSettings,
+    around: &ConfigEnvironment,
+) -> Vec<String> {
+    let paths = match (&settings.kubeconfig, &around.kubeconfig, &around.home) {
+        (Some(path), _, _) => vec![path.clone()],
+        (None, Some(list), _) => listed(list),
+        (None, None, Some(home)) => vec![home.join(".kube/config")],
+        (None, None, None) => Vec::new(),
+    };
+    let read = paths.iter().filter_map(|path| Kubeconfig::read_from(path).ok());
+    let names = |config: Kubeconfig| -> Vec<String> {
+        match kind {
+            KubeconfigSection::Contexts => config.contexts.into_iter().map(|one| one.name).collect(),
+            KubeconfigSection::Clusters => config.clusters.into_iter().map(|one| one.name).collect(),
+            KubeconfigSection::Users => config.auth_infos.into_iter().map(|one| one.name).collect(),
+        }
+    };
+    read.flat_map(names).collect()
+}
+
+async fn from_files(
+    paths: &[PathBuf],
+    settings: &ConnectSettings,
+    proxies: &ProxyEnvironment,
+) -> Result<ConfigSource, ConnectError> {
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        let unreadable =
+            |why: KubeconfigError| ConnectError::Unreadable { place: name(path), reason: reason(&why) };
+        merged =
+            Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next)).map_err(unreadable)?;
+    }
+    let files = match paths {
+        [] => "no kubeconfig".to_owned(),
+        paths => paths.iter().map(|path| name(path)).collect::<Vec<_>>().join(", "),
+    };
+    let overrides = &settings.overrides;
+    let is_empty = merged.clusters.is_empty() && merged.contexts.is_empty() && merged.auth_infos.is_empty();
+    if is_empty && overrides.server.is_none() {
+        return Err(ConnectError::Empty { place: files });
+    }
+    let known = names(merged.contexts.iter().map(|context| &context.name));
+    let asked = settings.context.clone().or_else(|| merged.current_context.clone()).unwrap_or_default();
+    let place = match asked.as_str() {
+        // As with kubectl, a cluster can be named without a context.
+        "" if overrides.cluster.is_some() || overrides.server.is_some() => {
+            format!("{files}{}", overrides.told())
+        }
+        "" => return Err(ConnectError::NoContext { place: files, known }),
+        name if !merged.contexts.iter().any(|context| context.name == name) => {
+            let (kind, name) = ("context", quiet(name));
+            return Err(ConnectError::Unknown { kind, name, place: files, known });
+        }
+        name => format!("context \"{}\"{} of {files}", quiet(name), overrides.told()),
+    };
+    overrides.apply(&mut merged, &asked, &files)?;
+    let (used, cluster) = cluster_of(&merged, &asked).unwrap_or_default();
+    let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
+    let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
+        Ok(config) => config,
+        Err(why) => return Err(sort(&why, files)),
+    };
+    // Data count before a file.
+    let authority = cluster.certificate_authority.filter(|_| cluster.certificate_authority_data.is_none());
+    config.root_cert_file = authority.map(PathBuf::from);
+    // The library compares $NO_PROXY with the proxy's own address.
+    let named = cluster.proxy_url.filter(|url| !url.is_empty());
+    let proxy = named.or_else(|| proxies.proxy_to(&config.cluster_url)).map(|url| url.parse()).transpose();
+    let unusable =
+        |why: InvalidUri| ConnectError::Proxy { place: files.clone(), reason: words(&why.to_string()) };
+    config.proxy_url = proxy.map_err(unusable)?;
+    let in_vain = config.accept_invalid_certs && config.cluster_url.scheme_str() == Some("https");
+    let warning = in_vain.then(|| unverified(&used, &files));
+    Ok(ConfigSource { config, place, warning })
+}
+
+/// What `insecure-skip-tls-verify` means, and where it stands.
+fn unverified(cluster: &str, files: &str) -> String {
+    format!(
+        "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in kubeconfig {files} is \
+         set: whoever is on the way there can read the credentials and answer in its place; set certificate-authority instead",
+        quiet(cluster)
+    )
+}
+
+/// The cluster of a context, and its name.
+fn cluster_of(config: &Kubeconfig, context: &str) -> Option<(String, Cluster)> {
+    let context = config.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
+    let named = config.clusters.iter().find(|one| one.name == context.cluster)?;
+    Some((named.name.clone(), named.cluster.clone()?))
+}
+
+fn sort(why: &KubeconfigError, place: String) -> ConnectError {
+    match why {
+        KubeconfigError::LoadCertificateAuthority(_)
+        | KubeconfigError::LoadClientCertificate(_)
+        | KubeconfigError::LoadClientKey(_)
+        | KubeconfigError::ParseCertificates(_) => {
+            ConnectError::BadCertificate { place, reason: reason(why) }
+        }
+        KubeconfigError::ParseProxyUrl(_) | KubeconfigError::ParseNoProxy(_) => {
+            ConnectError::Proxy { place, reason: reason(why) }
+        }
+        other => ConnectError::Incomplete { place, reason: reason(other) },
+    }
+}
+
+fn reason(why: &KubeconfigError) -> String {
+    match why {
+        // The path is said already.
+        KubeconfigError::ReadConfig(why, _) => words(&why.to_string()),
+        other => words(&other.to_string()),
+    }
+}
+
+/// Names that there are to choose from.
+pub(super) fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
+    const SHOWN_MAX: usize = 20;
+    let count = of.len();
+    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", quiet(name))).collect();
+    match count {
+        0 => return "none".to_owned(),
+        many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),
+        _ => {}
+    }
+    names.join(", ")
+}
+
+fn name(path: &Path) -> String {
+    quiet(&path.to_string_lossy())
+}
+
+/// A reason on one line.
+pub(super) fn words(text: &str) -> String {
+    quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! # Attempt: a connection that is being made is not thrown away
+//! Room:     attempts that outlive the requests that wanted them.
+//! Comes in: a connector; requests that give up before it is done.
+//! Goes out: its connections, one at a time.
+//! Keeps:    requests have three seconds and a server may need longer for a handshake: who comes next takes what the
+//!           one before has begun. An attempt ends after its time, whoever waits for it.
+//! Not here: what a connection is made of (`layers.rs`).
+
+use futures::future::BoxFuture;
+use http::Uri;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tower::{BoxError, Service, ServiceExt as _};
+
+/// A connector, to one place.
+pub(super) struct ConnectionAttempts<C, T> {
+    connector: C,
+    limit: Duration,
+    current: Arc<Mutex<Option<ConnectionAttempt<T>>>>,
+}
+
+struct ConnectionAttempt<T> {
+    began: Instant,
+    task: JoinHandle<Result<T, BoxError>>,
+}
+
+impl<C, T> ConnectionAttempts<C, T> {
+    pub(super) fn new(connector: C, limit: Duration) -> Self {
+        Self { connector, limit, current: Arc::default() }
+    }
+}
+
+impl<C: Clone, T> Clone for ConnectionAttempts<C, T> {
+    fn clone(&self) -> Self {
+        let (connector, current) = (self.connector.clone(), Arc::clone(&self.current));
+        Self { connector, limit: self.limit, current }
+    }
+}
+
+impl<C> Service<Uri> for ConnectionAttempts<C, C::Response>
+where
+    C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + 'static,
+    C::Response: Send + 'static,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<C::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, place: Uri) -> Self::Future {
+        let Self { connector, limit, current } = self.clone();
+        Box::pin(async move {
+            let mut current = current.lock().await;
+            // One that nobody took while it was young: a server hangs up on a client that says nothing.
+            if current.as_ref().is_some_and(|attempt| attempt.began.elapsed() > 2 * limit) {
+                *current = None;
+            }
+            let attempt = current.get_or_insert_with(|| {
+                let made = timeout(limit, connector.oneshot(place));
+                let task = tokio::spawn(async move { made.await?.map_err(Into::into) });
+                ConnectionAttempt { began: Instant::now(), task }
+            });
+            let made = (&mut attempt.task).await;
+            *current = None;
+            made?
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

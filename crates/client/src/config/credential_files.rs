@@ -1,0 +1,205 @@
+//! # Files: what the configuration says of who we are and whom we trust
+//! Room:     the token, the client's certificate and key, the authority: data, or files that somebody may replace.
+//! Comes in: a [`Config`].
+//! Goes out: [`LoadedCredentials`]: what each of them said when it could last be read.
+//! Keeps:    a file that is missing, empty or unreadable for a while takes nothing away.
+//! Not here: when files are looked at (`credentials.rs`); what a plugin gives (`exec_plugin.rs`).
+
+use super::TlsProblem;
+use super::config_source::words;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use kube::Config;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// A user of a kubeconfig, as far as it is no plugin.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct KubeconfigUser {
+    username: Option<String>,
+    password: Option<String>,
+    token: Option<String>,
+    #[serde(rename = "tokenFile")]
+    token_file: Option<PathBuf>,
+    client_certificate: Option<PathBuf>,
+    client_certificate_data: Option<String>,
+    client_key: Option<PathBuf>,
+    client_key_data: Option<String>,
+    auth_provider: Option<AuthProvider>,
+}
+
+#[derive(Deserialize)]
+struct AuthProvider {
+    name: String,
+    #[serde(default)]
+    config: AuthProviderConfig,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct AuthProviderConfig {
+    id_token: Option<String>,
+}
+
+enum DataSource {
+    Data(Vec<u8>),
+    File(PathBuf),
+}
+
+/// Where everything comes from.
+pub(super) struct CredentialFiles {
+    basic: Option<HeaderValue>,
+    token: Option<DataSource>,
+    identity: Option<(DataSource, DataSource)>,
+    authority: Option<PathBuf>,
+}
+
+/// A client's certificates and their key, PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct ClientIdentity {
+    pub(super) certificate: Vec<u8>,
+    pub(super) key: Vec<u8>,
+}
+
+/// What was read last. Secrets: it cannot be printed.
+#[derive(Clone, Default)]
+pub(super) struct LoadedCredentials {
+    pub(super) authorization: Option<HeaderValue>,
+    pub(super) identity: Option<ClientIdentity>,
+    /// PEM; none if the configuration names no file.
+    pub(super) authority: Option<Vec<u8>>,
+}
+
+impl CredentialFiles {
+    /// As client-go chooses: a token file before a token, data before a file.
+    pub(super) fn of(config: &Config) -> Result<Self, TlsProblem> {
+        let user = serde_json::to_value(&config.auth_info).and_then(serde_json::from_value);
+        // The reason could quote a secret.
+        let user: KubeconfigUser =
+            user.map_err(|_| TlsProblem::credentials("the user's fields cannot be read"))?;
+        let token = user.token.filter(|token| !token.is_empty());
+        let mut token = token.map(|token| DataSource::Data(token.into_bytes()));
+        let token_file = user.token_file.filter(|path| !path.as_os_str().is_empty());
+        if let Some(provider) = user.auth_provider {
+            let Some(id_token) = provider.config.id_token.filter(|_| provider.name == "oidc") else {
+                let name = words(&provider.name);
+                return Err(TlsProblem::credentials(format!(
+                    "the auth-provider \"{name}\" is none that Kubernetes still has; use its exec plugin"
+                )));
+            };
+            token = token.or(Some(DataSource::Data(id_token.into_bytes())));
+        }
+        let certificate =
+            either("client-certificate", user.client_certificate_data, user.client_certificate)?;
+        let key = either("client-key", user.client_key_data, user.client_key)?;
+        let identity = match (certificate, key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (Some(_), None) => return Err(TlsProblem::certificate("client-certificate has no client-key")),
+            (None, Some(_)) => return Err(TlsProblem::certificate("client-key has no client-certificate")),
+        };
+        let basic = match (user.username, user.password) {
+            (Some(name), Some(password)) if token.is_none() && token_file.is_none() => {
+                let pair = STANDARD.encode(format!("{name}:{password}"));
+                Some(header(&format!("Basic {pair}")).map_err(TlsProblem::credentials)?)
+            }
+            _ => None,
+        };
+        let token = token_file.map(DataSource::File).or(token);
+        Ok(Self { basic, token, identity, authority: config.root_cert_file.clone() })
+    }
+
+    /// Whether there is anything that somebody can replace.
+    pub(super) fn may_change(&self) -> bool {
+        let is_file = |origin: &DataSource| matches!(origin, DataSource::File(_));
+        self.authority.is_some()
+            || self.token.as_ref().is_some_and(is_file)
+            || self.identity.as_ref().is_some_and(|(certificate, key)| is_file(certificate) || is_file(key))
+    }
+
+    /// Whether requests are authorized without a plugin's help.
+    pub(super) fn authorize(&self) -> bool {
+        self.basic.is_some() || self.token.is_some()
+    }
+
+    /// Reads everything; of what cannot be read, `held` keeps what it has. Blocks.
+    pub(super) fn read(&self, held: &mut LoadedCredentials) -> Result<(), TlsProblem> {
+        let token = self.read_authorization(held).map_err(TlsProblem::credentials);
+        let certificates = self.read_certificates(held).map_err(TlsProblem::certificate);
+        token.and(certificates)
+    }
+
+    fn read_authorization(&self, held: &mut LoadedCredentials) -> Result<(), String> {
+        held.authorization = match &self.token {
+            Some(token) => Some(bearer(&token.read()?).map_err(|why| token.blame(why))?),
+            None => self.basic.clone(),
+        };
+        Ok(())
+    }
+
+    fn read_certificates(&self, held: &mut LoadedCredentials) -> Result<(), String> {
+        let identity =
+            self.identity.as_ref().map(|(certificate, key)| ClientIdentity::read(certificate, key));
+        let authority = self.authority.as_ref().map(|path| DataSource::File(path.clone()).read());
+        if let Some(Ok(identity)) = &identity {
+            held.identity = Some(identity.clone());
+        }
+        if let Some(Ok(authority)) = &authority {
+            held.authority = Some(authority.clone());
+        }
+        identity.transpose().and(authority.transpose()).map(drop)
+    }
+}
+
+impl ClientIdentity {
+    fn read(certificate: &DataSource, key: &DataSource) -> Result<Self, String> {
+        Ok(Self { certificate: certificate.read()?, key: key.read()? })
+    }
+}
+
+impl DataSource {
+    fn read(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Data(bytes) => Ok(bytes.clone()),
+            Self::File(path) => std::fs::read(path).map_err(|why| self.blame(&why.to_string())),
+        }
+    }
+
+    fn blame(&self, why: &str) -> String {
+        match self {
+            Self::Data(_) => format!("the token in the configuration: {why}"),
+            Self::File(path) => format!("{}: {}", words(&path.to_string_lossy()), words(why)),
+        }
+    }
+}
+
+fn either(
+    field: &str,
+    data: Option<String>,
+    path: Option<PathBuf>,
+) -> Result<Option<DataSource>, TlsProblem> {
+    match data.filter(|data| !data.is_empty()) {
+        Some(data) => match STANDARD.decode(data) {
+            Ok(bytes) => Ok(Some(DataSource::Data(bytes))),
+            Err(_) => Err(TlsProblem::certificate(format!("{field}-data is no base64"))),
+        },
+        None => Ok(path.filter(|path| !path.as_os_str().is_empty()).map(DataSource::File)),
+    }
+}
+
+/// A token as a header; blanks around it, such as the line end of a file, are none of it.
+pub(super) fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
+    match std::str::from_utf8(token).map(str::trim) {
+        Ok("") => Err("the token is empty"),
+        Ok(token) => header(&format!("Bearer {token}")),
+        Err(_) => Err("the token is no text"),
+    }
+}
+
+fn header(text: &str) -> Result<HeaderValue, &'static str> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| "it has characters that no header can carry")?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,330 @@
+//! # Credentials: what requests are sent with, kept fresh
+//! Room:     one holder for all connections of a configuration; it renews outside of requests.
+//! Comes in: files that change, a plugin, the answers of the server.
+//! Goes out: [`RequestCredentials`]: the header and the TLS of requests sent from now on.
+//! Keeps:    a plugin runs once at a time; what cannot be renewed stays in use, and it is said once; no secret is printed.
+//! Not here: adding it to requests (`auth.rs`); reading (`credential_files.rs`, `exec_plugin.rs`, `tls.rs`).
+//!
+//! As in client-go, a 401 goes to whoever asked, and makes the next requests better: files are read again, and a plugin
+//! runs again. Unlike there, no request waits for that, unless there are no credentials at all yet: a request is given
+//! up after a few seconds, and a plugin that takes longer would be given up with it, again and again.
+
+use super::TlsProblem;
+use super::credential_files::{ClientIdentity, CredentialFiles, LoadedCredentials, bearer};
+use super::exec_plugin::{ExecPlugin, IssuedCredential};
+use super::tls::tls;
+use crate::api::find;
+use crate::clock::Clock;
+use http::{HeaderValue, StatusCode};
+use kube::Config;
+use rustls::ClientConfig;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use taintward_core::time::{Mono, Span};
+use thiserror::Error;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tower::BoxError;
+
+/// How often files are read, and how often while the server refuses what they said (client-go: every minute).
+const LOOK_EVERY: Span = Span::from_secs(10);
+const LOOK_AGAIN: Span = Span::from_secs(1);
+
+/// A credential is renewed this long before its end, or when a quarter of its time is left.
+const LEAD: Span = Span::from_secs(60);
+
+/// The shortest and the longest time from one start of a plugin to the next, if it fails or gives what is refused.
+const GAP: Span = Span::from_secs(1);
+const GAP_MAX: Span = Span::from_secs(4);
+
+/// A plugin that ran this long ago did its job.
+const LASTED: Span = Span::from_secs(60);
+
+/// Whose troubles are which.
+const FILES: usize = 0;
+const PLUGIN: usize = 1;
+
+/// What requests are sent with. Secrets: it cannot be printed.
+pub(super) struct RequestCredentials {
+    /// Counts changes, from 1.
+    version: u64,
+    pub(super) authorization: Option<HeaderValue>,
+    pub(super) tls: Arc<ClientConfig>,
+}
+
+/// There is nothing to send a request with.
+#[derive(Clone, Debug, Error)]
+#[error("no credentials: {0}")]
+pub(crate) struct NoCredentials(pub(crate) Arc<str>);
+
+#[derive(Clone)]
+enum CredentialState {
+    NotYet,
+    Ready(Arc<RequestCredentials>),
+    Failed(NoCredentials),
+}
+
+/// A handle to the credentials of one configuration; the last one that goes ends their renewal.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    told: watch::Receiver<CredentialState>,
+    verdict: Arc<CredentialFeedback>,
+    _renewal: Arc<JoinSet<()>>,
+}
+
+/// What the server made of them: the version that it does not accept, 0 if it accepts.
+#[derive(Default)]
+struct CredentialFeedback {
+    /// Something is wrong with this version, on one side or the other.
+    doubted: AtomicU64,
+    /// The server said that it is ours.
+    refused: AtomicU64,
+    look: Notify,
+}
+
+impl Credentials {
+    /// Reads everything once, and goes on in the background. A plugin has not run yet: the first request waits for it.
+    pub(super) async fn start(
+        config: Config,
+        plugin: Option<ExecPlugin>,
+        clock: Clock,
+    ) -> Result<Self, TlsProblem> {
+        let files = Arc::new(CredentialFiles::of(&config)?);
+        let (out, told) = watch::channel(CredentialState::NotYet);
+        let verdict = Arc::<CredentialFeedback>::default();
+        let mut renewal = CredentialRenewal {
+            config,
+            files,
+            turns: plugin.map(|plugin| ExecSchedule::new(plugin, clock.now().mono)),
+            clock,
+            held: LoadedCredentials::default(),
+            issued: None,
+            built: None,
+            version: 0,
+            troubles: [None, None],
+            out,
+            verdict: Arc::clone(&verdict),
+        };
+        renewal.read().await?;
+        let mut task = JoinSet::new();
+        if renewal.turns.is_some() || renewal.files.may_change() {
+            task.spawn(renewal.run());
+        }
+        Ok(Self { told, verdict, _renewal: Arc::new(task) })
+    }
+
+    /// What to send the next request with; waits only as long as nothing is known yet.
+    pub(super) async fn current(&self) -> Result<Arc<RequestCredentials>, NoCredentials> {
+        let mut told = self.told.clone();
+        match told.wait_for(|told| !matches!(told, CredentialState::NotYet)).await.as_deref() {
+            Ok(CredentialState::Ready(sent)) => Ok(Arc::clone(sent)),
+            Ok(CredentialState::Failed(why)) => Err(why.clone()),
+            Ok(CredentialState::NotYet) | Err(_) => Err(NoCredentials("their renewal has ended".into())),
+        }
+    }
+
+    /// Learns from an answer to what was sent.
+    pub(super) fn judge(&self, sent: &RequestCredentials, answer: Result<StatusCode, &BoxError>) {
+        let CredentialFeedback { doubted, refused, look } = &*self.verdict;
+        let (is_doubted, is_refused) = match answer {
+            Ok(status) => (status == StatusCode::UNAUTHORIZED, status == StatusCode::UNAUTHORIZED),
+            Err(why) => match find::<rustls::Error>(why.as_ref()) {
+                Some(rustls::Error::AlertReceived(_)) => (true, true),
+                Some(_) => (true, false),
+                // Nobody has seen them.
+                None => return,
+            },
+        };
+        if is_doubted {
+            doubted.fetch_max(sent.version, Ordering::Relaxed);
+            if is_refused {
+                refused.fetch_max(sent.version, Ordering::Relaxed);
+            }
+            look.notify_one();
+        } else {
+            for of in [doubted, refused] {
+                let _ = of.compare_exchange(sent.version, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// When the plugin runs.
+struct ExecSchedule {
+    plugin: ExecPlugin,
+    /// When it runs in any case.
+    due: Mono,
+    /// When it may run if what it gave is refused.
+    earliest: Mono,
+    gap: Span,
+}
+
+/// A configuration of TLS, and what it was built of.
+struct TlsMaterial {
+    authority: Option<Vec<u8>>,
+    identity: Option<ClientIdentity>,
+    tls: Arc<ClientConfig>,
+}
+
+/// The one task that renews.
+struct CredentialRenewal {
+    config: Config,
+    files: Arc<CredentialFiles>,
+    turns: Option<ExecSchedule>,
+    clock: Clock,
+    held: LoadedCredentials,
+    issued: Option<IssuedCredential>,
+    built: Option<TlsMaterial>,
+    version: u64,
+    /// Of files, and of the plugin: each is said once.
+    troubles: [Option<String>; 2],
+    out: watch::Sender<CredentialState>,
+    verdict: Arc<CredentialFeedback>,
+}
+
+impl CredentialRenewal {
+    async fn run(mut self) {
+        loop {
+            let now = self.clock.now().mono;
+            let refused = self.is(&self.verdict.refused);
+            if let Some(turns) = &mut self.turns
+                && (now >= turns.due || (refused && now >= turns.earliest))
+            {
+                let outcome = turns.take(&self.clock).await;
+                let again = turns.earliest;
+                let outcome =
+                    outcome.map(|issued| self.issued = Some(issued)).map_err(TlsProblem::credentials);
+                let outcome = outcome.and_then(|()| self.publish());
+                if let (Err(_), Some(turns)) = (&outcome, &mut self.turns) {
+                    turns.due = again;
+                }
+                self.tell(PLUGIN, outcome.err());
+            }
+            let wait = if self.is(&self.verdict.doubted) { LOOK_AGAIN } else { LOOK_EVERY };
+            let mut next = self.clock.now().mono.plus(wait);
+            if let Some(turns) = &self.turns {
+                next = next.min(turns.due);
+            }
+            tokio::select! {
+                () = self.clock.sleep_until(next) => {}
+                () = self.verdict.look.notified() => {
+                    self.clock.sleep_until(now.plus(LOOK_AGAIN)).await;
+                }
+            }
+            if self.files.may_change() {
+                let outcome = self.read().await;
+                self.tell(FILES, outcome.err());
+            }
+        }
+    }
+
+    /// Reads the files, where nothing else waits for a slow disk.
+    async fn read(&mut self) -> Result<(), TlsProblem> {
+        let (files, mut held) = (Arc::clone(&self.files), self.held.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let outcome = files.read(&mut held);
+            (held, outcome)
+        });
+        let (held, outcome) = reading.await.map_err(|_| TlsProblem::credentials("files cannot be read"))?;
+        self.held = held;
+        // What could be read counts, whatever else could not.
+        outcome.and(self.publish())
+    }
+
+    /// Lets requests have what is known now, if it is new.
+    fn publish(&mut self) -> Result<(), TlsProblem> {
+        if self.turns.is_some() && self.issued.is_none() {
+            return Ok(());
+        }
+        let issued = self.issued.as_ref();
+        let token = issued.and_then(|issued| issued.token.as_ref()).filter(|_| !self.files.authorize());
+        let authorization = match token {
+            Some(token) => Some(bearer(token.as_bytes()).map_err(TlsProblem::credentials)?),
+            None => self.held.authorization.clone(),
+        };
+        let identity = self.held.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
+        let authority = &self.held.authority;
+        let is_built = |of: &&TlsMaterial| of.authority == *authority && of.identity.as_ref() == identity;
+        let mut trouble = Ok(());
+        if self.built.as_ref().filter(is_built).is_none() {
+            match tls(&self.config, authority.as_deref(), identity) {
+                Ok(tls) => {
+                    let (authority, identity, tls) = (authority.clone(), identity.cloned(), Arc::new(tls));
+                    if self.built.replace(TlsMaterial { authority, identity, tls }).is_some() {
+                        tracing::info!("certificates have changed: new connections are made with them");
+                    }
+                }
+                Err(why) => trouble = Err(TlsProblem::certificate(why)),
+            }
+        }
+        let Some(TlsMaterial { tls, .. }) = &self.built else { return trouble };
+        let tls = Arc::clone(tls);
+        let is_known = match &*self.out.borrow() {
+            CredentialState::Ready(sent) => {
+                sent.authorization == authorization && Arc::ptr_eq(&sent.tls, &tls)
+            }
+            _ => false,
+        };
+        if !is_known {
+            self.version += 1;
+            tracing::debug!(version = self.version, "credentials have changed");
+            let sent = RequestCredentials { version: self.version, authorization, tls };
+            self.out.send_replace(CredentialState::Ready(Arc::new(sent)));
+        }
+        trouble
+    }
+
+    fn tell(&mut self, of: usize, trouble: Option<TlsProblem>) {
+        let trouble = trouble.map(|trouble| trouble.reason);
+        if let Some(why) = &trouble
+            && !matches!(&*self.out.borrow(), CredentialState::Ready(_))
+        {
+            self.out.send_replace(CredentialState::Failed(NoCredentials(why.as_str().into())));
+        }
+        match (&trouble, &self.troubles[of]) {
+            (Some(why), before) if before.as_ref() != Some(why) => {
+                tracing::warn!(err = why, "credentials cannot be renewed; what is at hand stays in use");
+            }
+            (None, Some(_)) => tracing::info!("credentials can be renewed again"),
+            _ => {}
+        }
+        self.troubles[of] = trouble;
+    }
+
+    fn is(&self, verdict: &AtomicU64) -> bool {
+        self.version > 0 && verdict.load(Ordering::Relaxed) == self.version
+    }
+}
+
+impl ExecSchedule {
+    fn new(plugin: ExecPlugin, now: Mono) -> Self {
+        Self { plugin, due: now, earliest: now.minus(LASTED), gap: Span::ZERO }
+    }
+
+    async fn take(&mut self, clock: &Clock) -> Result<IssuedCredential, String> {
+        let began = clock.now().mono;
+        let doubled = self.gap.saturating_add(self.gap).min(GAP_MAX);
+        self.gap = if began.since(self.earliest) < LASTED { doubled.max(GAP) } else { GAP };
+        let outcome = self.plugin.run(clock).await;
+        let now = clock.now().mono;
+        self.earliest = now.plus(self.gap);
+        self.due = match &outcome {
+            Ok(IssuedCredential { expires: None, .. }) => Mono::NEVER,
+            Ok(IssuedCredential { expires: Some(end), .. }) => renewal_of(*end, now),
+            Err(_) => self.earliest,
+        };
+        outcome
+    }
+}
+
+/// When a credential that ends then is renewed. One that has ended already, by our clock, is the server's to judge.
+fn renewal_of(end: Mono, now: Mono) -> Mono {
+    let left = end.since(now);
+    match left.as_micros() {
+        0 => now.plus(LASTED),
+        left => end.minus(LEAD.min(Span::from_micros(left / 4))).max(now.plus(GAP_MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

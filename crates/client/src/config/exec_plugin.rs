@@ -1,0 +1,189 @@
+//! # Exec: the program that gives credentials
+//! Room:     runs an exec plugin of a kubeconfig and reads its `ExecCredential`.
+//! Comes in: [`ExecConfig`]; whether anybody can be asked.
+//! Goes out: [`IssuedCredential`], or why there is nothing, in words that quote neither its output nor its environment.
+//! Keeps:    it is never waited for without end, and dies, with all it has started, as soon as nobody waits for it.
+//! Not here: when it runs (`credentials.rs`).
+
+use super::config_source::words;
+use super::credential_files::ClientIdentity;
+use crate::clock::Clock;
+use jiff::Timestamp;
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
+use serde_json::json;
+use std::io::{ErrorKind, IsTerminal as _};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use taintward_core::time::{Mono, Wall};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+
+/// How long it may take; and how long if it can ask somebody.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_WITH_PEOPLE: Duration = Duration::from_secs(300);
+
+/// The longest output that is read.
+const OUTPUT_MAX: u64 = 1 << 20;
+
+/// A plugin that can be run.
+pub(super) struct ExecPlugin {
+    exec: ExecConfig,
+    command: String,
+    version: String,
+    may_ask: bool,
+}
+
+/// What it gave. Secrets: it cannot be printed.
+pub(super) struct IssuedCredential {
+    pub(super) token: Option<String>,
+    pub(super) identity: Option<ClientIdentity>,
+    /// When it ends, by the clock for waiting: a wall clock that is set later moves nothing.
+    pub(super) expires: Option<Mono>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecCredential {
+    kind: Option<String>,
+    api_version: Option<String>,
+    status: Option<ExecCredentialStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecCredentialStatus {
+    expiration_timestamp: Option<String>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// A running plugin. It leads a group of processes of its own where it needs no terminal.
+struct ExecProcess {
+    child: Child,
+    group: bool,
+}
+
+impl Drop for ExecProcess {
+    fn drop(&mut self) {
+        // Nothing once it has been waited for.
+        let pid = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(pid) = pid.filter(|_| self.group) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+impl ExecPlugin {
+    /// `may_ask`: standard input is the plugin's where it is a terminal, and standard error always, as kubectl does.
+    pub(super) fn new(exec: ExecConfig, may_ask: bool) -> Result<Self, String> {
+        let command = exec.command.clone().filter(|command| !command.is_empty());
+        let command = command.ok_or("the exec plugin has no command")?;
+        let version = exec.api_version.clone().unwrap_or_default();
+        if !["v1", "v1beta1"].iter().any(|known| version == format!("client.authentication.k8s.io/{known}")) {
+            let version = words(&version);
+            return Err(format!(
+                "the exec plugin's apiVersion is \"{version}\"; there are client.authentication.k8s.io/v1 and /v1beta1"
+            ));
+        }
+        Ok(Self { exec, command, version, may_ask })
+    }
+
+    pub(super) async fn run(&self, clock: &Clock) -> Result<IssuedCredential, String> {
+        let at_terminal = self.may_ask && std::io::stdin().is_terminal();
+        let interactive = match self.exec.interactive_mode {
+            Some(ExecInteractiveMode::Never) => false,
+            Some(ExecInteractiveMode::Always) if !at_terminal => {
+                return Err(
+                    self.blame("wants to ask somebody (interactiveMode: Always), and there is no terminal")
+                );
+            }
+            _ => at_terminal,
+        };
+        let patience = if interactive { PATIENCE_WITH_PEOPLE } else { PATIENCE };
+        let mut running = self.start(interactive)?;
+        let ended = tokio::time::timeout(patience, running.output()).await;
+        let ended = ended.map_err(|_| self.blame(&format!("has not ended within {patience:?}")))?;
+        let (status, output) = ended.map_err(|why| self.blame(&why))?;
+        if !status.success() {
+            return Err(self.blame(&format!("ended with {status}")));
+        }
+        self.read(&output, clock).map_err(|why| self.blame(&why))
+    }
+
+    fn start(&self, interactive: bool) -> Result<ExecProcess, String> {
+        let mut spec = json!({ "interactive": interactive });
+        if let Some(cluster) = self.exec.cluster.as_ref().filter(|_| self.exec.provide_cluster_info) {
+            spec["cluster"] = serde_json::to_value(cluster).map_err(|_| self.blame("has an odd cluster"))?;
+        }
+        let info = json!({ "kind": "ExecCredential", "apiVersion": self.version, "spec": spec });
+        let mut command = Command::new(&self.command);
+        command.args(self.exec.args.iter().flatten());
+        for variable in self.exec.env.iter().flatten() {
+            if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
+                command.env(name, value);
+            }
+        }
+        command.env("KUBERNETES_EXEC_INFO", info.to_string());
+        command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() }).stdout(Stdio::piped());
+        command.stderr(if self.may_ask { Stdio::inherit() } else { Stdio::null() }).kill_on_drop(true);
+        if !interactive {
+            command.process_group(0);
+        }
+        match command.spawn() {
+            Ok(child) => Ok(ExecProcess { child, group: !interactive }),
+            Err(why) if why.kind() == ErrorKind::NotFound => {
+                let hint = self.exec.install_hint.as_deref().map(words).unwrap_or_default();
+                Err(format!("the exec plugin {} is not there; {hint}", words(&self.command)))
+            }
+            Err(why) => Err(self.blame(&format!("cannot be started: {why}"))),
+        }
+    }
+
+    fn read(&self, output: &[u8], clock: &Clock) -> Result<IssuedCredential, String> {
+        // What the parser says could quote the output.
+        let said: ExecCredential =
+            serde_saphyr::from_slice(output).map_err(|_| "has not written an ExecCredential")?;
+        if said.kind.as_deref() != Some("ExecCredential") || said.api_version.as_ref() != Some(&self.version)
+        {
+            return Err(format!("has not written an ExecCredential of {}", self.version));
+        }
+        let status = said.status.ok_or("has written an ExecCredential without status")?;
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let token = given(status.token);
+        let identity = match (given(status.client_certificate_data), given(status.client_key_data)) {
+            (Some(certificate), Some(key)) => {
+                Some(ClientIdentity { certificate: certificate.into_bytes(), key: key.into_bytes() })
+            }
+            (None, None) if token.is_some() => None,
+            (None, None) => return Err("has given neither a token nor a certificate".to_owned()),
+            _ => return Err("has given only one of certificate and key".to_owned()),
+        };
+        let ends = given(status.expiration_timestamp).map(|text| text.parse::<Timestamp>()).transpose();
+        let ends = ends.map_err(|_| "has given an expirationTimestamp that is no time")?;
+        let expires = ends.map(|ends| clock.now().mono_of(Wall::from_micros(ends.as_microsecond())));
+        Ok(IssuedCredential { token, identity, expires })
+    }
+
+    fn blame(&self, what: &str) -> String {
+        format!("the exec plugin {} {what}", words(&self.command))
+    }
+}
+
+impl ExecProcess {
+    /// Its output to the end, then how it ended.
+    async fn output(&mut self) -> Result<(ExitStatus, Vec<u8>), String> {
+        let mut output = Vec::new();
+        if let Some(stdout) = self.child.stdout.take() {
+            let read = stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output).await;
+            read.map_err(|why| format!("cannot be heard: {why}"))?;
+        }
+        if output.len() as u64 > OUTPUT_MAX {
+            return Err("writes more than 1 MiB".to_owned());
+        }
+        let status = self.child.wait().await.map_err(|why| format!("cannot be waited for: {why}"))?;
+        Ok((status, output))
+    }
+}

@@ -1,0 +1,163 @@
+//! # Stack: the layers of the client
+//! Room:     TCP, proxies, TLS, HTTP; what every request passes through.
+//! Comes in: a [`Config`] and [`Credentials`].
+//! Goes out: [`ClientSet`] that send each request once.
+//! Not here: limits of single requests (`act.rs`).
+
+use super::auth::AuthService;
+use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};
+use super::config_source::words;
+use super::connection_attempts::ConnectionAttempts;
+use super::credentials::Credentials;
+use super::proxy::{Proxy, ProxyKind};
+use super::{ConnectError, ConnectSettings};
+use crate::api::chain;
+use http::header::USER_AGENT;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{
+    DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder,
+    ResolveServerName,
+};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::middleware::ExtraHeadersLayer;
+use kube::client::{Body, ConfigExt};
+use kube::{Client, Config};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::sync::Arc;
+use std::time::Duration;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+
+/// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP. With
+/// [`PING_WAIT`], a dead one is given up within four seconds: whatever the server tells, it tells a new one, and a renewal
+/// of the lease over a new one fits into the renew deadline (10 s by default): a request that is given up leaves its
+/// HTTP/2 connection as it is.
+const PING_AFTER: Duration = Duration::from_millis(1_500);
+
+/// How long such a sign may take. It waits for nothing the server does; a machine that is short of processor time may
+/// take a second.
+const PING_WAIT: Duration = Duration::from_millis(2_500);
+
+/// Clients over connections of their own: a busy one holds up none of the others (L10).
+pub(super) struct ClientSet {
+    pub(super) requests: Client,
+    pub(super) streams: Client,
+    pub(super) heartbeats: Client,
+    pub(super) lease: Client,
+}
+
+pub(super) fn clients(
+    mut config: Config,
+    credentials: Credentials,
+    settings: &ConnectSettings,
+    place: &str,
+) -> Result<ClientSet, ConnectError> {
+    let agent = HeaderValue::from_str(&settings.user_agent)
+        .map_err(|_| ConnectError::UserAgent(crate::api::quiet(&settings.user_agent)))?;
+    config.headers.push((USER_AGENT, agent));
+    let place = || place.to_owned();
+    let unusable =
+        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: words(&chain(&why)) };
+    let proxy = config.proxy_url.clone().map(Proxy::new).transpose();
+    let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
+    let stack = ClientLayers {
+        headers: config.extra_headers_layer().map_err(unusable)?,
+        proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place(), reason })?,
+        server_name: server_name.map_err(|_| ConnectError::BadCertificate {
+            place: place(),
+            reason: "tls-server-name is no name of a server".to_owned(),
+        })?,
+        config,
+        credentials,
+        timeout: settings.connect_timeout,
+    };
+    Ok(ClientSet {
+        requests: stack.client(Duration::ZERO),
+        streams: stack.client(MOMENT),
+        heartbeats: stack.client(LONG_MOMENT),
+        lease: stack.client(Duration::ZERO),
+    })
+}
+
+/// What all clients of one configuration share.
+struct ClientLayers {
+    headers: ExtraHeadersLayer,
+    proxy: Option<Proxy>,
+    server_name: Option<ServerName<'static>>,
+    config: Config,
+    credentials: Credentials,
+    timeout: Duration,
+}
+
+impl ClientLayers {
+    /// A client with connections of its own. They are read in portions, each after a moment of at most this length.
+    fn client(&self, moment: Duration) -> Client {
+        // Of the time for a connection, TCP has a part, and each address of a name its share of that: all are tried
+        // while a request waits.
+        let tcp = tcp(self.timeout * 2 / 5);
+        match self.proxy.clone() {
+            None => self.over(moment, move |_| tcp.clone()),
+            Some(proxy) => match proxy.kind {
+                ProxyKind::Http => self.over(moment, move |_| proxy.tunnel(tcp.clone())),
+                ProxyKind::Https => self.over(moment, move |tls| {
+                    let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_only();
+                    proxy.tunnel(builder.enable_http1().wrap_connector(tcp.clone()))
+                }),
+                ProxyKind::Socks => self.over(moment, move |_| proxy.socks(tcp.clone())),
+            },
+        }
+    }
+
+    /// `dial` opens connections to the server, which TLS comes upon. From the outside in: the server's address, headers
+    /// of the configuration, credentials, HTTP.
+    fn over<C>(&self, moment: Duration, dial: impl Fn(&ClientConfig) -> C + Send + Sync + 'static) -> Client
+    where
+        C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
+        C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    {
+        let (server_name, timeout) = (self.server_name.clone(), self.timeout);
+        let http = move |tls: &ClientConfig| {
+            let dial = dial(tls).map_response(move |io| CoalescingStream::new(io, moment));
+            let connector = ConnectionAttempts::new(https(tls, server_name.clone(), dial), timeout);
+            legacy::Client::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .http2_keep_alive_interval(PING_AFTER)
+                .http2_keep_alive_timeout(PING_WAIT)
+                .http2_keep_alive_while_idle(true)
+                .build::<_, Body>(connector)
+        };
+        let service = ServiceBuilder::new()
+            .layer(self.config.base_uri_layer())
+            .layer(self.headers.clone())
+            .service(AuthService::new(self.credentials.clone(), http));
+        Client::new(service, self.config.default_namespace.clone())
+    }
+}
+
+fn tcp(limit: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(limit));
+    // Small requests leave at once.
+    tcp.set_nodelay(true);
+    // In whole seconds.
+    tcp.set_keepalive(Some(Duration::from_secs(2)));
+    tcp.set_keepalive_interval(Some(Duration::from_secs(1)));
+    tcp.set_keepalive_retries(Some(2));
+    tcp
+}
+
+/// HTTP/2 where the server offers it: one connection carries all requests, so many in flight cost no handshakes.
+fn https<C>(tls: &ClientConfig, server_name: Option<ServerName<'static>>, tcp: C) -> HttpsConnector<C> {
+    let resolver: Arc<dyn ResolveServerName + Send + Sync> = match server_name {
+        Some(name) => Arc::new(FixedServerNameResolver::new(name)),
+        None => Arc::new(DefaultServerNameResolver::default()),
+    };
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    HttpsConnector::new(tcp, tls, false, resolver)
+}

@@ -1,0 +1,105 @@
+//! # Observe: every request and its answer, watched from aside
+//! Room:     counts, durations and dates of whatever goes through a client: single requests, lists, watches, the lease.
+//! Comes in: a client; who wants to be told.
+//! Goes out: a client that does the same; the server's time to the [`Clock`], the rest to an [`RequestObserver`].
+//! Keeps:    requests and answers as they are; each request is told of once, also one that was given up.
+//! Not here: what a date means (`clock/server_time.rs`), series (the controller).
+
+use super::Connected;
+use crate::clock::{Clock, IgnoredDate};
+use crate::decode::http_date;
+use http::header::{AGE, DATE};
+use http::{HeaderMap, Method, Request, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use std::sync::Arc;
+use taintward_core::time::{Mono, Span, Wall};
+
+/// Is told of requests.
+pub trait RequestObserver: Send + Sync {
+    /// A request was answered, as far as the head of the answer goes, `took` after it was sent. Without a status it was
+    /// given up, or could not be sent, or the connection broke.
+    fn answered(&self, method: &str, status: Option<u16>, took: Span);
+
+    /// An answer said nothing about the server's time.
+    fn date_ignored(&self, why: IgnoredDate);
+}
+
+/// Nobody wants to know.
+impl RequestObserver for () {
+    fn answered(&self, _: &str, _: Option<u16>, _: Span) {}
+    fn date_ignored(&self, _: IgnoredDate) {}
+}
+
+impl Connected {
+    /// The same clients, watched: `observer` is told of every request, `clock` of the server's time, if it goes by that.
+    #[must_use]
+    pub fn observed(self, clock: &Clock, observer: &Arc<dyn RequestObserver>) -> Self {
+        let watched = |client: Client| observed(client, clock.clone(), Arc::clone(observer));
+        Self {
+            client: watched(self.client),
+            streams: watched(self.streams),
+            heartbeats: watched(self.heartbeats),
+            lease: watched(self.lease),
+            ..self
+        }
+    }
+}
+
+fn observed(client: Client, clock: Clock, observer: Arc<dyn RequestObserver>) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, method) = (client.clone(), request.method().clone());
+        let mut exchange = ObservedRequest {
+            sent: clock.own().0,
+            clock: clock.clone(),
+            observer: Arc::clone(&observer),
+            method,
+            status: None,
+        };
+        async move {
+            let answer = client.send(request).await?;
+            exchange.status = Some(answer.status());
+            if let Err(why) = exchange.date(answer.headers()) {
+                exchange.observer.date_ignored(why);
+            }
+            Ok::<_, kube::Error>(answer)
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// One request under way; told of when it is dropped, however that comes.
+struct ObservedRequest {
+    clock: Clock,
+    observer: Arc<dyn RequestObserver>,
+    method: Method,
+    sent: Mono,
+    status: Option<StatusCode>,
+}
+
+impl ObservedRequest {
+    fn date(&self, headers: &HeaderMap) -> Result<(), IgnoredDate> {
+        self.clock.heard_date(date(headers)?, self.sent)
+    }
+}
+
+/// The server's time when it answered: a whole second, which was not over yet.
+pub(super) fn date(headers: &HeaderMap) -> Result<Wall, IgnoredDate> {
+    if headers.contains_key(AGE) {
+        return Err(IgnoredDate::Cached);
+    }
+    let mut dates = headers.get_all(DATE).iter();
+    match (dates.next(), dates.next()) {
+        (None, _) => Err(IgnoredDate::Missing),
+        (Some(date), None) => date.to_str().ok().and_then(http_date).ok_or(IgnoredDate::Unreadable),
+        _ => Err(IgnoredDate::Unreadable),
+    }
+}
+
+impl Drop for ObservedRequest {
+    fn drop(&mut self) {
+        let status = self.status.map(|status| status.as_u16());
+        self.observer.answered(self.method.as_str(), status, self.clock.own().0.since(self.sent));
+    }
+}

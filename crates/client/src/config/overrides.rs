@@ -1,0 +1,110 @@
+//! # Overrides: what flags say instead of the kubeconfig
+//! Room:     another cluster, user or server than the context's; somebody else to act as.
+//! Comes in: [`ConfigOverrides`]; a kubeconfig, merged from its files.
+//! Goes out: the kubeconfig as if it had said so.
+//! Keeps:    a name that is not there is an error, never another cluster or another user.
+//! Not here: which files are read (`config_source.rs`).
+
+use super::ConnectError;
+use super::config_source::names;
+use crate::api::quiet;
+use http::Uri;
+use kube::Config;
+use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};
+
+/// What counts instead of the kubeconfig's words, as with kubectl's flags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigOverrides {
+    /// `--cluster`: an entry of `clusters`.
+    pub cluster: Option<String>,
+    /// `--user`: an entry of `users`.
+    pub user: Option<String>,
+    /// `--server`: an address, for the cluster that is meant.
+    pub server: Option<String>,
+    /// `--as`: who requests are made as.
+    pub acting: Option<Impersonation>,
+}
+
+/// Who requests are made as, if the server lets this user impersonate them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Impersonation {
+    /// `--as`.
+    pub user: String,
+    /// `--as-group`.
+    pub groups: Vec<String>,
+    /// `--as-uid`.
+    pub uid: Option<String>,
+}
+
+impl ConfigOverrides {
+    /// Whether they choose from a kubeconfig.
+    pub(super) fn choose(&self) -> bool {
+        self.cluster.is_some() || self.user.is_some()
+    }
+
+    /// Changes the context of this name, and its cluster. As with kubectl, none is needed where a cluster or a server is
+    /// named: then it is made.
+    pub(super) fn apply(&self, to: &mut Kubeconfig, context: &str, place: &str) -> Result<(), ConnectError> {
+        let index = match to.contexts.iter().position(|one| one.name == context) {
+            Some(index) => index,
+            None => {
+                to.contexts.push(NamedContext { name: context.to_owned(), ..NamedContext::default() });
+                to.contexts.len() - 1
+            }
+        };
+        let meant = to.contexts[index].context.get_or_insert_with(Context::default);
+        if let Some(cluster) = &self.cluster {
+            if !to.clusters.iter().any(|one| one.name == *cluster) {
+                let known = names(to.clusters.iter().map(|one| &one.name));
+                return Err(unknown("cluster", cluster, place, known));
+            }
+            meant.cluster.clone_from(cluster);
+        }
+        if let Some(user) = &self.user {
+            if !to.auth_infos.iter().any(|one| one.name == *user) {
+                let known = names(to.auth_infos.iter().map(|one| &one.name));
+                return Err(unknown("user", user, place, known));
+            }
+            meant.user = Some(user.clone());
+        }
+        let Some(server) = &self.server else { return Ok(()) };
+        check(server)?;
+        let name = meant.cluster.clone();
+        if !to.clusters.iter().any(|one| one.name == name) {
+            to.clusters.push(NamedCluster { name: name.clone(), ..NamedCluster::default() });
+        }
+        for one in to.clusters.iter_mut().filter(|one| one.name == name) {
+            let cluster = one.cluster.get_or_insert_with(Cluster::default);
+            cluster.server = Some(server.clone());
+            // That is the name of another server.
+            cluster.tls_server_name = None;
+        }
+        Ok(())
+    }
+
+    /// Nothing is left of whom the kubeconfig would act as: who names a user means no other's groups.
+    pub(super) fn act(&self, config: &mut Config) {
+        let Some(Impersonation { user, groups, uid }) = self.acting.clone() else { return };
+        config.auth_info.impersonate = Some(user);
+        config.auth_info.impersonate_uid = uid;
+        config.auth_info.impersonate_groups = Some(groups);
+        config.auth_info.impersonate_user_extra = None;
+    }
+
+    /// In words, behind the name of a context.
+    pub(super) fn told(&self) -> String {
+        let kinds = [("cluster", &self.cluster), ("user", &self.user)];
+        let told = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
+        told.map(|(kind, name)| format!(", {kind} \"{}\"", quiet(name))).collect()
+    }
+}
+
+fn unknown(kind: &'static str, name: &str, place: &str, known: String) -> ConnectError {
+    ConnectError::Unknown { kind, name: quiet(name), place: place.to_owned(), known }
+}
+
+fn check(server: &str) -> Result<(), ConnectError> {
+    let address: Option<Uri> = server.parse().ok();
+    let fits = address.is_some_and(|address| matches!(address.scheme_str(), Some("http" | "https")));
+    if fits { Ok(()) } else { Err(ConnectError::Server(quiet(server))) }
+}

@@ -1,0 +1,111 @@
+//! # Probe: can the server be talked to?
+//! Room:     one request, and one sentence for each way it can fail.
+//! Comes in: a client.
+//! Goes out: the server's version, or a [`ProbeError`].
+//! Not here: single permissions (`access.rs`).
+
+use super::NoCredentials;
+use super::observe::date;
+use crate::api::{chain, essence, find, quiet};
+use http::Request;
+use http_body_util::{BodyExt, Limited};
+use kube::Client;
+use kube::client::Body;
+use std::time::Duration;
+use taintward_core::time::Wall;
+use thiserror::Error;
+
+/// The longest answer that is read.
+const BODY_MAX: usize = 64 << 10;
+
+/// Why the server cannot be talked to: what, why, and the way out.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ProbeError {
+    /// No connection, or no answer.
+    #[error(
+        "the API server cannot be reached: {0}; is the address right, and does the network let this through?"
+    )]
+    Unreachable(String),
+    /// One side does not accept the other's certificate.
+    #[error(
+        "the API server's certificate and the configuration do not fit: {0}; check certificate-authority and \
+         client-certificate"
+    )]
+    Certificate(String),
+    /// There is nothing to ask with: a program that gives credentials failed.
+    #[error("no credentials: {0}")]
+    Credentials(String),
+    /// 401.
+    #[error("the API server does not accept the credentials (401): {0}; renew them")]
+    Unauthorized(String),
+    /// 403.
+    #[error("the API server knows these credentials and permits nothing (403): {0}; bind them to a role")]
+    Forbidden(String),
+    /// Something else answers.
+    #[error("what answers at this address is no healthy API server: {0}")]
+    NoApiServer(String),
+}
+
+/// Asks for the server's version (`v1.36.3`), waiting `limit` for it.
+///
+/// # Errors
+/// The way in which the server cannot be talked to.
+pub async fn probe(client: &Client, limit: Duration) -> Result<String, ProbeError> {
+    Ok(greet(client, limit).await?.version)
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// `v1.36.3`
+    pub version: String,
+    /// Its clock, by the header `Date`: a whole second, which was not over yet. `None`: it does not say, or nothing that
+    /// makes sense, or a cache has answered.
+    pub date: Option<Wall>,
+}
+
+/// [`probe`], with the time by the server's clock.
+///
+/// # Errors
+/// The way in which the server cannot be talked to.
+pub async fn greet(client: &Client, limit: Duration) -> Result<ServerInfo, ProbeError> {
+    match tokio::time::timeout(limit, ask(client)).await {
+        Ok(result) => result,
+        Err(_) => Err(ProbeError::Unreachable(format!("no answer within {limit:?}"))),
+    }
+}
+
+async fn ask(client: &Client) -> Result<ServerInfo, ProbeError> {
+    let request = Request::get("/version").header("accept", "application/json").body(Body::empty());
+    let request = request.map_err(|why| ProbeError::Unreachable(why.to_string()))?;
+    let answer = client.send(request).await.map_err(|why| sort(&why))?;
+    let (status, date) = (answer.status(), date(answer.headers()).ok());
+    let body = Limited::new(answer.into_body(), BODY_MAX).collect().await;
+    let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = |field: &str| json[field].as_str().map(quiet);
+    let message = || said("message").unwrap_or_else(|| "no reason given".to_owned());
+    match status.as_u16() {
+        200..=299 => match said("gitVersion") {
+            Some(version) => Ok(ServerInfo { version, date }),
+            None => Err(ProbeError::NoApiServer("it tells no Kubernetes version".to_owned())),
+        },
+        401 => Err(ProbeError::Unauthorized(message())),
+        403 => Err(ProbeError::Forbidden(message())),
+        _ => Err(ProbeError::NoApiServer(format!("{status}: {}", message()))),
+    }
+}
+
+fn sort(why: &kube::Error) -> ProbeError {
+    if let Some(NoCredentials(reason)) = find(why) {
+        return ProbeError::Credentials(quiet(reason));
+    }
+    let text = quiet(&chain(why));
+    match find::<rustls::Error>(why) {
+        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+            ProbeError::Unreachable("it does not speak TLS; is it http:// rather than https://".to_owned())
+        }
+        Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
+        None => ProbeError::Unreachable(essence(&text).to_owned()),
+    }
+}

@@ -1,0 +1,49 @@
+//! # Tls: whom we trust, and what we show
+//! Room:     one configuration of TLS, from PEM texts.
+//! Comes in: a [`Config`]; the authority and the client's identity as they are now.
+//! Goes out: a [`ClientConfig`].
+//! Not here: where the texts come from (`credential_files.rs`, `exec_plugin.rs`).
+
+use super::config_source::words;
+use super::credential_files::ClientIdentity;
+use crate::api::chain;
+use kube::Config;
+use kube::client::ConfigExt as _;
+use kube::config::AuthInfo;
+use rustls::ClientConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use std::sync::Arc;
+
+/// Without `authority`, the configuration's own data count, or the system's authorities.
+pub(super) fn tls(
+    config: &Config,
+    authority: Option<&[u8]>,
+    identity: Option<&ClientIdentity>,
+) -> Result<ClientConfig, String> {
+    let mut config = config.clone();
+    config.auth_info = AuthInfo::default();
+    config.root_cert_file = None;
+    if let Some(pem) = authority {
+        let certificates = certificates("certificate-authority", pem)?;
+        config.root_cert = Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect());
+    }
+    let mut tls = config.rustls_client_config().map_err(|why| words(&chain(&why)))?;
+    if let Some(ClientIdentity { certificate, key }) = identity {
+        let certificates = certificates("client-certificate", certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| "client-key holds no private key in PEM")?;
+        let pair = CertifiedKey::from_der(certificates, key, tls.crypto_provider())
+            .map_err(|why| format!("client-certificate and client-key: {}", words(&why.to_string())))?;
+        tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(pair));
+    }
+    Ok(tls)
+}
+
+fn certificates(field: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match read {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(format!("{field} holds no certificate in PEM")),
+    }
+}

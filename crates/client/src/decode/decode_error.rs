@@ -1,0 +1,63 @@
+//! # Fault: why bytes could not be read
+//! Room:     a short reason, and the path of the field it was met in.
+//! Comes in: from the readers, innermost field first; each level adds its own name on the way up.
+//! Goes out: one line of harmless text.
+//! Not here: what to do about it.
+
+use std::borrow::Cow;
+use std::fmt;
+use taintward_core::text::is_hazard;
+
+/// A reason and a field path, such as `spec.tolerations[3].effect: not UTF-8`.
+#[derive(Debug)]
+pub(crate) struct DecodeError {
+    what: Cow<'static, str>,
+    path: String,
+}
+
+impl DecodeError {
+    pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        Self { what: what.into(), path: String::new() }
+    }
+
+    /// The same fault, met inside this field.
+    #[cold]
+    pub(crate) fn at(mut self, field: &str) -> Self {
+        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{field}{joint}{}", self.path);
+        self
+    }
+
+    /// The same fault, met inside this element of a list.
+    #[cold]
+    pub(crate) fn index(self, position: usize) -> Self {
+        self.at(&format!("[{position}]"))
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// Text from outside, made fit for a log line or a terminal: control and direction characters are escaped, the length
+/// is at most `limit` characters.
+pub(crate) fn sanitize(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for (at, character) in text.chars().enumerate() {
+        if at == limit {
+            out.push('…');
+            break;
+        }
+        if is_hazard(character) {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}

@@ -1,0 +1,292 @@
+//! # Facts: the kinds of objects that are listed and watched
+//! Room:     where each kind is found, and which reader reads it.
+//! Comes in: the bytes of one object.
+//! Goes out: [`DecodedNode`], [`DecodedPod`], leases; their parts alone where only those are wanted.
+//! Not here: reading (`protobuf.rs`, `json.rs`).
+
+use super::{Decoded, ObjectIdentity, PoolNodeObject, WatchedObject, json, protobuf, settled};
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::admission::request;
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::{self, ConditionStatus, LeaseFact};
+
+/// The namespace of the nodes' leases (NL-10).
+pub const NODE_LEASES: &str = "kube-node-lease";
+
+/// A node, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedNode {
+    /// For who is evicted.
+    pub taints: NodeFact,
+    /// For the node's health.
+    pub health: node_lifecycle::NodeHealthFact,
+}
+
+/// A bound pod, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedPod {
+    /// For who is evicted; who and where it is, for both.
+    pub pod: PodFact,
+    /// The status of its condition `Ready` (NL-17); `None`: it has none.
+    pub ready: Option<ConditionStatus>,
+    /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
+    pub over: bool,
+    /// `spec.serviceAccountName`.
+    pub service_account: Box<str>,
+    /// `spec.priorityClassName`.
+    pub priority_class: Box<str>,
+    /// The annotation [`MADE_FOR`](taintward_core::admission::pool::MADE_FOR).
+    pub made_for: Box<str>,
+}
+
+impl DecodedPod {
+    /// What node health wants to know.
+    pub fn health(&self) -> node_lifecycle::PodReadinessFact {
+        let PodFact { uid, name, node, .. } = &self.pod;
+        node_lifecycle::PodReadinessFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            node: node.clone(),
+            ready: self.ready,
+        }
+    }
+
+    /// What pools want to know; `None`: it is over, and counts for nobody.
+    pub fn resident(&self) -> Option<PodOnNodeFact> {
+        let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
+        (!self.over).then(|| PodOnNodeFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            identity: request::PodIdentity {
+                namespace: name.namespace().into(),
+                service_account: self.service_account.clone(),
+                priority_class: self.priority_class.clone(),
+                owner: *owner,
+                mirror: *mirror,
+                made_for: self.made_for.clone(),
+            },
+            node: node.clone(),
+            tolerations: tolerations.clone(),
+            leaving: self.pod.standing == PodLifePhase::Terminating,
+        })
+    }
+}
+
+/// A node as the engines want it, and as pools do, where both listen to one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeForAllControllers {
+    /// For the engines.
+    pub node: DecodedNode,
+    /// For pools. Read apart: what only they cannot read is understood all the same by the others (D11).
+    pub member: Decoded<PoolNodeObject>,
+}
+
+/// A pod that is looked at because a request about it went wrong: closer than those that are listened to, of which there
+/// are too many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TerminatingPod {
+    /// The pod.
+    pub(crate) pod: PodFact,
+    /// Its deletion has begun and waits for nothing: no grace period is left, and nobody has a finalizer on it. Its
+    /// removal is the second half of the same request, and was cut off.
+    pub(crate) half_deleted: bool,
+}
+
+impl<F> Decoded<F> {
+    /// The same about a part of the fact.
+    pub(crate) fn map<P>(self, part: impl FnOnce(F) -> P) -> Decoded<P> {
+        match self {
+            Self::Object(fact) => Decoded::Object(part(fact)),
+            Self::Unbound(identity) => Decoded::Unbound(identity),
+            Self::Undecodable(unreadable) => Decoded::Undecodable(unreadable),
+        }
+    }
+}
+
+fn of_node(name: &NodeName, version: Option<ResourceVersion>) -> ObjectIdentity {
+    ObjectIdentity { name: name.as_str().to_owned(), version, ..ObjectIdentity::default() }
+}
+
+impl WatchedObject for DecodedNode {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/nodes";
+    const RESOURCE: &'static str = "nodes";
+    const KIND: &'static str = "Node";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::node(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::node(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        self.taints.identity()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.taints.version
+    }
+}
+
+impl WatchedObject for NodeForAllControllers {
+    const GROUP: &'static str = DecodedNode::GROUP;
+    const PATH: &'static str = DecodedNode::PATH;
+    const RESOURCE: &'static str = DecodedNode::RESOURCE;
+    const KIND: &'static str = DecodedNode::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::from_protobuf(bytes)
+            .map(|node| Self { node, member: PoolNodeObject::from_protobuf(bytes) })
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::from_json(bytes).map(|node| Self { node, member: PoolNodeObject::from_json(bytes) })
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        self.node.identity()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.node.version()
+    }
+}
+
+impl WatchedObject for NodeFact {
+    const GROUP: &'static str = DecodedNode::GROUP;
+    const PATH: &'static str = DecodedNode::PATH;
+    const RESOURCE: &'static str = DecodedNode::RESOURCE;
+    const KIND: &'static str = DecodedNode::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::from_protobuf(bytes).map(|seen| seen.taints)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::from_json(bytes).map(|seen| seen.taints)
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        ObjectIdentity { uid: Some(self.uid.clone()), ..of_node(&self.name, self.version) }
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+}
+
+impl WatchedObject for DecodedPod {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/pods";
+    const RESOURCE: &'static str = "pods";
+    const KIND: &'static str = "Pod";
+    const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::pod(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::pod(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        self.pod.identity()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.pod.version
+    }
+}
+
+impl WatchedObject for PodFact {
+    const GROUP: &'static str = DecodedPod::GROUP;
+    const PATH: &'static str = DecodedPod::PATH;
+    const RESOURCE: &'static str = DecodedPod::RESOURCE;
+    const KIND: &'static str = DecodedPod::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        DecodedPod::from_protobuf(bytes).map(|seen| seen.pod)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        DecodedPod::from_json(bytes).map(|seen| seen.pod)
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        ObjectIdentity {
+            uid: Some(self.uid.clone()),
+            namespace: self.name.namespace().to_owned(),
+            name: self.name.name().to_owned(),
+            node: Some(self.node.clone()),
+            version: self.version,
+        }
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+}
+
+impl WatchedObject for TerminatingPod {
+    const GROUP: &'static str = DecodedPod::GROUP;
+    const PATH: &'static str = DecodedPod::PATH;
+    const RESOURCE: &'static str = DecodedPod::RESOURCE;
+    const KIND: &'static str = DecodedPod::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        PodFact::from_protobuf(bytes).map(|pod| Self::of(pod, || protobuf::waits_for_nothing(bytes)))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        PodFact::from_json(bytes).map(|pod| Self::of(pod, || json::waits_for_nothing(bytes)))
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        self.pod.identity()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.pod.version
+    }
+}
+
+impl TerminatingPod {
+    fn of(pod: PodFact, waits_for_nothing: impl FnOnce() -> bool) -> Self {
+        let half_deleted = pod.standing == PodLifePhase::Terminating && waits_for_nothing();
+        Self { pod, half_deleted }
+    }
+}
+
+impl WatchedObject for LeaseFact {
+    const GROUP: &'static str = "coordination.k8s.io";
+    const PATH: &'static str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    const RESOURCE: &'static str = "leases";
+    const KIND: &'static str = "Lease";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::lease(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::lease(bytes), || json::identity(bytes))
+    }
+
+    /// Without the UID: a lease is the node's whose name it has.
+    fn identity(&self) -> ObjectIdentity {
+        ObjectIdentity { namespace: NODE_LEASES.to_owned(), ..of_node(&self.node, self.version) }
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+}

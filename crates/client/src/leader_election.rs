@@ -1,0 +1,370 @@
+//! # Lease: one of several acts
+//! Room:     drives the election against a coordination.k8s.io Lease and publishes who leads.
+//! Comes in: a client, a clock, names and lengths.
+//! Goes out: [`Leadership`], whenever it changes or is confirmed.
+//! Not here: the rules (`leader_election/election.rs`); what a leader does; whether a loss ends the process (it never has to).
+
+mod election;
+mod record;
+
+pub use election::ElectionTimings;
+
+use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use crate::clock::Clock;
+use bytes::Bytes;
+use election::{Election, ElectionAction, LeaseResponse};
+use http::Method;
+use kube::Client;
+use record::LeaseRecord;
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde_json::Value;
+use std::pin::pin;
+use std::time::Duration;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::time::{Mono, Span};
+use thiserror::Error;
+use tokio::sync::watch;
+
+/// Which lease, as whom, how long; names and defaults of client-go's `--leader-elect-*` flags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseSettings {
+    /// `--leader-elect-resource-namespace`.
+    pub namespace: String,
+    /// `--leader-elect-resource-name`.
+    pub name: String,
+    /// Who we are in the lease; must differ between processes.
+    pub identity: String,
+    /// `--leader-elect-lease-duration`, `--leader-elect-renew-deadline`, `--leader-elect-retry-period`.
+    pub rules: ElectionTimings,
+}
+
+impl Default for LeaseSettings {
+    fn default() -> Self {
+        Self {
+            namespace: "kube-system".to_owned(),
+            name: "taintward".to_owned(),
+            identity: identity(),
+            rules: ElectionTimings {
+                lease: Span::from_secs(15),
+                renew: Span::from_secs(10),
+                retry: Span::from_secs(2),
+            },
+        }
+    }
+}
+
+/// Lengths that cannot work together.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum InvalidTimings {
+    /// The API counts a lease in seconds.
+    #[error(
+        "--leader-elect-lease-duration must be a whole number of seconds, at least 1 and at most 2147483647"
+    )]
+    Lease,
+    /// A leader must stop before others may begin.
+    #[error(
+        "--leader-elect-renew-deadline must be less than --leader-elect-lease-duration: \
+         a leader has to stop before another may begin"
+    )]
+    Renew,
+    /// At least one renewal must fit.
+    #[error(
+        "--leader-elect-retry-period must be more than 0, and --leader-elect-renew-deadline more than 1.2 times as \
+         long: a leader needs time for more than one try"
+    )]
+    Retry,
+}
+
+impl ElectionTimings {
+    /// Whether the lengths can work together: client-go's conditions.
+    ///
+    /// # Errors
+    /// The first condition that does not hold.
+    pub fn check(self) -> Result<Self, InvalidTimings> {
+        let lease = self.lease.as_micros();
+        if lease % 1_000_000 != 0 || !(1..=i64::from(i32::MAX)).contains(&(lease / 1_000_000)) {
+            return Err(InvalidTimings::Lease);
+        }
+        if self.renew >= self.lease {
+            return Err(InvalidTimings::Renew);
+        }
+        let retry = self.retry.as_micros();
+        if retry == 0 || self.renew.as_micros() <= retry.saturating_mul(6) / 5 {
+            return Err(InvalidTimings::Retry);
+        }
+        Ok(self)
+    }
+
+    /// How long one read or write of the lease may take: half the renew deadline, as in client-go, so that a slow server
+    /// is led by, and a lost answer leaves time for another try.
+    fn request_max(self) -> Duration {
+        Duration::from_micros((self.renew.as_micros() / 2).unsigned_abs()).max(Duration::from_millis(100))
+    }
+}
+
+/// Who leads, as far as this process knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leadership {
+    /// Whether this process led when this was published.
+    pub leading: bool,
+    /// Until when it leads; in the past if it does not.
+    pub valid_until: Mono,
+    /// Who holds the lease as last seen; empty if nobody.
+    pub holder: String,
+    /// How often the lease changed hands.
+    pub transitions: i32,
+    /// When the last successful renewal was sent.
+    pub last_renew_ok: Option<Mono>,
+    /// When the loop that renews last gave a sign of life.
+    pub loop_alive_at: Mono,
+    /// Why the lease could not be read or written the last time, until it can again.
+    pub trouble: Option<String>,
+}
+
+impl Leadership {
+    /// What is known before the first look: nobody leads.
+    pub const fn none(now: Mono) -> Self {
+        Self {
+            leading: false,
+            valid_until: Mono::from_micros(i64::MIN),
+            holder: String::new(),
+            transitions: 0,
+            last_renew_ok: None,
+            loop_alive_at: now,
+            trouble: None,
+        }
+    }
+
+    /// Whether a request may be sent now that can be carried out for `longest` from now on: it must be over before
+    /// anybody else may lead (S5).
+    pub fn allows(&self, now: Mono, longest: Span) -> bool {
+        self.leading && now.plus(longest) < self.valid_until
+    }
+}
+
+/// An identity no other process has: host name and a random UUID, as client-go makes it.
+pub fn identity() -> String {
+    let host = crate::api::quiet(&rustix::system::uname().nodename().to_string_lossy());
+    let mut random = [0; 16];
+    // Without randomness the process id keeps apart what runs on one host.
+    if getrandom(&mut random, GetRandomFlags::empty()).is_err() {
+        random[..4].copy_from_slice(&std::process::id().to_be_bytes());
+    }
+    random[6] = random[6] & 0x0f | 0x40;
+    random[8] = random[8] & 0x3f | 0x80;
+    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{host}_{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// How long giving the lease back may take: with what requests under way may take before, less than the five seconds
+/// in which the process has to end.
+const RELEASE_MAX: Duration = Duration::from_millis(1_500);
+
+/// Takes part in the election until `stop` comes, then gives the lease back. Never gives up before: any outage heals
+/// by itself (L8).
+///
+/// Whoever acts must have ended its requests before `stop` comes: the next holder may begin at once.
+pub async fn run(
+    client: Client,
+    clock: Clock,
+    settings: LeaseSettings,
+    out: watch::Sender<Leadership>,
+    stop: impl Future<Output = ()>,
+) {
+    let election = Election::new(settings.rules, &settings.identity, seed(&settings.identity));
+    let mut candidate = LeaderElector {
+        store: LeaseStore { client, settings, object: None },
+        clock,
+        election,
+        out,
+        trouble: None,
+    };
+    let mut stop = pin!(stop);
+    loop {
+        let stopped = tokio::select! {
+            biased;
+            () = &mut stop => true,
+            () = candidate.advance() => false,
+        };
+        if stopped {
+            break;
+        }
+    }
+    candidate.election.stop();
+    candidate.publish();
+    let release = async { while candidate.advance_release().await {} };
+    if tokio::time::timeout(RELEASE_MAX, release).await.is_err() {
+        tracing::warn!("the lease could not be given back in time; it ends by itself");
+    }
+    candidate.publish();
+}
+
+/// The machine, its clock and its store.
+struct LeaderElector {
+    store: LeaseStore,
+    clock: Clock,
+    election: Election,
+    out: watch::Sender<Leadership>,
+    trouble: Option<String>,
+}
+
+impl LeaderElector {
+    /// One step of the election: a wait, or a request.
+    async fn advance(&mut self) {
+        let step = self.election.next(self.clock.now());
+        self.publish();
+        match step {
+            ElectionAction::Wait(until) => {
+                let lapse = self.election.valid_until().unwrap_or(Mono::NEVER);
+                self.clock.sleep_until(until.min(lapse)).await;
+            }
+            ElectionAction::Done => std::future::pending().await,
+            request => self.exchange(request).await,
+        }
+        self.publish();
+    }
+
+    /// One step of giving back; false when nothing is left to do.
+    async fn advance_release(&mut self) -> bool {
+        match self.election.next(self.clock.now()) {
+            ElectionAction::Done => return false,
+            ElectionAction::Wait(until) => self.clock.sleep_until(until).await,
+            request => self.exchange(request).await,
+        }
+        true
+    }
+
+    /// One request. Leadership that ends meanwhile is published when it ends.
+    async fn exchange(&mut self, request: ElectionAction) {
+        let Self { store, clock, election, out, trouble } = self;
+        let mut answered = pin!(store.carry_out(request));
+        let answered = loop {
+            let lapse = election.valid_until();
+            tokio::select! {
+                biased;
+                answered = &mut answered => break answered,
+                () = clock.sleep_until(lapse.unwrap_or(Mono::NEVER)), if lapse.is_some() => {
+                    election.lapse(clock.now().mono);
+                    publish(clock, election, trouble.as_deref(), out);
+                }
+            }
+        };
+        let heard = match answered {
+            Ok(heard) => {
+                *trouble = None;
+                heard
+            }
+            Err(why) => {
+                if trouble.as_ref() != Some(&why) {
+                    tracing::warn!(reason = %why, "the lease could not be read or written; trying on");
+                    *trouble = Some(why);
+                }
+                LeaseResponse::Unknown
+            }
+        };
+        election.heard(clock.now(), heard);
+    }
+
+    fn publish(&self) {
+        publish(&self.clock, &self.election, self.trouble.as_deref(), &self.out);
+    }
+}
+
+fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watch::Sender<Leadership>) {
+    let now = clock.now().mono;
+    out.send_modify(|known| {
+        let led = known.leading;
+        known.leading = election.valid_until().is_some_and(|until| now < until);
+        if let Some(until) = election.valid_until() {
+            known.valid_until = until;
+        } else {
+            known.valid_until = known.valid_until.min(now);
+        }
+        known.last_renew_ok = election.renewed().or(known.last_renew_ok);
+        if let Some(record) = election.record() {
+            known.holder.clone_from(&record.holder);
+            known.transitions = record.transitions;
+        }
+        known.loop_alive_at = now;
+        known.trouble = trouble.map(str::to_owned);
+        match (led, known.leading) {
+            (false, true) => {
+                tracing::info!(transitions = known.transitions, "leading: this process holds the lease")
+            }
+            (true, false) => tracing::warn!(holder = %crate::api::quiet(&known.holder), "no longer leading"),
+            _ => {}
+        }
+    });
+}
+
+/// The Lease object on the API server, and what it looked like last.
+struct LeaseStore {
+    client: Client,
+    settings: LeaseSettings,
+    object: Option<Value>,
+}
+
+impl LeaseStore {
+    /// Reads and writes with GET, POST and PUT only: the server's own priority for leases covers these and not PATCH
+    /// (P28). Every PUT carries the resourceVersion it replaces.
+    async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, String> {
+        let (method, body) = match request {
+            ElectionAction::Read => (Method::GET, Bytes::new()),
+            ElectionAction::Create(record) => {
+                let lease = record.create(&self.settings.namespace, &self.settings.name);
+                (Method::POST, lease.to_string().into())
+            }
+            ElectionAction::Replace(record) => {
+                let Some(lease) = &mut self.object else { return Ok(LeaseResponse::Conflict) };
+                record.put_into(lease);
+                (Method::PUT, lease.to_string().into())
+            }
+            ElectionAction::Wait(_) | ElectionAction::Done => return Ok(LeaseResponse::Unknown),
+        };
+        let limit = self.settings.rules.request_max();
+        let name = if method == Method::POST { "" } else { &self.settings.name };
+        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.message)?;
+        let ask = ask(&self.client, &method, &on, on.path(), RequestSpec { body, ..RequestSpec::default() });
+        let answered = match tokio::time::timeout(limit, ask).await {
+            Ok(answered) => answered,
+            Err(_) => Err(RequestError::silence(&method, &on, limit)),
+        };
+        match answered {
+            Ok(answer) => self.keep(&method, &answer.body),
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
+                Ok(LeaseResponse::Absent)
+            }
+            Err(RequestError { failure: ApiFailure::NotFound | ApiFailure::Conflict, .. })
+                if method == Method::PUT =>
+            {
+                Ok(LeaseResponse::Conflict)
+            }
+            Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),
+            Err(refusal) => Err(refusal.message),
+        }
+    }
+
+    /// Keeps the object of an answer: the next PUT replaces exactly that.
+    fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, String> {
+        let read =
+            serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
+        let record = read.and_then(|lease| {
+            let record = LeaseRecord::of(&lease)?;
+            self.object = Some(lease);
+            Ok(record)
+        });
+        match (method, record) {
+            (&Method::GET, Ok(record)) => Ok(LeaseResponse::Found(record)),
+            // The write was done. If its answer cannot be read, its version is unknown: look before the next.
+            (_, Ok(_)) => Ok(LeaseResponse::Written),
+            (_, Err(why)) => Err(why),
+        }
+    }
+}
+
+/// FNV-1a: a seed that differs between identities.
+fn seed(identity: &str) -> u64 {
+    identity
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

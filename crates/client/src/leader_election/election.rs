@@ -1,0 +1,350 @@
+//! # Election: who may act, by our own clock
+//! Room:     client-go's rules of leader election as a machine that neither waits nor sends.
+//! Comes in: the time; what the lease said; how a write went.
+//! Goes out: what to read or write next, and when; until when this process leads.
+//! Keeps:     at most one of all machines leads at any moment, as long as their clocks' rates differ by less than
+//!           lease duration to renew deadline (S5); any outage heals by itself (L8).
+//! Not here: HTTP and sleeping (`lease.rs`); the object's JSON (`record.rs`).
+
+use super::record::LeaseRecord;
+use crate::api::micro_time;
+use taintward_core::time::{Mono, Now, Span, Wall};
+
+/// The three lengths of an election, ordered: retry < renew < lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElectionTimings {
+    /// A foreign lease that was not seen to change for this long is free.
+    pub lease: Span,
+    /// A leader that could not renew for this long stops leading.
+    pub renew: Span,
+    /// Between two tries.
+    pub retry: Span,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ElectionAction {
+    /// Nothing before this moment.
+    Wait(Mono),
+    /// Read the lease.
+    Read,
+    /// Create the lease with this record.
+    Create(LeaseRecord),
+    /// Write this record in place of the version read or written last.
+    Replace(LeaseRecord),
+    /// Nothing any more: the lease is released, or was never held.
+    Done,
+}
+
+/// How the last step went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LeaseResponse {
+    /// The lease says this.
+    Found(LeaseRecord),
+    /// There is no lease.
+    Absent,
+    /// The write was done.
+    Written,
+    /// The write was refused: the lease is not as last seen.
+    Conflict,
+    /// No answer, or none that helps: a write may have been done or not (P31).
+    Unknown,
+}
+
+/// A write whose outcome is unknown, and that no other can be mistaken for.
+#[derive(Clone, Debug)]
+struct UnprovenWrite {
+    record: LeaseRecord,
+    sent: Mono,
+}
+
+/// The lease as last seen or written.
+#[derive(Clone, Debug)]
+struct ObservedLease {
+    record: LeaseRecord,
+    /// When we first saw this record, by our clock. What the record says about time is never compared with a clock
+    /// (P28).
+    since: Mono,
+}
+
+/// A record that is being written.
+#[derive(Clone, Debug)]
+struct LeaseClaim {
+    record: LeaseRecord,
+    /// Whether none that was sent before says the same.
+    unique: bool,
+}
+
+#[derive(Clone, Debug)]
+enum ElectionPhase {
+    Rest { until: Mono },
+    Look,
+    Write { record: Option<LeaseRecord>, looked: bool },
+    Asked { claim: Option<LeaseClaim>, sent: Mono, looked: bool },
+    Done,
+}
+
+/// One candidate.
+#[derive(Clone, Debug)]
+pub(super) struct Election {
+    rules: ElectionTimings,
+    identity: String,
+    rng: u64,
+    seen: Option<ObservedLease>,
+    /// Whether the store holds `seen` as far as we know; not while a write is under way or its outcome unknown.
+    current: bool,
+    /// A record of ours may be in the store.
+    may_hold: bool,
+    unproven: Option<UnprovenWrite>,
+    /// The latest time that any record of ours says.
+    latest: Wall,
+    phase: ElectionPhase,
+    valid_until: Option<Mono>,
+    renewed: Option<Mono>,
+    stopping: bool,
+}
+
+impl Election {
+    /// A candidate that begins at once. `chance` is the seed of its waiting times; it should differ between candidates.
+    pub(super) fn new(rules: ElectionTimings, identity: &str, chance: u64) -> Self {
+        Self {
+            rules,
+            identity: identity.to_owned(),
+            rng: chance,
+            seen: None,
+            current: false,
+            may_hold: false,
+            unproven: None,
+            latest: Wall::from_micros(i64::MIN),
+            phase: ElectionPhase::Look,
+            valid_until: None,
+            renewed: None,
+            stopping: false,
+        }
+    }
+
+    /// Until when this process leads, counted from before the last successful renewal was sent (S5).
+    pub(super) const fn valid_until(&self) -> Option<Mono> {
+        self.valid_until
+    }
+
+    /// When the last successful renewal was sent.
+    pub(super) const fn renewed(&self) -> Option<Mono> {
+        self.renewed
+    }
+
+    /// The record last seen or written.
+    pub(super) fn record(&self) -> Option<&LeaseRecord> {
+        self.seen.as_ref().map(|seen| &seen.record)
+    }
+
+    /// Stops leading at once and gives the lease back.
+    pub(super) fn stop(&mut self) {
+        self.stopping = true;
+        self.valid_until = None;
+        self.phase = match (self.may_hold, self.current && self.is_mine()) {
+            (false, _) => ElectionPhase::Done,
+            (true, true) => ElectionPhase::Write { record: None, looked: false },
+            (true, false) => ElectionPhase::Look,
+        };
+    }
+
+    /// What to do next. A step that was handed out and never answered counts as [`LeaseResponse::Unknown`].
+    pub(super) fn next(&mut self, now: Now) -> ElectionAction {
+        self.lapse(now.mono);
+        if matches!(self.phase, ElectionPhase::Asked { .. }) {
+            self.heard(now, LeaseResponse::Unknown);
+        }
+        match &self.phase {
+            ElectionPhase::Rest { until } if now.mono < *until => ElectionAction::Wait(*until),
+            ElectionPhase::Rest { .. } if self.valid_until.is_some() && self.current && self.is_mine() => {
+                self.write(now, false)
+            }
+            ElectionPhase::Rest { .. } | ElectionPhase::Look => {
+                self.phase = ElectionPhase::Asked { claim: None, sent: now.mono, looked: true };
+                ElectionAction::Read
+            }
+            ElectionPhase::Write { looked, .. } => self.write(now, *looked),
+            ElectionPhase::Asked { .. } | ElectionPhase::Done => ElectionAction::Done,
+        }
+    }
+
+    /// Takes in how the last step went.
+    pub(super) fn heard(&mut self, now: Now, heard: LeaseResponse) {
+        let ElectionPhase::Asked { claim, sent, looked } = self.phase.clone() else { return };
+        self.lapse(now.mono);
+        match (heard, claim) {
+            (LeaseResponse::Found(record), None) => self.found(now.mono, record),
+            (LeaseResponse::Absent, None) => self.absent(now.mono),
+            (LeaseResponse::Written, Some(claim)) => self.written(now.mono, sent, claim.record),
+            (LeaseResponse::Conflict, Some(claim)) => {
+                self.doubt(claim, sent);
+                // The lease changed under us: look what it is now, at once; but only once per try.
+                self.phase = if looked { self.rest(now.mono) } else { ElectionPhase::Look };
+            }
+            // An answer that does not fit the question tells nothing. The next try is due a while after this one began: who
+            // waited long for nothing has waited.
+            (_, claim) => {
+                if let Some(claim) = claim {
+                    self.doubt(claim, sent);
+                }
+                self.current = false;
+                self.phase = self.rest(sent);
+            }
+        }
+    }
+
+    /// A write may have been done, though nobody said so; a conflict can be one with itself, if the server tried twice.
+    fn doubt(&mut self, claim: LeaseClaim, sent: Mono) {
+        self.current = false;
+        let LeaseClaim { record, unique } = claim;
+        self.unproven = unique.then_some(UnprovenWrite { record, sent });
+    }
+
+    fn found(&mut self, now: Mono, record: LeaseRecord) {
+        // Only a changed record is a sign of life; the object may change without it.
+        let since = match &self.seen {
+            Some(seen) if seen.record == record => seen.since,
+            _ => now,
+        };
+        let free_at = since.plus(self.patience(&record));
+        let mine = record.holder == self.identity;
+        // Exactly what was sent is there: the write was done, and after it was sent. Whoever sees it waits from then on.
+        let proven = self.unproven.take().filter(|unproven| unproven.record == record);
+        let free = mine || record.holder.is_empty() || free_at <= now;
+        self.seen = Some(ObservedLease { record, since });
+        self.current = true;
+        self.may_hold &= mine;
+        if !mine {
+            self.valid_until = None;
+        } else if let Some(UnprovenWrite { sent, .. }) = proven {
+            self.renewed_at(now, sent);
+        }
+        self.phase = match (self.stopping, mine, free) {
+            (true, false, _) => ElectionPhase::Done,
+            (true, true, _) | (false, _, true) => ElectionPhase::Write { record: None, looked: true },
+            (false, _, false) => match self.rest(now) {
+                ElectionPhase::Rest { until } => ElectionPhase::Rest { until: until.min(free_at) },
+                other => other,
+            },
+        };
+    }
+
+    /// A lease that was deleted does not end its holder's right: who saw it held waits as if it were still there.
+    fn absent(&mut self, now: Mono) {
+        self.current = false;
+        let held = self.seen.as_ref().filter(|seen| {
+            let holder = &seen.record.holder;
+            !holder.is_empty()
+                && *holder != self.identity
+                && seen.since.plus(self.patience(&seen.record)) > now
+        });
+        self.phase = match (self.stopping, held.is_some()) {
+            (true, _) => ElectionPhase::Done,
+            (false, true) => self.rest(now),
+            (false, false) => ElectionPhase::Write {
+                record: Some(LeaseRecord { transitions: self.terms(), ..LeaseRecord::default() }),
+                looked: true,
+            },
+        };
+    }
+
+    fn written(&mut self, now: Mono, sent: Mono, record: LeaseRecord) {
+        self.seen = Some(ObservedLease { record, since: now });
+        self.current = true;
+        self.unproven = None;
+        self.phase = if self.stopping {
+            ElectionPhase::Done
+        } else {
+            ElectionPhase::Rest { until: sent.plus(self.rules.retry) }
+        };
+        self.renewed_at(now, sent);
+    }
+
+    /// A write of ours that was sent at this moment was done.
+    fn renewed_at(&mut self, now: Mono, sent: Mono) {
+        if !self.stopping {
+            self.valid_until = Some(sent.plus(self.rules.renew));
+            self.renewed = Some(sent);
+        }
+        self.lapse(now);
+    }
+
+    /// Writes our claim, or, when stopping, that the lease is free.
+    fn write(&mut self, now: Now, looked: bool) -> ElectionAction {
+        let absent = matches!(&self.phase, ElectionPhase::Write { record: Some(_), .. });
+        let time = micro_time(now.wall);
+        let record = if self.stopping {
+            // One second is what client-go leaves behind: who compares it with a clock finds it over, too.
+            let transitions = self.record().map_or(0, |record| record.transitions);
+            let duration = Span::from_secs(1);
+            LeaseRecord {
+                holder: String::new(),
+                duration,
+                acquired: time.clone(),
+                renewed: time,
+                transitions,
+            }
+        } else {
+            let acquired = match self.record() {
+                Some(record) if record.holder == self.identity && !absent => record.acquired.clone(),
+                _ => time.clone(),
+            };
+            let (holder, duration) = (self.identity.clone(), self.rules.lease);
+            LeaseRecord { holder, duration, acquired, renewed: time, transitions: self.terms() }
+        };
+        self.may_hold = true;
+        self.current = false;
+        // A wall clock that was set back may show a time again that an earlier record says.
+        let unique = now.wall > self.latest;
+        self.latest = self.latest.max(now.wall);
+        let claim = Some(LeaseClaim { record: record.clone(), unique });
+        self.phase = ElectionPhase::Asked { claim, sent: now.mono, looked };
+        if absent { ElectionAction::Create(record) } else { ElectionAction::Replace(record) }
+    }
+
+    /// How often the lease will have changed hands once it is ours.
+    fn terms(&self) -> i32 {
+        match self.record() {
+            Some(record) if record.holder == self.identity => record.transitions,
+            Some(record) => record.transitions.saturating_add(1),
+            None => 0,
+        }
+    }
+
+    /// How long a record is respected: as long as it says itself; one that says nothing, as long as ours.
+    fn patience(&self, record: &LeaseRecord) -> Span {
+        if record.duration == Span::ZERO { self.rules.lease } else { record.duration }
+    }
+
+    fn is_mine(&self) -> bool {
+        self.record().is_some_and(|record| record.holder == self.identity)
+    }
+
+    /// Ends leadership whose time is over.
+    pub(super) fn lapse(&mut self, now: Mono) {
+        if self.valid_until.is_some_and(|until| until <= now) {
+            self.valid_until = None;
+        }
+    }
+
+    /// Until the next try: client-go's spread of waiting times (factor 2.2), but ending at the retry period instead of
+    /// beginning there, so that a released lease has a new holder within one period (L8). Giving back is urgent.
+    fn rest(&mut self, from: Mono) -> ElectionPhase {
+        // splitmix64
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.rng;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        let longest = self.rules.retry.as_micros();
+        let shortest = longest / 11 * 5;
+        let spread = (longest - shortest).unsigned_abs().max(1);
+        let chance = i64::try_from(mixed % spread).unwrap_or(0);
+        let wait = if self.stopping { longest / 10 } else { shortest + chance };
+        ElectionPhase::Rest { until: from.plus(Span::from_micros(wait)) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

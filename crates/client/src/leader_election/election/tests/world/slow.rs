@@ -1,0 +1,62 @@
+//! Servers that take seconds for a write, or never say that they did it; leases that are deleted or taken.
+
+use super::*;
+
+/// Who led how much of these 600 seconds: all of it together, and the most of one.
+fn led_with(seed: u64, slow: (i64, i64)) -> (World, i64) {
+    let mut world = World::new(seed, &[TRUE, TRUE], Faults { slow, ..CALM });
+    world.run_until(600 * SECOND);
+    let led =
+        world.peers.iter().flat_map(|peer| &peer.led).map(|term| term.1.min(600 * SECOND) - term.0).sum();
+    (world, led)
+}
+
+#[test]
+fn a_server_that_takes_seconds_for_every_write_is_led() {
+    for seed in 0..100 {
+        for slow in [(3 * SECOND, 0), (SECOND / 2, 5 * SECOND / 2), (0, 4 * SECOND)] {
+            let (world, led) = led_with(seed, slow);
+            assert!(led > 590 * SECOND && world.leaders().len() == 1, "seed {seed} {slow:?}: {led}");
+            assert_eq!(world.overlaps(), vec![], "seed {seed} {slow:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_writes_and_never_says_so_is_led() {
+    for seed in 0..100 {
+        let (world, led) = led_with(seed, (SECOND / 10, 60 * SECOND));
+        assert!(led > 580 * SECOND, "seed {seed}: {led}");
+        assert_eq!(world.overlaps(), vec![], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_deleted_lease_is_back_and_nobody_else_used_the_gap() {
+    for seed in 0..200 {
+        let mut world = World::new(seed, &[TRUE, TRUE, TRUE], CALM);
+        world.run_until(60 * SECOND);
+        let leader = world.leaders();
+        world.store = None;
+        world.run_until(120 * SECOND);
+        assert_eq!(world.leaders(), leader, "seed {seed}");
+        assert!(world.store.is_some());
+        assert_eq!(world.overlaps(), vec![]);
+    }
+}
+
+#[test]
+fn a_stranger_who_takes_the_lease_is_respected_and_survived() {
+    let mut world = World::new(7, &[TRUE, TRUE], CALM);
+    world.run_until(60 * SECOND);
+    let stranger = LeaseRecord {
+        holder: "stranger".to_owned(),
+        duration: Span::from_secs(15),
+        ..LeaseRecord::default()
+    };
+    world.keep(stranger);
+    world.run_until(63 * SECOND);
+    assert_eq!(world.leaders(), [0_usize; 0]);
+    world.run_until(80 * SECOND);
+    assert_eq!(world.leaders().len(), 1);
+}

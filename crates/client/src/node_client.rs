@@ -1,0 +1,218 @@
+//! # Nodes: one node as an object, for people's commands
+//! Room:     a live read; a patch that applies to exactly what was read; what the server says, in its own words.
+//! Comes in: a node's name; a body made by [`EditableNode`]; who writes, and whether it is only tried.
+//! Goes out: the object as it is now, or a [`NodeRequestError`].
+//! Not here: the controller's own writes (`api.rs`); what is changed (whoever asks); retries (nobody).
+
+use crate::api::{
+    JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded, quiet,
+};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use serde::Deserialize;
+use std::time::Duration;
+use taintward_core::identity::NodeName;
+use thiserror::Error;
+
+mod editable_node;
+
+pub use editable_node::{AnnotationEdit, EditableNode};
+pub(crate) use editable_node::{test, written};
+
+/// Reads and changes nodes. Each request asks once.
+#[derive(Clone)]
+pub struct NodeClient {
+    client: Client,
+    limit: Duration,
+}
+
+/// How a change is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchOptions {
+    /// Who is named in `managedFields`.
+    pub field_manager: String,
+    /// `Strict`, `Warn` or `Ignore`; the server's own choice if empty.
+    pub field_validation: &'static str,
+    /// The server checks everything and keeps nothing.
+    pub dry_run: bool,
+}
+
+/// What the server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchResponse {
+    /// The object.
+    pub body: Bytes,
+    /// What the server warns of, harmless to print.
+    pub warnings: Vec<String>,
+}
+
+/// Why a node was not read or not changed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NodeRequestError {
+    /// The server says no.
+    #[error("{}", .0.message)]
+    Status(Box<ApiFailureStatus>),
+    /// There is no answer, or none that can be read; of a write it is then unknown whether it was carried out.
+    #[error(transparent)]
+    NoAnswer(RequestError),
+}
+
+/// What the server says, part by part; each is harmless to print.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApiFailureStatus {
+    /// The HTTP status.
+    pub code: u16,
+    /// `NotFound`, `Forbidden` and so on; empty if it names none.
+    pub reason: String,
+    /// The sentence for people.
+    pub message: String,
+    /// The kind of what is wrong, for `Invalid`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Fields, and what is wrong with each.
+    pub causes: Vec<(String, String)>,
+}
+
+impl NodeRequestError {
+    /// Whether the node is not what was read any more, so that it can be read and changed again: 409, or a failed test
+    /// of the patch, which a server reports as a 422 without details.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Status(said) => said.code == 409 || said.code == 422 && said.causes.is_empty(),
+            Self::NoAnswer(_) => false,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct NodeStatusBody {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: Option<NodeStatusDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct NodeStatusDetails {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    causes: Vec<NodeStatusCause>,
+}
+
+#[derive(Default, Deserialize)]
+struct NodeStatusCause {
+    #[serde(default)]
+    field: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl NodeClient {
+    /// Waits at most `limit` for each answer.
+    pub const fn new(client: Client, limit: Duration) -> Self {
+        Self { client, limit }
+    }
+
+    /// Reads a node as it is now, never from a cache of the server.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn read(&self, name: &str) -> Result<PatchResponse, NodeRequestError> {
+        let name = NodeName::new(name);
+        let on = ResourcePath::node(&name, "").map_err(NodeRequestError::NoAnswer)?;
+        self.send(Method::GET, &on, on.path(), RequestSpec::default()).await
+    }
+
+    /// Changes a node by a patch that [`EditableNode::patch`] made; the answer is the node as it is then.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if it is not what was read any more.
+    pub async fn patch(
+        &self,
+        name: &str,
+        body: Bytes,
+        how: &PatchOptions,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let name = NodeName::new(name);
+        let on = ResourcePath::node(&name, "").map_err(NodeRequestError::NoAnswer)?;
+        let mut uri = on.path() + "?fieldManager=";
+        push_encoded(&mut uri, &how.field_manager);
+        if !how.field_validation.is_empty() {
+            uri = uri + "&fieldValidation=" + how.field_validation;
+        }
+        if how.dry_run {
+            uri += "&dryRun=All";
+        }
+        self.send(
+            Method::PATCH,
+            &on,
+            uri,
+            RequestSpec { content: JSON_PATCH, body, ..RequestSpec::default() },
+        )
+        .await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        on: &ResourcePath<'_>,
+        uri: String,
+        what: RequestSpec,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let heard = match tokio::time::timeout(self.limit, hear(&self.client, &method, on, uri, what)).await {
+            Ok(heard) => heard.map_err(NodeRequestError::NoAnswer)?,
+            Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
+        };
+        if heard.head.status.is_success() {
+            let warnings = warnings(&heard);
+            return Ok(PatchResponse { body: heard.body, warnings });
+        }
+        Err(NodeRequestError::Status(Box::new(said(&heard))))
+    }
+}
+
+/// Without a `NodeStatusBody` in the answer, something that is no API server has answered.
+pub(crate) fn said(heard: &RawResponse) -> ApiFailureStatus {
+    let code = heard.head.status.as_u16();
+    let status: NodeStatusBody = serde_json::from_slice(&heard.body).unwrap_or_default();
+    let details = status.details.unwrap_or_default();
+    let message = if status.message.is_empty() { heard.head.status.to_string() } else { status.message };
+    let causes = details.causes.iter().map(|cause| (quiet(&cause.field), quiet(&cause.message)));
+    ApiFailureStatus {
+        code,
+        reason: quiet(&status.reason),
+        message: quiet(&message),
+        kind: quiet(&details.kind),
+        name: quiet(&details.name),
+        causes: causes.collect(),
+    }
+}
+
+/// The most warnings that are passed on.
+const WARNINGS_MOST: usize = 20;
+
+/// `Warning: 299 - "text"`, as RFC 7234 has it; text may be quoted with backslashes.
+pub(crate) fn warnings(heard: &RawResponse) -> Vec<String> {
+    let lines = heard.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
+    lines
+        .filter_map(|line| {
+            let (_, text) = line.to_str().ok()?.split_once('"')?;
+            let mut characters = text.chars();
+            let mut said = String::new();
+            loop {
+                match characters.next()? {
+                    '"' => return Some(quiet(&said)),
+                    '\\' => said.extend(characters.next()),
+                    other => said.push(other),
+                }
+            }
+        })
+        .collect()
+}

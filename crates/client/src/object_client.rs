@@ -1,0 +1,187 @@
+//! # Objects: any object by its place, for people's commands
+//! Room:     reads, server-side apply, replacement, deletion; what the server says, in its own words.
+//! Comes in: a [`ObjectRef`]; a whole object as JSON.
+//! Goes out: the object as it is then, or a [`NodeRequestError`].
+//! Not here: which objects, in which order, and what they mean (whoever asks); retries (nobody).
+
+use crate::api::{RequestError, RequestSpec, ResourcePath, hear, push_encoded};
+use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, said, warnings};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use std::time::Duration;
+
+/// How an object is sent that the server is to make true; JSON is YAML.
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// The longest list that is read.
+const LIST_MOST: usize = 64 << 20;
+
+/// Where an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRef<'a> {
+    /// API group; empty is core.
+    pub group: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The plural, as RBAC has it.
+    pub plural: &'static str,
+    /// Empty for objects that are in none.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// Reads and changes objects. Each request asks once.
+#[derive(Clone)]
+pub struct ObjectClient {
+    client: Client,
+    limit: Duration,
+}
+
+impl<'a> ObjectRef<'a> {
+    fn resource(self) -> Result<ResourcePath<'a>, NodeRequestError> {
+        let Self { group, version, plural, namespace, name } = self;
+        // A name that is none would turn the request into one about all objects of the kind.
+        let named =
+            ResourcePath::named(group, plural, namespace, name).map_err(NodeRequestError::NoAnswer)?;
+        Ok(ResourcePath { version, ..named })
+    }
+}
+
+impl ObjectClient {
+    /// Waits at most `limit` for each answer.
+    pub const fn new(client: Client, limit: Duration) -> Self {
+        Self { client, limit }
+    }
+
+    /// The object as it is now; `None` if there is none, or no such kind.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn read(&self, place: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
+        let on = place.resource()?;
+        present(self.send(Method::GET, &on, on.path(), RequestSpec::default()).await)
+    }
+
+    /// All objects of the place's kind, whatever its name, as a list; `None` if there is no such kind.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn all(&self, place: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
+        let ObjectRef { group, version, plural, namespace, .. } = place;
+        let on = ResourcePath::collection(group, plural, namespace).map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath { version, ..on };
+        present(
+            self.send(Method::GET, &on, on.path(), RequestSpec { most: LIST_MOST, ..RequestSpec::default() })
+                .await,
+        )
+    }
+
+    /// The objects of the place's kind that have these labels.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn labelled(
+        &self,
+        place: ObjectRef<'_>,
+        selector: &str,
+    ) -> Result<Option<PatchResponse>, NodeRequestError> {
+        let ObjectRef { group, version, plural, namespace, .. } = place;
+        let on = ResourcePath::collection(group, plural, namespace).map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath { version, ..on };
+        let mut uri = on.path() + "?labelSelector=";
+        push_encoded(&mut uri, selector);
+        present(
+            self.send(Method::GET, &on, uri, RequestSpec { most: LIST_MOST, ..RequestSpec::default() }).await,
+        )
+    }
+
+    /// Makes the fields of `body` what they are there, whatever else the object has. `force` takes fields from others who
+    /// hold them; without it that is a 409 that names them.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn apply(
+        &self,
+        place: ObjectRef<'_>,
+        body: String,
+        how: &PatchOptions,
+        force: bool,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let on = place.resource()?;
+        let uri = written(&on, how) + if force { "&force=true" } else { "" };
+        self.send(
+            Method::PATCH,
+            &on,
+            uri,
+            RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() },
+        )
+        .await
+    }
+
+    /// Puts `body` in the place of the whole object, as it was at the version that it names.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if it is not at that version any more.
+    pub async fn replace(
+        &self,
+        place: ObjectRef<'_>,
+        body: String,
+        how: &PatchOptions,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let on = place.resource()?;
+        let uri = written(&on, how);
+        self.send(Method::PUT, &on, uri, RequestSpec { body: Bytes::from(body), ..RequestSpec::default() })
+            .await
+    }
+
+    /// Deletes the object; `false` if there was none. With finalizers it is gone only later.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`].
+    pub async fn delete(&self, place: ObjectRef<'_>, dry_run: bool) -> Result<bool, NodeRequestError> {
+        let on = place.resource()?;
+        let uri = on.path() + if dry_run { "?dryRun=All" } else { "" };
+        Ok(present(self.send(Method::DELETE, &on, uri, RequestSpec::default()).await)?.is_some())
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        on: &ResourcePath<'_>,
+        uri: String,
+        what: RequestSpec,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let heard = tokio::time::timeout(self.limit, hear(&self.client, &method, on, uri, what)).await;
+        let heard = match heard {
+            Ok(heard) => heard.map_err(NodeRequestError::NoAnswer)?,
+            Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
+        };
+        match heard.head.status.is_success() {
+            true => Ok(PatchResponse { warnings: warnings(&heard), body: heard.body }),
+            false => Err(NodeRequestError::Status(Box::new(said(&heard)))),
+        }
+    }
+}
+
+fn written(on: &ResourcePath<'_>, how: &PatchOptions) -> String {
+    let mut uri = on.path() + "?fieldManager=";
+    push_encoded(&mut uri, &how.field_manager);
+    if !how.field_validation.is_empty() {
+        uri = uri + "&fieldValidation=" + how.field_validation;
+    }
+    if how.dry_run {
+        uri += "&dryRun=All";
+    }
+    uri
+}
+
+/// What is not there is no failure.
+fn present(told: Result<PatchResponse, NodeRequestError>) -> Result<Option<PatchResponse>, NodeRequestError> {
+    match told {
+        Ok(told) => Ok(Some(told)),
+        Err(NodeRequestError::Status(said)) if said.code == 404 => Ok(None),
+        Err(complaint) => Err(complaint),
+    }
+}

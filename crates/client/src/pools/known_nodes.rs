@@ -1,0 +1,141 @@
+//! # Known nodes: which nodes a pod may be tied to
+//! Room:     the ConfigMap by which an admission policy tells nodes that are known from those that are not.
+//! Comes in: the names, and what becomes of pods that are tied to other nodes; the ConfigMap as it was read.
+//! Goes out: the merge patch of that ConfigMap, or none where it says just that.
+//! Keeps:    a node that is not known may become one of a pool's: what is not listed is not known.
+//! Not here: the policy (`taintward install`); which nodes are known.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of the ConfigMap, in the namespace of the controller's lease.
+pub const KNOWN_NODES: &str = "taintward-nodes";
+
+/// The label by which it says what becomes of pods that are tied to a node that is not known.
+pub const UNKNOWN_NODES: &str = "taintward.io/unknown-nodes";
+
+/// What becomes of pods that are tied to a node that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownNodePolicy {
+    /// They are let in: no pool keeps anything out.
+    #[default]
+    Allow,
+    /// Those of DaemonSets are let in.
+    AllowDaemonSets,
+    /// They are refused.
+    Deny,
+}
+
+impl UnknownNodePolicy {
+    /// The value of [`UNKNOWN_NODES`].
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "Allow",
+            Self::AllowDaemonSets => "AllowDaemonSets",
+            Self::Deny => "Deny",
+        }
+    }
+}
+
+/// What the ConfigMap is to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownNodes {
+    /// Their names.
+    pub names: BTreeSet<Box<str>>,
+    /// What becomes of pods that are tied to others.
+    pub unknown: UnknownNodePolicy,
+}
+
+#[derive(Deserialize)]
+struct KnownNodesObject {
+    metadata: KnownNodesMeta,
+    data: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KnownNodesMeta {
+    uid: String,
+    resource_version: String,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl KnownNodes {
+    /// The merge patch that makes a ConfigMap say this, for the version that was read only; `None` if it does.
+    ///
+    /// # Errors
+    /// What is odd about the ConfigMap.
+    pub fn patch(&self, config_map: &[u8]) -> Result<Option<Bytes>, String> {
+        let KnownNodesObject { metadata, data } =
+            serde_json::from_slice(config_map).map_err(|why| why.to_string())?;
+        let data = data.unwrap_or_default();
+        let mut changed = Map::new();
+        for name in data.keys().filter(|name| !self.names.contains(name.as_str())) {
+            changed.insert(name.clone(), Value::Null);
+        }
+        for name in self.names.iter().filter(|name| !data.contains_key(&***name)) {
+            changed.insert(name.to_string(), json!(""));
+        }
+        let label = metadata.labels.as_ref().and_then(|labels| labels.get(UNKNOWN_NODES));
+        if changed.is_empty() && label.is_some_and(|label| *label == self.unknown.as_str()) {
+            return Ok(None);
+        }
+        let patch = json!({
+            "metadata": {
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+                "labels": {UNKNOWN_NODES: self.unknown.as_str()},
+            },
+            "data": changed,
+        });
+        Ok(Some(Bytes::from(patch.to_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config_map(data: &Value, label: Option<&str>) -> Vec<u8> {
+        let labels = label.map(|label| json!({"mine": "1", UNKNOWN_NODES: label}));
+        let metadata = json!({"uid": "u", "resourceVersion": "7", "labels": labels});
+        json!({"metadata": metadata, "data": data}).to_string().into_bytes()
+    }
+
+    fn known(names: &[&str]) -> KnownNodes {
+        KnownNodes {
+            names: names.iter().map(|&name| name.into()).collect(),
+            unknown: UnknownNodePolicy::Deny,
+        }
+    }
+
+    fn patched(known: &KnownNodes, found: &[u8]) -> Option<Value> {
+        known.patch(found).unwrap().map(|body| serde_json::from_slice(&body).unwrap())
+    }
+
+    #[test]
+    fn what_is_missing_is_added_and_what_is_gone_is_taken_out() {
+        let found = config_map(&json!({"a": "", "gone": ""}), Some("Deny"));
+        let patch = patched(&known(&["a", "b.example"]), &found).unwrap();
+        assert_eq!(patch["data"], json!({"gone": null, "b.example": ""}));
+        let metadata = json!({"uid": "u", "resourceVersion": "7", "labels": {UNKNOWN_NODES: "Deny"}});
+        assert_eq!(patch["metadata"], metadata);
+    }
+
+    #[test]
+    fn what_says_just_that_is_left_alone() {
+        assert_eq!(patched(&known(&["a"]), &config_map(&json!({"a": ""}), Some("Deny"))), None);
+        assert!(patched(&known(&["a"]), &config_map(&json!({"a": ""}), Some("Allow"))).is_some());
+        assert!(patched(&known(&[]), &config_map(&Value::Null, None)).is_some());
+        assert_eq!(patched(&known(&[]), &config_map(&Value::Null, Some("Deny"))), None);
+    }
+
+    #[test]
+    fn what_is_no_config_map_is_an_error() {
+        for odd in ["", "{}", r#"{"metadata": {"uid": "u"}}"#, "<html>"] {
+            known(&[]).patch(odd.as_bytes()).unwrap_err();
+        }
+    }
+}

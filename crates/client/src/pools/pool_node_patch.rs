@@ -1,0 +1,170 @@
+//! # Node of a pool: the one JSON Patch
+//! Room:     the node's JSON, whole, and the patch that gives it what a pool wants of it.
+//! Comes in: the body of a read; the edits that were worked out for this very node.
+//! Goes out: the patch; none where nothing is to do; a [`PoolNodeMismatch`] where the edits are of another state.
+//! Keeps:    it applies only where taints, labels and record are what was read, and names nothing but what the edits
+//!           name (S8). Record and what it speaks of go in one write.
+//! Not here: what is wanted (the core); sending.
+
+use crate::decode::{Decoded, ObjectBody, PoolNodeObject, object_from_body};
+use crate::node_client::{test, written};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use taintward_core::admission::pool::{NodeEdits, RECORD, RecordEdit};
+use taintward_core::taint::Taint;
+use thiserror::Error;
+
+/// A node as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolNodeBody {
+    object: Value,
+    seen: PoolNodeObject,
+}
+
+/// Edits that were worked out for another state of the node: it has to be looked at again.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the node is not what its edits were worked out for: {0}")]
+pub struct PoolNodeMismatch(String);
+
+impl PoolNodeBody {
+    /// Reads the body of an answer, JSON.
+    ///
+    /// # Errors
+    /// Why it is no node, in a sentence.
+    pub fn read(body: &[u8]) -> Result<Self, String> {
+        let seen = match object_from_body::<PoolNodeObject>("application/json", body) {
+            ObjectBody::Object(Decoded::Object(seen)) => seen,
+            ObjectBody::Object(Decoded::Undecodable(unreadable)) => return Err(unreadable.why),
+            ObjectBody::Object(Decoded::Unbound(_)) => return Err("it has no name".to_owned()),
+            ObjectBody::Status(status) => return Err(status.message),
+            ObjectBody::Foreign(why) => return Err(why),
+        };
+        let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+        Ok(Self { object, seen })
+    }
+
+    /// What pools want to know of it.
+    pub const fn seen(&self) -> &PoolNodeObject {
+        &self.seen
+    }
+
+    /// The patch that makes these edits.
+    ///
+    /// # Errors
+    /// The edits name what is not there, or would put something in the place of what is.
+    pub fn patch(&self, edits: &NodeEdits) -> Result<Option<Bytes>, PoolNodeMismatch> {
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let mut steps = self.demands();
+        self.take_taints(edits, &mut steps)?;
+        self.add_taints(edits, &mut steps)?;
+        self.labels(edits, &mut steps)?;
+        self.record(edits, &mut steps)?;
+        Ok(Some(Bytes::from(Value::Array(steps).to_string())))
+    }
+
+    /// What the edits rest on. Where all of it is written, just that is demanded, so that edits of other fields do not
+    /// get in the way. What is not there cannot be demanded: then the version is.
+    fn demands(&self) -> Vec<Value> {
+        let (metadata, taints) = (&self.object["metadata"], &self.object["spec"]["taints"]);
+        let mut steps = vec![test("/metadata/uid", &metadata["uid"])];
+        match &self.seen.node.record {
+            Some(record) if metadata["labels"].is_object() && taints.is_array() => steps.extend([
+                test("/metadata/labels", &metadata["labels"]),
+                test("/spec/taints", taints),
+                test(&record_path(), &json!(record)),
+            ]),
+            _ => steps.push(test("/metadata/resourceVersion", &metadata["resourceVersion"])),
+        }
+        steps
+    }
+
+    /// From the highest place down, so that no place moves before it is used; each is named whole.
+    fn take_taints(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
+        let places: Result<Vec<usize>, PoolNodeMismatch> =
+            edits.remove_taints.iter().map(|gone| self.place(gone)).collect();
+        let mut places = places?;
+        places.sort_unstable();
+        places.dedup();
+        for place in places.into_iter().rev() {
+            let path = format!("/spec/taints/{place}");
+            steps.push(test(&path, &self.object["spec"]["taints"][place]));
+            steps.push(json!({ "op": "remove", "path": path }));
+        }
+        Ok(())
+    }
+
+    fn place(&self, gone: &Taint) -> Result<usize, PoolNodeMismatch> {
+        let mut listed = self.seen.node.taints.iter();
+        let same = |one: &Taint| one.is_same(gone) && one.value == gone.value;
+        listed.position(same).ok_or_else(|| PoolNodeMismatch(format!("it has no taint {gone}")))
+    }
+
+    fn add_taints(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
+        let gone = |one: &Taint| edits.remove_taints.iter().any(|gone| one.is_same(gone));
+        let stays = |new: &&Taint| self.seen.node.taints.iter().any(|one| one.is_same(new) && !gone(one));
+        if let Some(taken) = edits.add_taints.iter().find(stays) {
+            return Err(PoolNodeMismatch(format!("something is in the place of the taint {taken}")));
+        }
+        let new: Vec<Value> = edits.add_taints.iter().map(written).collect();
+        match (self.object["spec"].is_object(), self.object["spec"]["taints"].is_array()) {
+            _ if new.is_empty() => {}
+            (_, true) => steps.extend(new.into_iter().map(|taint| add("/spec/taints/-", &taint))),
+            (true, false) => steps.push(add("/spec/taints", &Value::Array(new))),
+            (false, false) => steps.push(add("/spec", &json!({ "taints": new }))),
+        }
+        Ok(())
+    }
+
+    fn labels(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
+        let had = &self.seen.node.labels;
+        for gone in &edits.remove_labels {
+            if had.get(&gone.key) != Some(&gone.value) {
+                return Err(PoolNodeMismatch(format!("it has no label {}={}", gone.key, gone.value)));
+            }
+            let path = member("/metadata/labels", &gone.key);
+            steps.push(test(&path, &json!(gone.value)));
+            steps.push(json!({ "op": "remove", "path": path }));
+        }
+        if !edits.add_labels.is_empty() && !self.object["metadata"]["labels"].is_object() {
+            steps.push(add("/metadata/labels", &json!({})));
+        }
+        for new in &edits.add_labels {
+            if had.contains_key(&new.key) && !edits.remove_labels.iter().any(|gone| gone.key == new.key) {
+                return Err(PoolNodeMismatch(format!("something is in the place of the label {}", new.key)));
+            }
+            steps.push(add(&member("/metadata/labels", &new.key), &json!(new.value)));
+        }
+        Ok(())
+    }
+
+    fn record(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
+        match (&edits.record, &self.seen.node.record) {
+            (None, _) => {}
+            (Some(RecordEdit::Write(text)), _) => {
+                if !self.object["metadata"]["annotations"].is_object() {
+                    steps.push(add("/metadata/annotations", &json!({})));
+                }
+                steps.push(add(&record_path(), &json!(text)));
+            }
+            (Some(RecordEdit::Remove), Some(_)) => {
+                steps.push(json!({ "op": "remove", "path": record_path() }));
+            }
+            (Some(RecordEdit::Remove), None) => return Err(PoolNodeMismatch("it has no record".to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn add(path: &str, value: &Value) -> Value {
+    json!({ "op": "add", "path": path, "value": value })
+}
+
+fn record_path() -> String {
+    member("/metadata/annotations", RECORD)
+}
+
+fn member(map: &str, key: &str) -> String {
+    format!("{map}/{}", key.replace('~', "~0").replace('/', "~1"))
+}

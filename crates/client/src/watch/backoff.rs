@@ -1,0 +1,222 @@
+//! # Pace: how long to pause before the next attempt
+//! Room:     pauses keyed on how the last attempt ended, so that no way of failing becomes a hot loop.
+//! Comes in: how long the stream was in step, whether anybody answered at all; how long the server asks to wait.
+//! Goes out: a pause: hardly any after a stream that lasted, growing ones after short ones, capped, with jitter.
+//! Keeps:    a server that comes back is found at once, however long it was away; one that has too much to do, or
+//!           ends each stream soon, is asked ever more rarely (P26).
+//! Not here: sleeping.
+
+use std::time::Duration;
+
+/// A stream that was in step for this long did its job: the next one may start at once. So it may if no server answered
+/// for this long: the one that does may be another, and was left in peace.
+const LASTED: Duration = Duration::from_secs(5);
+/// The longest distance between attempts that nobody answers: they cost the server nothing while it is away, and
+/// whatever happens meanwhile waits for the one that succeeds.
+const AWAY_LONGEST: Duration = Duration::from_secs(2);
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EndedAttempt {
+    /// How long the attempt took.
+    pub(super) took: Duration,
+    /// For how much of that it was in step with the server.
+    pub(super) lasted: Duration,
+    /// Whether there was no API server to answer, or none that could.
+    pub(super) away: bool,
+    /// The server's wish to wait; it is capped like our own pauses.
+    pub(super) asked: Option<Duration>,
+}
+
+pub(super) struct WatchBackoff {
+    first: Duration,
+    longest: Duration,
+    /// Attempts in a row that were answered and did not last.
+    short: u32,
+    /// Attempts in a row without an answer.
+    away: u32,
+    /// How long they and the pauses after them have taken.
+    away_for: Duration,
+    jitter: Jitter,
+}
+
+/// Pseudo-random lengths (SplitMix64); equal seeds give equal ones.
+pub(super) struct Jitter(u64);
+
+impl WatchBackoff {
+    pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
+        Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: Jitter::new(seed) }
+    }
+
+    /// The pause after an attempt. Attempts start at growing distances: the time a stream was in step, or an
+    /// unanswered attempt took, counts towards the pause. The first one after a stream that lasted is only spread a
+    /// little: where a server ends, all streams of all processes end at the same moment.
+    pub(super) fn pause(&mut self, EndedAttempt { took, lasted, away, asked }: EndedAttempt) -> Duration {
+        if lasted >= LASTED {
+            (self.short, self.away) = (0, 0);
+        }
+        if self.away_for >= LASTED {
+            self.short = 0;
+        }
+        let asked = asked.unwrap_or_default().min(self.longest);
+        let (failed, longest, spent) = match away {
+            true => (&mut self.away, AWAY_LONGEST.min(self.longest), took),
+            false => (&mut self.short, self.longest, lasted),
+        };
+        let distance = match failed.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doublings) => self.first.saturating_mul(1 << doublings.min(20)).min(longest),
+        };
+        *failed = failed.saturating_add(1);
+        let pause = distance.saturating_sub(spent).max(asked);
+        let pause = pause + self.jitter.up_to((pause / 4).max(self.first));
+        match away {
+            true => self.away_for = self.away_for.saturating_add(took).saturating_add(pause),
+            false => (self.away, self.away_for) = (0, Duration::ZERO),
+        }
+        pause
+    }
+}
+
+impl Jitter {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A length of at most `most`.
+    pub(super) fn up_to(&mut self, most: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        most.mul_f64((mixed >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Duration = Duration::from_millis(200);
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn pace() -> WatchBackoff {
+        WatchBackoff::new(FIRST, LONGEST, 7)
+    }
+
+    fn after(lasted: u64) -> EndedAttempt {
+        let lasted = Duration::from_secs(lasted);
+        EndedAttempt { took: lasted, lasted, ..EndedAttempt::default() }
+    }
+
+    fn unanswered(took: u64) -> EndedAttempt {
+        EndedAttempt { took: Duration::from_secs(took), away: true, ..EndedAttempt::default() }
+    }
+
+    fn with_jitter(plain: Duration) -> std::ops::RangeInclusive<Duration> {
+        plain..=plain + (plain / 4).max(FIRST)
+    }
+
+    #[test]
+    fn pauses_grow_to_the_cap_and_fall_back_after_a_stream_that_lasted() {
+        let mut pace = pace();
+        assert!(pace.pause(after(300)) <= FIRST);
+        let pauses: Vec<_> = (0..12).map(|_| pace.pause(after(0))).collect();
+        for (at, pause) in pauses.iter().enumerate() {
+            let plain = FIRST.saturating_mul(1 << at).min(LONGEST);
+            assert!(with_jitter(plain).contains(pause), "{at}: {pause:?}");
+        }
+        assert!(pace.pause(after(5)) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+    }
+
+    #[test]
+    fn p26_the_first_attempts_after_a_server_that_ends_are_spread() {
+        let firsts: Vec<_> =
+            (0..100).map(|seed| WatchBackoff::new(FIRST, LONGEST, seed).pause(after(300))).collect();
+        let (least, most) = (firsts.iter().min().unwrap(), firsts.iter().max().unwrap());
+        assert!(*least < FIRST / 5 && *most > FIRST * 4 / 5 && *most <= FIRST, "{least:?} to {most:?}");
+    }
+
+    #[test]
+    fn a_server_that_is_away_for_an_hour_is_asked_every_other_second() {
+        let mut pace = pace();
+        let (mut gone, mut asked) = (Duration::ZERO, 0);
+        while gone < HOUR {
+            let pause = pace.pause(unanswered(0));
+            assert!(pause <= AWAY_LONGEST.mul_f64(1.25), "{pause:?}");
+            (gone, asked) = (gone + pause, asked + 1);
+        }
+        assert!(asked < 1_800, "{asked}");
+        // That it is back and ends streams soon, or has lost the history, is another matter.
+        assert!(pace.pause(after(0)) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+    }
+
+    /// A server that is killed again and again, for a minute each time, and lives for two seconds in between.
+    #[test]
+    fn what_a_server_did_before_it_was_away_is_not_held_against_it() {
+        let mut pace = pace();
+        for outage in 0..10 {
+            // The end of the stream that was open: it was in step for two seconds.
+            assert!(pace.pause(after(2)) <= FIRST, "{outage}");
+            let mut gone = Duration::ZERO;
+            while gone < Duration::from_secs(60) {
+                gone += pace.pause(unanswered(0));
+            }
+            // It is back, and has not kept the history.
+            assert!(pace.pause(after(0)) <= FIRST, "{outage}");
+        }
+    }
+
+    /// A balancer with a dead server and one that ends each stream at once.
+    #[test]
+    fn short_streams_between_refused_connections_are_no_hot_loop() {
+        let mut pace = pace();
+        let (mut gone, mut attempts) = (Duration::ZERO, 0);
+        while gone < HOUR {
+            gone += pace.pause(unanswered(0)) + pace.pause(after(0));
+            attempts += 1;
+        }
+        assert!(attempts < 150, "{attempts}");
+    }
+
+    #[test]
+    fn an_attempt_that_waited_in_vain_is_followed_by_the_next() {
+        let mut pace = pace();
+        for _ in 0..20 {
+            assert!(pace.pause(unanswered(5)) <= FIRST);
+        }
+    }
+
+    #[test]
+    fn a_short_stream_counts_towards_the_pause() {
+        let mut pace = pace();
+        for _ in 0..5 {
+            pace.pause(after(0));
+        }
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(3))));
+    }
+
+    #[test]
+    fn a_wish_of_a_year_is_capped() {
+        for away in [true, false] {
+            let wish = |seconds| EndedAttempt {
+                away,
+                asked: Some(Duration::from_secs(seconds)),
+                ..EndedAttempt::default()
+            };
+            assert!(with_jitter(LONGEST).contains(&pace().pause(wish(365 * 86_400))));
+            assert!(with_jitter(Duration::from_secs(7)).contains(&pace().pause(wish(7))));
+        }
+    }
+
+    #[test]
+    fn jitter_differs_from_pause_to_pause() {
+        let mut pace = WatchBackoff::new(LONGEST, LONGEST, 7);
+        assert_ne!(pace.pause(after(0)), pace.pause(after(0)));
+    }
+}

@@ -1,0 +1,133 @@
+//! # Talk: one request and its streaming answer
+//! Room:     sending, judging the answer's head, receiving chunks under the silence watchdog.
+//! Comes in: a request; the client.
+//! Goes out: [`BodyStream`] chunks of a body known to be protobuf or JSON; else a [`WatchError`].
+//! Not here: retries; what the chunks say.
+
+use super::watch_error::{WatchError, WatchedResource};
+use crate::api::seconds_asked;
+use crate::decode::{ApiStatus, Encoding, foreign_type, sanitize, status_from_body};
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use std::error::Error;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The most that is read of an error's body, in bytes.
+const ERROR_BODY: usize = 64 << 10;
+/// How long an error's body may take.
+const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A body that is being received.
+pub(super) struct BodyStream {
+    pub(super) encoding: Encoding,
+    body: Body,
+    silence: Duration,
+    until: Instant,
+}
+
+/// Sends a request and judges the head of the answer.
+pub(super) async fn open(
+    client: &Client,
+    request: Request<Body>,
+    silence: Duration,
+    source: WatchedResource,
+) -> Result<BodyStream, WatchError> {
+    let answer =
+        timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
+    let response = answer.map_err(|error| WatchError::ConnectionLost(chain(&error)))?;
+    if response.status() != StatusCode::OK {
+        return Err(refusal(response, source).await);
+    }
+    let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let compression = text(header::CONTENT_ENCODING);
+    if !matches!(compression, "" | "identity") {
+        let compression = sanitize(compression, 32);
+        return Err(WatchError::Malformed(format!(
+            "the answer is compressed ({compression}) though identity was asked for: a proxy in between?"
+        )));
+    }
+    let content_type = text(header::CONTENT_TYPE);
+    let encoding =
+        Encoding::of(content_type).ok_or_else(|| WatchError::Malformed(foreign_type(content_type)))?;
+    Ok(BodyStream { encoding, body: response.into_body(), silence, until: Instant::now() + silence })
+}
+
+impl BodyStream {
+    /// The next bytes; `None` at the clean end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, WatchError> {
+        loop {
+            let frame = timeout_at(self.until, self.body.frame()).await;
+            let Some(frame) = frame.map_err(|_| WatchError::IdleTimeout(self.silence))? else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| WatchError::ConnectionLost(chain(&error)))?;
+            if let Ok(data) = frame.into_data()
+                && !data.is_empty()
+            {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// What has arrived already: the next bytes, the clean end, or trouble; `None` if that has yet to come.
+    pub(super) fn arrived(&mut self) -> Option<Result<Option<Bytes>, WatchError>> {
+        self.chunk().now_or_never()
+    }
+
+    /// Something whole was received: the watchdog starts again, with this much patience. Single bytes don't count: a
+    /// server that trickles is as silent as one that stalls.
+    pub(super) fn progress(&mut self, silence: Duration) {
+        self.silence = silence;
+        self.until = Instant::now() + silence;
+    }
+}
+
+/// What an answer other than 200 means.
+async fn refusal(response: Response<Body>, source: WatchedResource) -> WatchError {
+    let (head, body) = response.into_parts();
+    let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let bytes = timeout(ERROR_PATIENCE, beginning(body)).await.unwrap_or_default();
+    let mut status =
+        status_from_body(content_type.unwrap_or_default(), &bytes).unwrap_or_else(|| ApiStatus {
+            message: sanitize(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), 200),
+            ..ApiStatus::default()
+        });
+    status.code = head.status.as_u16();
+    if let Some(seconds) = seconds_asked(&head.headers) {
+        status.retry_after_seconds = Some(seconds);
+    }
+    WatchError::of_status(status, source)
+}
+
+/// The body up to a limit.
+async fn beginning(mut body: Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(data) = frame.into_data() else { continue };
+        let room = ERROR_BODY - bytes.len();
+        bytes.extend_from_slice(&data[..data.len().min(room)]);
+        if bytes.len() == ERROR_BODY {
+            break;
+        }
+    }
+    bytes
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.ends_with(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    sanitize(&text, 400)
+}

@@ -1,0 +1,145 @@
+//! # Told: who knows an object in a later state
+//! Room:     while a list is made beside a watch, what both told of the same objects: the list shows a moment that the
+//!           watch may be ahead of, or behind.
+//! Comes in: names and versions of objects, by the watch and by the list.
+//! Goes out: whether that is news.
+//! Keeps:    no object goes back in time: what is older than what was told is no news, and who is gone stays gone.
+//!           Bounded (S12): what is too much ends the list beside the watch, not the watch's word.
+//! Not here: objects; making the list (`background_list.rs`).
+//!
+//! Versions of one resource are ordered, across incarnations of a name as well. Where one can't be read, the watch is
+//! believed.
+
+use crate::decode::ObjectIdentity;
+use std::collections::HashMap;
+use taintward_core::identity::ResourceVersion;
+
+/// So many objects may change while a list is made: about 8 MB.
+const MOST: usize = 50_000;
+
+/// What was told of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct DeliveredVersion {
+    version: Option<ResourceVersion>,
+    gone: bool,
+}
+
+#[derive(Default)]
+pub(super) struct DeliveredObjects {
+    states: HashMap<Box<str>, DeliveredVersion>,
+    /// The latest version of all.
+    latest: Option<ResourceVersion>,
+}
+
+impl DeliveredObjects {
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.states.len() >= MOST
+    }
+
+    /// The watch stands at this version: once that is later than all, nothing older can come.
+    pub(super) fn passed(&mut self, position: ResourceVersion) {
+        if self.latest.is_none_or(|latest| latest <= position) {
+            self.clear();
+        }
+    }
+
+    /// Whether what a watch tells is news; kept if it is to `count` against a list.
+    pub(super) fn by_watch(&mut self, object: &ObjectIdentity, gone: bool, count: bool) -> bool {
+        let state = DeliveredVersion { version: object.version, gone };
+        let name = name(object);
+        if self.states.get(&name).is_some_and(|told| state.version.is_some() && state < *told) {
+            return false;
+        }
+        if count {
+            self.keep(name, state);
+        }
+        true
+    }
+
+    /// Whether what the list shows is news; kept if the watch, which stands at `position`, has yet to tell it.
+    pub(super) fn by_list(&mut self, object: &ObjectIdentity, position: Option<ResourceVersion>) -> bool {
+        let name = name(object);
+        if self.states.get(&name).is_some_and(|told| told.version.is_none() || object.version <= told.version)
+        {
+            return false;
+        }
+        if object.version > position {
+            self.keep(name, DeliveredVersion { version: object.version, gone: false });
+        }
+        true
+    }
+
+    fn keep(&mut self, name: Box<str>, state: DeliveredVersion) {
+        self.latest = self.latest.max(state.version);
+        if !self.is_full() {
+            self.states.insert(name, state);
+        }
+    }
+}
+
+fn name(object: &ObjectIdentity) -> Box<str> {
+    format!("{}/{}", object.namespace, object.name).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, version: u64) -> ObjectIdentity {
+        let version = Some(version).filter(|version| *version > 0).map(ResourceVersion);
+        ObjectIdentity { name: name.to_owned(), version, ..ObjectIdentity::default() }
+    }
+
+    #[test]
+    fn what_is_not_newer_than_the_watch_told_is_no_news_in_a_list() {
+        let mut told = DeliveredObjects::default();
+        assert!(told.by_watch(&object("a", 7), false, true));
+        let at = Some(ResourceVersion(7));
+        let news = [6, 7, 8].map(|version| told.by_list(&object("a", version), at));
+        assert_eq!(news, [false, false, true]);
+        assert!(!told.by_watch(&object("a", 7), false, true), "the list was ahead");
+        assert!(told.by_watch(&object("a", 8), false, true), "the same once more does no harm");
+        assert!(told.by_list(&object("b", 1), at));
+    }
+
+    #[test]
+    fn who_is_gone_stays_gone_until_a_later_version_comes() {
+        let mut told = DeliveredObjects::default();
+        assert!(told.by_watch(&object("a", 7), true, true));
+        assert!(!told.by_list(&object("a", 6), None) && !told.by_list(&object("a", 7), None));
+        assert!(!told.by_watch(&object("a", 7), false, true), "a deletion may bear its last state's version");
+        assert!(told.by_watch(&object("a", 9), false, true), "a successor");
+    }
+
+    #[test]
+    fn without_a_version_the_watch_is_believed() {
+        let mut told = DeliveredObjects::default();
+        assert!(told.by_watch(&object("a", 0), false, true));
+        assert!(!told.by_list(&object("a", 9), None));
+        assert!(told.by_list(&object("b", 0), None));
+        assert!(told.by_watch(&object("b", 0), true, true) && told.by_watch(&object("b", 3), false, true));
+        assert!(!told.by_list(&object("b", 0), None));
+    }
+
+    #[test]
+    fn all_is_forgotten_once_the_watch_has_passed_it_and_there_is_never_too_much() {
+        let mut told = DeliveredObjects::default();
+        told.by_list(&object("a", 9), Some(ResourceVersion(5)));
+        told.passed(ResourceVersion(8));
+        assert!(!told.by_watch(&object("a", 8), false, false));
+        told.passed(ResourceVersion(9));
+        assert!(told.is_empty());
+        for number in 0..2 * MOST {
+            told.by_watch(&object(&number.to_string(), 1), false, true);
+        }
+        assert!(told.is_full() && told.states.len() == MOST);
+    }
+}

@@ -1,0 +1,172 @@
+//! # Relist: when everything is listed again though nothing seems wrong
+//! Room:     how old the last complete list may become; when a list that failed is tried again.
+//! Comes in: lists beginning, ending, failing; whoever asks for one ([`RelistTrigger`]).
+//! Goes out: the moment at which the next list is due.
+//! Keeps:    an event that a server or proxy lost is found within the interval: jitter and what a list itself takes
+//!           are subtracted, never added (L4). No way of failing becomes a hot loop.
+//! Not here: making the list (`background_list.rs`, or `watch_loop.rs` where no watch is open).
+
+use super::backoff::Jitter;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A list is begun at the latest after this much of the interval: the rest is for the list itself.
+const LATEST: f64 = 0.95;
+/// Replicas and streams spread by this much of the interval.
+const SPREAD: f64 = 0.15;
+/// After a first failure, a list is tried again so much later.
+const AGAIN_FIRST: Duration = Duration::from_secs(10);
+/// However often a list is asked for, so much lies between the end of one and the beginning of the next.
+const ASKED_DISTANCE: Duration = Duration::from_secs(1);
+
+/// Has everything listed again at once by all listeners that were given it in their settings; clones are of the same
+/// one. For whoever sees that what the watches told is void, as after the server's store was replaced by an older one:
+/// a watch from a version in the future is silent and looks healthy.
+#[derive(Clone, Debug, Default)]
+pub struct RelistTrigger(watch::Sender<()>);
+
+impl RelistTrigger {
+    /// Asks for it. A list that is asked of the server from now on serves; one that is being received does not.
+    pub fn ask(&self) {
+        self.0.send_replace(());
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.0.subscribe()
+    }
+}
+
+pub(super) struct RelistSchedule {
+    every: Option<Duration>,
+    longest_wish: Duration,
+    begun: Option<Instant>,
+    ended: Option<Instant>,
+    due: Option<Instant>,
+    /// Failures in a row.
+    failed: u32,
+    jitter: Jitter,
+}
+
+impl RelistSchedule {
+    /// Lists `every` so often; `None` and zero mean never. A server's wish to wait is kept up to `longest_wish`.
+    pub(super) fn new(every: Option<Duration>, longest_wish: Duration, seed: u64) -> Self {
+        let every = every.filter(|every| !every.is_zero());
+        Self {
+            every,
+            longest_wish,
+            begun: None,
+            ended: None,
+            due: None,
+            failed: 0,
+            jitter: Jitter::new(seed),
+        }
+    }
+
+    /// The moment from which a list is due, if ever.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.due.is_some_and(|due| due <= Instant::now())
+    }
+
+    /// Somebody wants a list at once.
+    pub(super) fn ask(&mut self) {
+        let now = Instant::now();
+        let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// A list is asked for. What is true at this moment is in it, or told after it.
+    pub(super) fn begins(&mut self) {
+        self.begun = Some(Instant::now());
+    }
+
+    /// The list is complete. One that takes longer than the interval is not followed by itself at once.
+    pub(super) fn ends(&mut self) {
+        self.failed = 0;
+        let now = Instant::now();
+        self.ended = Some(now);
+        let begun = self.begun.take().unwrap_or(now);
+        let hold = self.every.map(|every| every.mul_f64(LATEST) - self.jitter.up_to(every.mul_f64(SPREAD)));
+        self.due = hold.and_then(|hold| Some(begun.checked_add(hold)?.max(now.checked_add(hold / 2)?)));
+    }
+
+    /// The list failed; says how long the next attempt is off. `asked` is the server's wish.
+    pub(super) fn fails(&mut self, asked: Option<Duration>) -> Duration {
+        let longest = self.every.unwrap_or(Duration::MAX);
+        let pause = AGAIN_FIRST.saturating_mul(1 << self.failed.min(20)).min(longest.mul_f64(1.0 - SPREAD));
+        self.failed = self.failed.saturating_add(1);
+        let pause = pause.max(asked.unwrap_or_default().min(self.longest_wish));
+        let pause = pause + self.jitter.up_to(pause.mul_f64(SPREAD));
+        self.begun = None;
+        self.due = Instant::now().checked_add(pause);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY: Duration = Duration::from_secs(300);
+    const WISH: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn l4_jitter_only_shortens_and_leaves_room_for_the_list() {
+        let mut seen = Vec::new();
+        for seed in 0..1000 {
+            let mut relist = RelistSchedule::new(Some(EVERY), WISH, seed);
+            assert!(relist.due().is_none(), "nothing was listed yet: that is another matter");
+            relist.begins();
+            relist.ends();
+            let off = relist.due().unwrap() - Instant::now();
+            assert!((Duration::from_secs(240)..=Duration::from_secs(285)).contains(&off), "{seed}: {off:?}");
+            assert!(!relist.is_due());
+            seen.push(off);
+        }
+        let (first, last) = (seen.iter().min().unwrap(), seen.iter().max().unwrap());
+        assert!(last.abs_diff(*first) > Duration::from_secs(40), "spread: {first:?} to {last:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn l4_the_age_of_a_list_counts_from_its_beginning() {
+        let mut relist = RelistSchedule::new(Some(EVERY), WISH, 1);
+        relist.begins();
+        let begun = Instant::now();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        relist.ends();
+        assert!(relist.due().unwrap() - begun <= Duration::from_secs(285));
+        // Longer than the interval: half of it is free of lists.
+        relist.begins();
+        tokio::time::advance(Duration::from_secs(1000)).await;
+        relist.ends();
+        assert!(relist.due().unwrap() - Instant::now() >= Duration::from_secs(120));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_list_is_tried_again_at_growing_distances() {
+        let mut relist = RelistSchedule::new(Some(EVERY), WISH, 1);
+        for at in 0..40_u32 {
+            let pause = relist.fails(None);
+            let plain = AGAIN_FIRST.saturating_mul(1 << at.min(10)).min(Duration::from_secs(255));
+            assert!(pause >= plain && pause <= plain.mul_f64(1.15) && pause <= EVERY, "{at}: {pause:?}");
+        }
+        relist.ends();
+        assert!(relist.fails(None) < Duration::from_secs(12), "a success begins the distances anew");
+        let wished = relist.fails(Some(Duration::from_secs(365 * 86_400)));
+        assert!(wished >= WISH && wished <= WISH.mul_f64(1.15), "{wished:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn never_and_hardly_ever() {
+        for every in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+            let mut relist = RelistSchedule::new(every, WISH, 1);
+            relist.begins();
+            relist.ends();
+            assert!(relist.due().is_none(), "{every:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! # Heartbeat: is a loop still going round
+//! Room:     the last sign of life of one loop, and how old it may get.
+//! Comes in: a beat at each turn of the loop.
+//! Goes out: fine, or since when it is silent.
+//! Not here: what the loop does.
+
+use crate::metrics::MonoClock;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use taintward_core::time::{Mono, Span};
+
+/// The sign of life of one loop. Clones are of the same loop.
+#[derive(Clone)]
+pub struct LoopHeartbeat {
+    last: Arc<AtomicI64>,
+    limit: Span,
+    clock: MonoClock,
+}
+
+impl LoopHeartbeat {
+    /// A loop that beats now, and is stuck once it has not beaten for `limit`.
+    pub fn new(limit: Span, clock: MonoClock) -> Self {
+        let now = clock();
+        Self { last: Arc::new(AtomicI64::new(now.as_micros())), limit, clock }
+    }
+
+    /// The loop goes round.
+    pub fn beat(&self) {
+        self.last.store((self.clock)().as_micros(), Ordering::Relaxed);
+    }
+
+    /// Whether the loop is alive.
+    ///
+    /// # Errors
+    /// With the reason, if it is stuck.
+    pub fn check(&self) -> Result<(), String> {
+        let silent = (self.clock)().since(Mono::from_micros(self.last.load(Ordering::Relaxed)));
+        if silent <= self.limit {
+            return Ok(());
+        }
+        let (silent, limit) = (silent.as_secs_f64(), self.limit.as_secs_f64());
+        Err(format!("no sign of life for {silent:.1} s, at most {limit:.1} s are normal"))
+    }
+}
+
+impl fmt::Debug for LoopHeartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.check())
+    }
+}

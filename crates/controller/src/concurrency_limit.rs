@@ -1,0 +1,105 @@
+//! # Limit: how many requests may be unanswered at once
+//! Room:     additive increase, multiplicative decrease, within fixed bounds.
+//! Comes in: how each request ended, how long it took, and the time.
+//! Goes out: the number of requests that may be in flight.
+//! Keeps:    one cut for one overload: answers to requests sent before a cut do not cut again. What one webhook or one
+//!           namespace fails at never cuts: everybody else would wait for it.
+//! Not here: which request is next; what is an overload (the client).
+
+use taintward_core::time::{Mono, Span};
+
+/// Fewest, first and most requests in flight. The most stays well below an API server's own limit of 200 mutating
+/// requests, so that others find room.
+const FEWEST: f64 = 4.0;
+const FIRST: f64 = 16.0;
+const MOST: f64 = 96.0;
+
+/// What a cut leaves (as CUBIC): a server that is overloaded is so by all its clients, of whom we are one; half as much of
+/// us costs us half of our evictions and rarely frees as much of the server.
+const LEFT: f64 = 0.7;
+
+/// No second cut within this time.
+const CUT_PAUSE: Span = Span::from_secs(1);
+
+/// An answer that took longer than this is no reason for more requests: they would only wait for each other, until they
+/// run out of time. With less, 96 in flight are still some 400 a second.
+const QUICK: Span = Span::from_millis(250);
+
+/// The part of all requests that retries may take: a crowd of hopeless pods leaves most of the room to the others (L6).
+const RETRY_SHARE: usize = 4;
+
+/// The adaptive limit.
+#[derive(Debug)]
+pub(crate) struct AimdLimit {
+    now: f64,
+    no_cut_before: Mono,
+}
+
+impl AimdLimit {
+    pub(crate) const fn new() -> Self {
+        Self { now: FIRST, no_cut_before: Mono::from_micros(i64::MIN) }
+    }
+
+    /// How many requests may be in flight.
+    pub(crate) fn all(&self) -> usize {
+        self.now as usize
+    }
+
+    /// How many of them may be retries.
+    pub(crate) fn retries(&self) -> usize {
+        (self.all() / RETRY_SHARE).max(1)
+    }
+
+    /// A request ended after `took`, while `in_flight` were out, itself included.
+    pub(crate) fn answered(&mut self, overload: bool, took: Span, in_flight: usize, at: Mono) {
+        if overload {
+            if at >= self.no_cut_before {
+                self.now = (self.now * LEFT).max(FEWEST);
+                self.no_cut_before = at.plus(CUT_PAUSE);
+            }
+        } else if in_flight >= self.all() && took <= QUICK {
+            // Only a limit that is used is known to be borne.
+            self.now = (self.now + 1.0 / self.now).min(MOST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICKLY: Span = Span::from_millis(5);
+
+    #[test]
+    fn grows_only_when_used_and_is_cut_once_per_overload() {
+        let mut limit = AimdLimit::new();
+        let at = Mono::from_secs(10);
+        limit.answered(false, QUICKLY, 3, at);
+        assert_eq!(limit.all(), 16);
+        for _ in 0..20 {
+            limit.answered(false, QUICKLY, limit.all(), at);
+        }
+        assert_eq!(limit.all(), 17);
+        for _ in 0..16 {
+            limit.answered(true, QUICKLY, 16, at);
+        }
+        assert_eq!(limit.all(), 12);
+        for later in 12..100 {
+            limit.answered(true, QUICKLY, 8, Mono::from_secs(later));
+        }
+        assert_eq!((limit.all(), limit.retries()), (4, 1));
+        for _ in 0..100_000 {
+            limit.answered(false, QUICKLY, limit.all(), at);
+        }
+        assert_eq!((limit.all(), limit.retries()), (96, 24));
+    }
+
+    #[test]
+    fn a_server_that_takes_its_time_gets_no_more_at_once() {
+        let mut limit = AimdLimit::new();
+        for _ in 0..10_000 {
+            limit.answered(false, Span::from_millis(251), limit.all(), Mono::from_secs(1));
+        }
+        assert_eq!(limit.all(), 16);
+    }
+}

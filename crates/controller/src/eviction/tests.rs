@@ -1,0 +1,232 @@
+//! Events of evictions wait for the right to write, and no longer than the lead lasts. Log lines are not one per pod.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use super::*;
+use crate::eviction_events::EvictionEventKind;
+use crate::logging::LogFormat;
+use crate::logging::tests::logged;
+use http::{Request, Response};
+use kube::client::Body;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use taintward_client::decode::{Decoded, WatchedObject as _};
+use taintward_client::leader_election::Leadership;
+use taintward_core::eviction::EvictionConfig;
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::time::Wall;
+use tokio::sync::mpsc;
+
+/// A loop with five events that wait, and what it does.
+struct Stage {
+    clock: Clock,
+    metrics: Arc<ControllerMetrics>,
+    /// Requests that came to the API server, which answers none.
+    requests: Arc<AtomicU64>,
+    turns: Arc<AtomicU64>,
+    lead: watch::Sender<Leadership>,
+    stop: crate::shutdown::ShutdownRequest,
+    controller: tokio::task::JoinHandle<()>,
+}
+
+impl Stage {
+    fn new(lead_for: Option<Span>) -> Self {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let (requests, turns): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
+        let asked = Arc::clone(&requests);
+        let silent = tower::service_fn(move |_: Request<Body>| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Result<Response<Body>, Infallible>>()
+        });
+        let (reading, turned) = (clock.clone(), Arc::clone(&turns));
+        let beats: taintward_serve::metrics::MonoClock = Arc::new(move || {
+            turned.fetch_add(1, Ordering::Relaxed);
+            reading.now().mono
+        });
+        let metrics = metered(&clock);
+        let (lead, led) = watch::channel(leading(&clock, lead_for));
+        let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
+        let mut controller = EvictionController::new(EvictionParts {
+            metrics: Arc::clone(&metrics),
+            heartbeat: LoopHeartbeat::new(Span::from_secs(30), beats),
+            ..parts(
+                &clock,
+                ApiClient::new(kube::Client::new(silent, "default"), "test"),
+                WritePermission::Leader(led),
+            )
+        });
+        for pod in ["a", "b", "c", "d", "e"] {
+            let (name, uid) = (PodName::new("shop", pod), Uid::new(pod));
+            let (node, at) = (NodeName::new("n"), clock.now().wall);
+            controller.event_recorder.tell(
+                EvictionEventKind::Evicted,
+                &node,
+                (&name, &uid),
+                "gone".into(),
+                at,
+            );
+        }
+        let (stop, stopping) = Shutdown::pair();
+        let controller = tokio::spawn(controller.run(EvictionWatchQueues { nodes, pods }, stopping));
+        Self { clock, metrics, requests, turns, lead, stop, controller }
+    }
+
+    fn lead(&self, span: Option<Span>) {
+        self.lead.send_replace(leading(&self.clock, span));
+    }
+
+    fn dropped(&self) -> u64 {
+        self.metrics.effects.events_dropped.get()
+    }
+
+    fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+}
+
+fn metered(clock: &Clock) -> Arc<ControllerMetrics> {
+    let about = metrics::BuildInfo {
+        version: "1",
+        mode: "enforce",
+        lease: "taintward".into(),
+        started: Wall::from_secs(1_800_000_000),
+        host: String::new(),
+    };
+    let clock = clock.clone();
+    Arc::new(ControllerMetrics::new(Arc::new(move || clock.now().mono), &about))
+}
+
+fn parts(clock: &Clock, api: ApiClient, permission: WritePermission) -> EvictionParts {
+    EvictionParts {
+        engine: EvictionEngine::new(EvictionConfig::default()),
+        clock: clock.clone(),
+        api,
+        permission,
+        mode: WriteMode::Enforce,
+        stamp_taints: false,
+        metrics: metered(clock),
+        heartbeat: LoopHeartbeat::new(Span::from_secs(30), Arc::new(|| Mono::from_secs(0))),
+        synced: Arc::default(),
+        hold: watch::channel(false).1,
+        relist_now: RelistTrigger::default(),
+    }
+}
+
+fn leading(clock: &Clock, span: Option<Span>) -> Leadership {
+    let now = clock.now().mono;
+    let valid_until = span.map_or(Leadership::none(now).valid_until, |span| now.plus(span));
+    Leadership { leading: span.is_some(), valid_until, ..Leadership::none(now) }
+}
+
+const LONG: Option<Span> = Some(Span::from_secs(3_600));
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_lost_lead_are_dropped_and_counted_and_not_written_in_the_next() {
+    let stage = Stage::new(None);
+    tokio::time::sleep(Duration::from_secs(7_200)).await;
+    assert_eq!(stage.dropped(), 5);
+    stage.lead(LONG);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (0, 5));
+}
+
+/// The lease is still ours, and too short for another request: its renewal is late.
+#[tokio::test(start_paused = true)]
+async fn events_wait_for_a_late_renewal_without_waking_the_loop() {
+    let stage = Stage::new(Some(Span::from_secs(3)));
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let turns = stage.turns.load(Ordering::Relaxed);
+    assert!(turns <= 5, "{turns} turns in 2.5 s, one a second is needed");
+    assert_eq!((stage.requests(), stage.dropped()), (0, 0));
+    stage.lead(LONG);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
+}
+
+/// Four events are being written, and are never answered; one waits.
+#[tokio::test(start_paused = true)]
+async fn events_that_wait_at_the_end_are_counted_as_dropped() {
+    let mut stage = Stage::new(LONG);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
+    stage.stop.send();
+    (&mut stage.controller).await.unwrap();
+    assert_eq!((stage.requests(), stage.dropped()), (4, 1));
+}
+
+fn node(taints: &str) -> NodeFact {
+    let json = format!(
+        r#"{{"metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{taints}]}}}}"#
+    );
+    let Decoded::Object(fact) = NodeFact::from_json(json.as_bytes()) else { panic!("a node") };
+    fact
+}
+
+fn pod(number: usize, tolerations: &str) -> PodFact {
+    let meta =
+        format!(r#"{{"name":"p{number}","namespace":"shop","uid":"u{number}","resourceVersion":"7"}}"#);
+    let json = format!(r#"{{"metadata":{meta},"spec":{{"nodeName":"n","tolerations":[{tolerations}]}}}}"#);
+    let Decoded::Object(fact) = PodFact::from_json(json.as_bytes()) else { panic!("a pod") };
+    fact
+}
+
+/// What is logged of pods of one node when its taint comes and goes again.
+fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
+    let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+    let unused =
+        tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+    let api = ApiClient::new(kube::Client::new(unused, "default"), "test");
+    let mut controller =
+        EvictionController::new(EvictionParts { mode, ..parts(&clock, api, WritePermission::ReadOnly) });
+    logged(LogFormat::Text, 0, || {
+        let now = clock.now();
+        let node = |taints| EvictionInput::NodeApplied { fact: node(taints), listed: false };
+        let start = [
+            EvictionInput::NodeListStarted { silent_since: None },
+            node(""),
+            EvictionInput::NodeListCompleted,
+            EvictionInput::PodListStarted { silent_since: None },
+        ];
+        start.into_iter().for_each(|input| controller.engine.handle(input, now));
+        for number in 0..pods {
+            controller
+                .engine
+                .handle(EvictionInput::PodApplied { fact: pod(number, tolerations), listed: true }, now);
+        }
+        controller.engine.handle(EvictionInput::PodListCompleted, now);
+        for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
+            controller.engine.handle(node(taints), now);
+            controller.engine.tick(now.mono);
+            controller.tell(now);
+        }
+        controller.lines.sum_up(None);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
+    let (brief, now, odd) = (
+        r#"{"key":"k","operator":"Exists","tolerationSeconds":300}"#,
+        "",
+        r#"{"key":"k","operator":"Resembles","value":"v"}"#,
+    );
+    for (mode, tolerations, message) in [
+        (WriteMode::Enforce, brief, "countdown cancelled"),
+        (WriteMode::Observe, brief, "countdown started"),
+        (WriteMode::Observe, brief, "countdown cancelled"),
+        (WriteMode::Observe, now, "would evict pod now"),
+        (
+            WriteMode::Enforce,
+            odd,
+            "pod stays: it has a toleration whose operator or effect this version does not know",
+        ),
+    ] {
+        let log = log_of_a_taint(mode, 1_000, tolerations);
+        let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(
+            lines(&format!(" {message} pod=")) + lines(&format!("{message}\" pod=")),
+            100,
+            "{message}"
+        );
+        assert_eq!(lines(&format!("withheld=900 of=\"{message}\"")), 1, "{message}");
+    }
+}

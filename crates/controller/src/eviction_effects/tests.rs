@@ -1,0 +1,186 @@
+//! S2: a DELETE is given no more time than its justification has left.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use super::*;
+use crate::metrics::{BuildInfo, ControllerMetrics};
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use taintward_client::decode::{Decoded, WatchedObject as _};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine, Lane};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::time::Wall;
+
+/// Asks a server that answers nothing to delete a pod whose node was confirmed `age` ago: what the server was told of
+/// time, and when the request was given up, both in seconds.
+async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
+    let told: Arc<Mutex<Option<f64>>> = Arc::default();
+    let hear = Arc::clone(&told);
+    let silent = tower::service_fn(move |request: Request<Body>| {
+        let timeout = request.uri().query().unwrap().strip_prefix("timeout=").unwrap();
+        *hear.lock().unwrap() = timeout.trim_end_matches('s').parse().ok();
+        std::future::pending::<Result<Response<Body>, Infallible>>()
+    });
+    let api = ApiClient::new(Client::new(silent, "default"), "test");
+    let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+    clock.sleep_until(Mono::from_secs(100)).await;
+    let sent = clock.now().mono;
+    let effect = EvictionEffect::DeletePod {
+        pod: PodRef { node: NodeName::new("n"), uid: Uid::new("u") },
+        name: PodName::new("default", "p"),
+        version: Some(ResourceVersion(7)),
+        confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
+        slow,
+    };
+    let (input, refusal) = carry_out(&api, &clock, effect).await;
+    assert!(
+        matches!(input, EvictionInput::Deleted { result: Err(ApiFailure::Unavailable), .. }),
+        "{input:?}"
+    );
+    assert!(refusal.is_some());
+    let told = *told.lock().unwrap();
+    (told, clock.now().mono.since(sent).as_secs_f64())
+}
+
+/// What the server may still do when the client has given up counts, too.
+#[tokio::test(start_paused = true)]
+async fn s2_no_deletion_outlives_its_justification() {
+    for (age, server, client) in [(0, 2.0, 3.0), (500, 2.0, 2.5), (1_500, 1.0, 2.5), (2_000, 1.0, 2.0)] {
+        let (told, gave_up) = delete_after(Span::from_millis(age), false).await;
+        assert_eq!(told, Some(server), "{age} ms");
+        assert!((gave_up - client).abs() < 0.01, "{age} ms: gave up after {gave_up}, not {client}");
+        assert!(age as f64 / 1e3 + gave_up + server <= JUSTIFIED_FOR.as_secs_f64() + 0.01);
+    }
+}
+
+/// After a silence the server gets what there is, less half a second that a request may be on its way.
+#[tokio::test(start_paused = true)]
+async fn s2_a_stretched_deletion_outlives_its_justification_neither() {
+    for (age, server, client) in [
+        (0, 4.0, 5.0),
+        (500, 4.0, 4.5),
+        (501, 3.0, 4.499),
+        (1_500, 3.0, 3.5),
+        (2_000, 2.0, 3.0),
+        (2_700, 1.0, 1.3),
+        (3_700, 1.0, 0.3),
+    ] {
+        let (told, gave_up) = delete_after(Span::from_millis(age), true).await;
+        assert_eq!(told, Some(server), "{age} ms");
+        assert!((gave_up - client).abs() < 0.01, "{age} ms: gave up after {gave_up}, not {client}");
+        assert!(age as f64 / 1e3 + 0.5 + server <= JUSTIFIED_FOR.as_secs_f64() || server <= 1.0);
+        assert!(age as f64 / 1e3 + gave_up <= JUSTIFIED_FOR.as_secs_f64() + 0.01);
+    }
+}
+
+/// The process was stopped right after the decision.
+#[tokio::test(start_paused = true)]
+async fn s2_an_old_decision_is_not_sent() {
+    for age in [3_900, 5_000, 60_000] {
+        for slow in [false, true] {
+            assert_eq!(delete_after(Span::from_millis(age), slow).await, (None, 0.0), "{age} ms");
+        }
+    }
+}
+
+/// An API server that takes `delay` for each deletion, as one with an admission webhook does, and gives up when it was told
+/// to; when it carried one out, and how old the read of the node was then, in seconds.
+async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
+    let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+    clock.sleep_until(Mono::from_secs(100)).await;
+    let done: Arc<Mutex<Option<(f64, f64)>>> = Arc::default();
+    let (seen, read_at) = (Arc::clone(&done), Arc::new(Mutex::new(0.0)));
+    let server_clock = clock.clone();
+    let server = tower::service_fn(move |request: Request<Body>| {
+        let (seen, read_at, clock) = (Arc::clone(&seen), Arc::clone(&read_at), server_clock.clone());
+        async move {
+            let now = || clock.now().mono.since(Mono::from_secs(100)).as_secs_f64();
+            let deletes = request.method() == http::Method::DELETE;
+            if deletes {
+                let told = request.uri().query().unwrap().strip_prefix("timeout=").unwrap();
+                let patience: f64 = told.trim_end_matches('s').parse().unwrap();
+                tokio::time::sleep(std::time::Duration::from_secs_f64(delay.min(patience))).await;
+                if delay > patience {
+                    return Ok(Response::builder().status(504).body(Body::empty()).unwrap());
+                }
+                *seen.lock().unwrap() = Some((now(), now() - *read_at.lock().unwrap()));
+            }
+            let (kind, spec) = match request.uri().path() {
+                "/api/v1/nodes/n" => ("Node", r#"{"taints":[{"key":"k","effect":"NoExecute"}]}"#),
+                _ => ("Pod", r#"{"nodeName":"n"}"#),
+            };
+            if kind == "Node" {
+                *read_at.lock().unwrap() = now();
+            }
+            let meta = r#"{"name":"n","namespace":"default","uid":"u","resourceVersion":"7"}"#;
+            let object = format!(r#"{{"kind":"{kind}","metadata":{meta},"spec":{spec}}}"#);
+            let answer = Response::builder().header("content-type", "application/json");
+            Ok::<_, Infallible>(answer.body(Body::from(object.into_bytes())).unwrap())
+        }
+    });
+    let config = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
+    let (mut engine, api) =
+        (EvictionEngine::new(config), ApiClient::new(Client::new(server, "default"), "test"));
+    let fact = |kind: &str| {
+        let json = match kind {
+            "Node" => {
+                r#"{"metadata":{"name":"n","uid":"u","resourceVersion":"7"},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}}"#
+            }
+            _ => {
+                r#"{"metadata":{"name":"n","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{"nodeName":"n"}}"#
+            }
+        };
+        json.as_bytes()
+    };
+    let Decoded::Object(node) = NodeFact::from_json(fact("Node")) else { panic!("a node") };
+    let Decoded::Object(pod) = PodFact::from_json(fact("Pod")) else { panic!("a pod") };
+    for input in [
+        EvictionInput::NodeListStarted { silent_since: None },
+        EvictionInput::NodeListCompleted,
+        EvictionInput::PodListStarted { silent_since: None },
+        EvictionInput::PodListCompleted,
+        EvictionInput::PodApplied { fact: pod, listed: false },
+        EvictionInput::NodeApplied { fact: node, listed: false },
+    ] {
+        engine.handle(input, clock.now());
+    }
+    let mut executor = EvictionExecutor::new(api, clock.clone(), effects());
+    while done.lock().unwrap().is_none() && clock.now().mono < Mono::from_secs(400) {
+        engine.tick(clock.now().mono);
+        while let Some(effect) = engine.next_effect(Lane::All, clock.now()) {
+            executor.begin(effect, false);
+        }
+        let wake = engine.next_wakeup().unwrap_or(Mono::from_secs(400));
+        tokio::select! {
+            done = executor.next() => engine.handle(done.input, clock.now()),
+            () = clock.sleep_until(wake) => {}
+        }
+    }
+    *done.lock().unwrap()
+}
+
+fn effects() -> EffectMetrics {
+    let about = BuildInfo {
+        version: "",
+        host: String::new(),
+        mode: "",
+        lease: String::new(),
+        started: Wall::from_secs(0),
+    };
+    ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about).effects.clone()
+}
+
+/// A deletion that takes longer than the usual patience goes at the second try; one that takes longer than its justification
+/// lasts does not (S2).
+#[tokio::test(start_paused = true)]
+async fn p44_slow_deletions_go_as_far_as_their_justification_reaches() {
+    for (delay, within) in [(0.5, 0.6), (1.9, 2.0), (2.1, 5.0), (3.5, 6.5), (3.9, 7.0)] {
+        let (when, age) = evict_slowly(delay).await.unwrap_or_else(|| panic!("{delay} s: never"));
+        assert!(when <= within, "{delay} s: carried out after {when} s");
+        assert!(age <= JUSTIFIED_FOR.as_secs_f64(), "{delay} s: {age} s after its node was read");
+    }
+    assert_eq!(evict_slowly(4.6).await, None);
+}

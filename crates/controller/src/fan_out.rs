@@ -1,0 +1,345 @@
+//! # Split: one stream, several listeners
+//! Room:     what was heard of nodes and pods, handed to taint eviction, to node health and to pools, each with its part.
+//! Comes in: batches of whole objects from a stream; whether pools need anything.
+//! Goes out: batches of parts, in the same order, to whoever runs.
+//! Keeps:    nothing is dropped: the slowest sets the pace; what can't be read is counted once (D11). Pools hear from the
+//!           beginning of a list on, and nothing at all while there are none.
+//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools/pool_cache.rs`).
+
+use crate::metrics::{Resource, WatchMetrics};
+use taintward_client::clock::Clock;
+use taintward_client::decode::{
+    Decoded, DecodedPod, NodeForAllControllers, PoolNodeObject, WatchedObject as _,
+};
+use taintward_client::watch::WatchEvent;
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::{fact, node_lifecycle};
+use tokio::sync::{mpsc, watch};
+
+/// An object that all controllers look at, each in its own way.
+pub(crate) trait Split: Sized + Send + 'static {
+    /// What taint eviction wants to know.
+    type Eviction: Send + 'static;
+    /// What node health wants to know.
+    type Health: Send + 'static;
+    /// What pools want to know.
+    type Pools: Send + 'static;
+
+    /// What pools hear of it: it may be gone for them, or unreadable.
+    fn for_pools(&self, listed: bool) -> WatchEvent<Self::Pools>;
+
+    fn split(self) -> (Self::Eviction, Self::Health);
+}
+
+impl Split for NodeForAllControllers {
+    type Eviction = fact::NodeFact;
+    type Health = node_lifecycle::NodeHealthFact;
+    type Pools = PoolNodeObject;
+
+    fn for_pools(&self, listed: bool) -> WatchEvent<PoolNodeObject> {
+        match &self.member {
+            Decoded::Object(member) => WatchEvent::Applied { fact: member.clone(), listed },
+            Decoded::Undecodable(unreadable) => WatchEvent::Undecodable(unreadable.clone()),
+            Decoded::Unbound(identity) => {
+                WatchEvent::Deleted { uid: self.node.taints.uid.clone(), identity: identity.clone() }
+            }
+        }
+    }
+
+    fn split(self) -> (fact::NodeFact, node_lifecycle::NodeHealthFact) {
+        (self.node.taints, self.node.health)
+    }
+}
+
+impl Split for DecodedPod {
+    type Eviction = fact::PodFact;
+    type Health = node_lifecycle::PodReadinessFact;
+    type Pools = PodOnNodeFact;
+
+    fn for_pools(&self, listed: bool) -> WatchEvent<PodOnNodeFact> {
+        match self.resident() {
+            Some(fact) => WatchEvent::Applied { fact, listed },
+            None => WatchEvent::Deleted { uid: self.pod.uid.clone(), identity: self.identity() },
+        }
+    }
+
+    fn split(self) -> (fact::PodFact, node_lifecycle::PodReadinessFact) {
+        let Self { pod, ready, .. } = self;
+        let (uid, name, node) = (pod.uid.clone(), pod.name.clone(), pod.node.clone());
+        (pod, node_lifecycle::PodReadinessFact { uid, name, node, ready })
+    }
+}
+
+/// Batches on their way to one controller.
+pub(crate) type ConsumerQueue<F> = mpsc::Sender<Vec<WatchEvent<F>>>;
+
+/// Whoever listens; at least one.
+pub(crate) struct Consumers<S: Split> {
+    pub(crate) eviction: Option<ConsumerQueue<S::Eviction>>,
+    pub(crate) health: Option<ConsumerQueue<S::Health>>,
+    pub(crate) pools: Option<OnDemandConsumer<S::Pools>>,
+}
+
+/// Batches on their way to pools, while they need any.
+pub(crate) struct OnDemandConsumer<F> {
+    way: Option<ConsumerQueue<F>>,
+    needed: watch::Receiver<bool>,
+    open: bool,
+}
+
+impl<F> OnDemandConsumer<F> {
+    pub(crate) fn new(way: ConsumerQueue<F>, needed: watch::Receiver<bool>) -> Self {
+        Self { way: Some(way), needed, open: false }
+    }
+
+    /// What of a batch they hear: from the beginning of a list on. What only they cannot read is counted here.
+    fn part<S: Split<Pools = F>>(
+        &mut self,
+        batch: &[WatchEvent<S>],
+        meter: &EventMeter,
+    ) -> Vec<WatchEvent<F>> {
+        let needed = *self.needed.borrow();
+        self.open &= needed;
+        let mut part = Vec::new();
+        for heard in batch {
+            self.open |= needed && matches!(heard, WatchEvent::ListStarted { .. });
+            if self.open {
+                part.push(for_pools(heard));
+                if let (WatchEvent::Applied { .. }, Some(WatchEvent::Undecodable(_))) = (heard, part.last()) {
+                    meter.watches.undecodable.of(meter.resource).inc();
+                }
+            }
+        }
+        part
+    }
+}
+
+/// Counts what comes along.
+#[derive(Clone, Debug)]
+pub(crate) struct EventMeter {
+    pub(crate) watches: WatchMetrics,
+    pub(crate) clock: Clock,
+    pub(crate) resource: Resource,
+}
+
+impl EventMeter {
+    fn count<F>(&self, batch: &[WatchEvent<F>]) {
+        self.watches.heard(self.resource, self.clock.now().mono);
+        let unreadable = batch.iter().filter(|heard| matches!(heard, WatchEvent::Undecodable(_)));
+        self.watches.undecodable.of(self.resource).inc_by(unreadable.count() as u64);
+    }
+}
+
+/// Hands everything on until the stream has ended, or nobody listens any more.
+pub(crate) async fn run<S: Split>(
+    mut from: mpsc::Receiver<Vec<WatchEvent<S>>>,
+    mut ways: Consumers<S>,
+    meter: EventMeter,
+) {
+    while let Some(batch) = from.recv().await {
+        meter.count(&batch);
+        let part = ways.pools.as_mut().map(|way| way.part(&batch, &meter)).unwrap_or_default();
+        let (eviction, health) = batch.into_iter().map(halves).unzip();
+        pass(&mut ways.eviction, eviction).await;
+        pass(&mut ways.health, health).await;
+        if let Some(pools) = &mut ways.pools
+            && !part.is_empty()
+        {
+            pass(&mut pools.way, part).await;
+        }
+        ways.pools = ways.pools.take().filter(|pools| pools.way.is_some());
+        if ways.eviction.is_none() && ways.health.is_none() && ways.pools.is_none() {
+            return;
+        }
+    }
+}
+
+/// Hands on what only one listens to.
+pub(crate) async fn pass_on<F>(
+    mut from: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    out: ConsumerQueue<F>,
+    meter: EventMeter,
+) {
+    while let Some(batch) = from.recv().await {
+        meter.count(&batch);
+        if out.send(batch).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn pass<F>(way: &mut Option<ConsumerQueue<F>>, batch: Vec<WatchEvent<F>>) {
+    if let Some(open) = way
+        && open.send(batch).await.is_err()
+    {
+        *way = None;
+    }
+}
+
+fn halves<S: Split>(heard: WatchEvent<S>) -> (WatchEvent<S::Eviction>, WatchEvent<S::Health>) {
+    match heard {
+        WatchEvent::ListStarted { silent_for } => {
+            (WatchEvent::ListStarted { silent_for }, WatchEvent::ListStarted { silent_for })
+        }
+        WatchEvent::Applied { fact, listed } => {
+            let (eviction, health) = fact.split();
+            (WatchEvent::Applied { fact: eviction, listed }, WatchEvent::Applied { fact: health, listed })
+        }
+        WatchEvent::Deleted { uid, identity } => (
+            WatchEvent::Deleted { uid: uid.clone(), identity: identity.clone() },
+            WatchEvent::Deleted { uid, identity },
+        ),
+        WatchEvent::Undecodable(unreadable) => {
+            (WatchEvent::Undecodable(unreadable.clone()), WatchEvent::Undecodable(unreadable))
+        }
+        WatchEvent::ListCompleted => (WatchEvent::ListCompleted, WatchEvent::ListCompleted),
+        WatchEvent::ListAborted => (WatchEvent::ListAborted, WatchEvent::ListAborted),
+        WatchEvent::Bookmark => (WatchEvent::Bookmark, WatchEvent::Bookmark),
+    }
+}
+
+fn for_pools<S: Split>(heard: &WatchEvent<S>) -> WatchEvent<S::Pools> {
+    match heard {
+        WatchEvent::ListStarted { silent_for } => WatchEvent::ListStarted { silent_for: *silent_for },
+        WatchEvent::Applied { fact, listed } => fact.for_pools(*listed),
+        WatchEvent::Deleted { uid, identity } => {
+            WatchEvent::Deleted { uid: uid.clone(), identity: identity.clone() }
+        }
+        WatchEvent::Undecodable(unreadable) => WatchEvent::Undecodable(unreadable.clone()),
+        WatchEvent::ListCompleted => WatchEvent::ListCompleted,
+        WatchEvent::ListAborted => WatchEvent::ListAborted,
+        WatchEvent::Bookmark => WatchEvent::Bookmark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{BuildInfo, ControllerMetrics};
+    use std::sync::Arc;
+    use std::time::Duration;
+    use taintward_client::decode::UndecodableObject;
+    use taintward_core::time::{Mono, Wall};
+
+    fn node(name: &str) -> NodeForAllControllers {
+        let json = format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"7"}},
+                "spec":{{"taints":[{{"key":"k","effect":"NoExecute"}}]}},
+                "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
+        );
+        match NodeForAllControllers::from_json(json.as_bytes()) {
+            Decoded::Object(node) => node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn meter() -> EventMeter {
+        let about = BuildInfo {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
+        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let clock = Clock::of_runtime(Wall::from_secs(0));
+        EventMeter { watches: metrics.watches, clock, resource: Resource::Nodes }
+    }
+
+    fn batch() -> Vec<WatchEvent<NodeForAllControllers>> {
+        let unreadable = UndecodableObject { identity: None, why: "odd".into() };
+        vec![
+            WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(3)) },
+            WatchEvent::Applied { fact: node("n1"), listed: true },
+            WatchEvent::Undecodable(unreadable),
+            WatchEvent::ListCompleted,
+            WatchEvent::Applied { fact: node("n2"), listed: false },
+            WatchEvent::Bookmark,
+        ]
+    }
+
+    #[tokio::test]
+    async fn both_get_their_half_of_everything_in_the_same_order() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, mut taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
+        let meter = meter();
+        let undecodable = meter.watches.undecodable.of(Resource::Nodes);
+        tokio::spawn(run(
+            from,
+            Consumers { eviction: Some(eviction), health: Some(health), pools: None },
+            meter,
+        ));
+        out.send(batch()).await.unwrap();
+        let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
+        let expected: (Vec<_>, Vec<_>) = batch().into_iter().map(halves).unzip();
+        assert_eq!((&taints, &conditions), (&expected.0, &expected.1));
+        let [_, WatchEvent::Applied { fact, listed: true }, ..] = &taints[..] else { panic!("{taints:?}") };
+        assert_eq!(fact.taints.len(), 1);
+        let [.., WatchEvent::Applied { fact, listed: false }, _] = &conditions[..] else {
+            panic!("{conditions:?}")
+        };
+        assert_eq!((fact.name.as_str(), fact.conditions.len()), ("n2", 1));
+        assert_eq!(undecodable.get(), 1, "counted once, though two are told");
+    }
+
+    #[tokio::test]
+    async fn one_that_has_ended_does_not_stop_the_other() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
+        let task = tokio::spawn(run(
+            from,
+            Consumers { eviction: Some(eviction), health: Some(health), pools: None },
+            meter(),
+        ));
+        drop(taints);
+        for _ in 0..3 {
+            out.send(batch()).await.unwrap();
+            assert_eq!(conditions.recv().await.unwrap().len(), batch().len());
+        }
+        drop(conditions);
+        out.send(batch()).await.unwrap();
+        task.await.unwrap();
+        assert!(out.is_closed(), "nobody is left to listen");
+    }
+
+    #[tokio::test]
+    async fn pools_hear_whole_lists_and_only_while_they_need_any() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, mut taints), (to_pools, mut pools)) = (mpsc::channel(1), mpsc::channel(1));
+        let (needed, is_needed) = watch::channel(false);
+        let pools_way = Some(OnDemandConsumer::new(to_pools, is_needed));
+        tokio::spawn(run(
+            from,
+            Consumers { eviction: Some(eviction), health: None, pools: pools_way },
+            meter(),
+        ));
+        let mut hear = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {
+            let all = batch.len();
+            out.send(batch).await.unwrap();
+            assert_eq!(taints.recv().await.unwrap().len(), all);
+            // The next batch is taken in only after this one was handed to everybody.
+            tokio::task::yield_now().await;
+            pools.try_recv().ok()
+        };
+        assert_eq!(hear(batch()).await, None);
+        needed.send_replace(true);
+        let seen = WatchEvent::Applied { fact: node("n3"), listed: false };
+        assert_eq!(hear(vec![seen.clone(), WatchEvent::ListCompleted]).await, None, "the rest of a list");
+        let begins = WatchEvent::ListStarted { silent_for: None };
+        let heard = hear(vec![seen.clone(), begins, seen.clone(), WatchEvent::ListCompleted]).await.unwrap();
+        let [
+            WatchEvent::ListStarted { .. },
+            WatchEvent::Applied { fact, listed: false },
+            WatchEvent::ListCompleted,
+        ] = &heard[..]
+        else {
+            panic!("{heard:?}")
+        };
+        assert_eq!(&*fact.node.name, "n3");
+        assert!(hear(vec![seen.clone()]).await.is_some());
+        needed.send_replace(false);
+        assert_eq!(hear(vec![seen.clone()]).await, None);
+        needed.send_replace(true);
+        assert_eq!(hear(vec![seen]).await, None, "not from the middle");
+    }
+}

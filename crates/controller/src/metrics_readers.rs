@@ -1,0 +1,210 @@
+//! # Readers: who may read the metrics, as the API server knows it
+//! Room:     answers that are remembered for a while, and how often it is asked for others.
+//! Comes in: bearer tokens of whoever reaches the secure port.
+//! Goes out: whether they may.
+//! Keeps:    what is remembered, and what is asked at the same time, is bounded, whoever sends how many tokens: strangers
+//!           cost the API server [`AT_ONCE`] requests at a time, and never a place of those who are known.
+//! Not here: the two questions (`taintward_client::readers`), HTTP (`taintward_serve::admin`).
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use taintward_client::metrics_access::{TokenAccess, may_get};
+use taintward_serve::admin::{AccessCheck, AccessDecision, AccessDenied, AdminListener};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+/// How long an answer counts. A token that is withdrawn opens so long; a right that is granted is found after so long.
+const ALLOWED_FOR: Duration = Duration::from_secs(60);
+const DENIED_FOR: Duration = Duration::from_secs(10);
+
+/// How many of each are remembered.
+const REMEMBERED_MOST: usize = 64;
+
+/// Strangers that are asked about at the same time; others are told that it cannot be found out now.
+const AT_ONCE: usize = 2;
+
+/// How long each of two answers is waited for.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
+
+/// The path that is asked about.
+const PATH: &str = "/metrics";
+
+/// What is asked, and what answers.
+type AccessQuery =
+    Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<TokenAccess, String>> + Send>> + Send + Sync>;
+
+/// Lets whom the API server knows and lets.
+struct MetricsReaders {
+    ask: AccessQuery,
+    /// Who was let; they are asked about again without waiting for strangers.
+    known: Mutex<HashMap<String, Instant>>,
+    denied: Mutex<HashMap<String, (AccessDenied, Instant)>>,
+    strangers: Semaphore,
+}
+
+/// Has the API server say who may read the metrics, where the operator wants it.
+pub(crate) fn guard(listening: AdminListener, client: &kube::Client) -> AdminListener {
+    match listening.wants_guard() {
+        true => listening.guarded(MetricsReaders::of(client.clone())),
+        false => listening,
+    }
+}
+
+impl MetricsReaders {
+    /// Those of this server.
+    fn of(client: kube::Client) -> Arc<Self> {
+        Self::asking(Box::new(move |token| {
+            let client = client.clone();
+            Box::pin(
+                async move { may_get(&client, &token, PATH, ANSWER_MAX).await.map_err(|why| why.message) },
+            )
+        }))
+    }
+
+    fn asking(ask: AccessQuery) -> Arc<Self> {
+        let (known, denied) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { ask, known, denied, strangers: Semaphore::new(AT_ONCE) })
+    }
+
+    async fn decide(&self, token: &str) -> Result<(), AccessDenied> {
+        let now = Instant::now();
+        let known = locked(&self.known).get(token).copied();
+        if known.is_some_and(|until| now < until) {
+            return Ok(());
+        }
+        if let Some((denied, until)) = locked(&self.denied).get(token)
+            && now < *until
+        {
+            return Err(*denied);
+        }
+        let _turn = match known {
+            Some(_) => None,
+            None => Some(self.strangers.try_acquire().map_err(|_| AccessDenied::Unknown)?),
+        };
+        let denied = match (self.ask)(token.to_owned()).await {
+            Ok(TokenAccess::Allowed) => {
+                remember(&mut locked(&self.known), token, now + ALLOWED_FOR, |until| *until);
+                return Ok(());
+            }
+            Ok(TokenAccess::Forbidden) => AccessDenied::Forbidden,
+            Ok(TokenAccess::Unknown) => AccessDenied::Stranger,
+            Err(why) => {
+                tracing::warn!(err = why, "it cannot be found out who may read the metrics");
+                return Err(AccessDenied::Unknown);
+            }
+        };
+        locked(&self.known).remove(token);
+        remember(&mut locked(&self.denied), token, (denied, now + DENIED_FOR), |(_, until)| *until);
+        Err(denied)
+    }
+}
+
+impl AccessCheck for MetricsReaders {
+    fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g> {
+        Box::pin(self.decide(token))
+    }
+}
+
+fn locked<T>(what: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts it in; what counts the shortest goes where there is no room.
+fn remember<T>(all: &mut HashMap<String, T>, token: &str, what: T, until: impl Fn(&T) -> Instant) {
+    if all.len() >= REMEMBERED_MOST
+        && !all.contains_key(token)
+        && let Some(oldest) = all.iter().min_by_key(|(_, what)| until(what)).map(|(token, _)| token.clone())
+    {
+        all.remove(&oldest);
+    }
+    all.insert(token.to_owned(), what);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use tokio::time::advance;
+
+    /// A server that knows `good` and `poor`, and can fall silent or change its mind.
+    #[derive(Default)]
+    struct World {
+        asked: AtomicUsize,
+        silent: AtomicBool,
+        withdrawn: AtomicBool,
+    }
+
+    fn stage() -> (Arc<World>, Arc<MetricsReaders>) {
+        let world = Arc::<World>::default();
+        let of = Arc::clone(&world);
+        let readers = MetricsReaders::asking(Box::new(move |token| {
+            let of = Arc::clone(&of);
+            Box::pin(async move {
+                of.asked.fetch_add(1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                match token.as_str() {
+                    _ if of.silent.load(Ordering::SeqCst) => Err("no answer".to_owned()),
+                    "good" if !of.withdrawn.load(Ordering::SeqCst) => Ok(TokenAccess::Allowed),
+                    "poor" => Ok(TokenAccess::Forbidden),
+                    _ => Ok(TokenAccess::Unknown),
+                }
+            })
+        }));
+        (world, readers)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_count_for_a_while_and_no_longer() {
+        let (world, readers) = stage();
+        let asked = || world.asked.load(Ordering::SeqCst);
+        for _ in 0..5 {
+            assert_eq!(readers.admit("good").await, Ok(()));
+            assert_eq!(readers.admit("poor").await, Err(AccessDenied::Forbidden));
+            assert_eq!(readers.admit("bad").await, Err(AccessDenied::Stranger));
+        }
+        assert_eq!(asked(), 3);
+        world.withdrawn.store(true, Ordering::SeqCst);
+        advance(ALLOWED_FOR - Duration::from_secs(1)).await;
+        assert_eq!((readers.admit("good").await, asked()), (Ok(()), 3));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!((readers.admit("good").await, asked()), (Err(AccessDenied::Stranger), 4));
+        world.withdrawn.store(false, Ordering::SeqCst);
+        assert_eq!((readers.admit("good").await, asked()), (Err(AccessDenied::Stranger), 4));
+        advance(DENIED_FOR).await;
+        assert_eq!((readers.admit("good").await, asked()), (Ok(()), 5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_let_where_it_cannot_be_known_and_silence_is_not_remembered() {
+        let (world, readers) = stage();
+        world.silent.store(true, Ordering::SeqCst);
+        assert_eq!(readers.admit("good").await, Err(AccessDenied::Unknown));
+        world.silent.store(false, Ordering::SeqCst);
+        assert_eq!(readers.admit("good").await, Ok(()));
+        world.silent.store(true, Ordering::SeqCst);
+        advance(ALLOWED_FOR).await;
+        assert_eq!(readers.admit("good").await, Err(AccessDenied::Unknown), "what was known is old");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_strangers_is_neither_asked_about_nor_remembered_without_end() {
+        let (world, readers) = stage();
+        assert_eq!(readers.admit("good").await, Ok(()));
+        let tokens: Vec<String> = (0..1000).map(|number| format!("stranger {number}")).collect();
+        advance(ALLOWED_FOR).await;
+        let flood = futures::future::join_all(tokens.iter().map(|token| readers.admit(token)));
+        let (flood, good) = tokio::join!(flood, readers.admit("good"));
+        assert_eq!(good, Ok(()), "who is known does not wait for strangers");
+        assert_eq!(flood.iter().filter(|said| **said == Err(AccessDenied::Stranger)).count(), AT_ONCE);
+        assert!(flood.iter().all(|said| said.is_err()));
+        assert_eq!(world.asked.load(Ordering::SeqCst), 2 + AT_ONCE);
+        for token in &tokens {
+            assert_eq!(readers.admit(token).await, Err(AccessDenied::Stranger));
+        }
+        assert!(locked(&readers.denied).len() <= REMEMBERED_MOST);
+        assert_eq!(readers.admit("good").await, Ok(()));
+    }
+}

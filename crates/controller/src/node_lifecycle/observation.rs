@@ -1,0 +1,134 @@
+//! # Eyes: whether what we see can be believed
+//! Room:     which streams are broken, and proof that the API server takes our own requests (S7).
+//! Comes in: the health of the streams of nodes and leases; renewals of our lease; answers to a small question of ours.
+//! Goes out: [`NodeLifecycleInput`]s that say what could not be heard, and that we are not the ones who are cut off.
+//! Keeps:    looked at before anything is pulled; a doubt is told at once, a proof when there is one.
+//! Not here: what follows from a doubt (the core).
+
+use crate::write_permission::WritePermission;
+use futures::future::BoxFuture;
+use taintward_client::api::{ApiClient, RequestError};
+use taintward_client::watch::{StreamHealth, StreamPhase};
+use taintward_core::node_lifecycle::{NodeLifecycleInput, WatchedKind};
+use taintward_core::time::{Mono, Span};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A question that failed is asked again after this, at the earliest.
+const ASK_AGAIN: Span = Span::from_secs(1);
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct StreamObserver {
+    stream: WatchedKind,
+    health: watch::Receiver<StreamHealth>,
+    last_heard: Option<Instant>,
+    /// When we noticed that something was heard.
+    heard: Option<Mono>,
+    failures: u64,
+    lost: bool,
+}
+
+impl StreamObserver {
+    pub(super) fn new(stream: WatchedKind, health: watch::Receiver<StreamHealth>) -> Self {
+        Self { stream, health, last_heard: None, heard: None, failures: 0, lost: false }
+    }
+
+    /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
+    /// before anybody looked, has lost nothing; one that broke has been silent since the last word from it.
+    pub(super) fn look(&mut self, now: Mono) -> Vec<NodeLifecycleInput> {
+        if !self.health.has_changed().unwrap_or(false) {
+            return Vec::new();
+        }
+        let health = self.health.borrow_and_update();
+        let (in_step, before) = (health.phase == StreamPhase::Watching, self.heard);
+        // A list that failed beside the watch has cost nothing that the watch told.
+        let failures = health.counters.failures - health.counters.failures_beside;
+        let failed = std::mem::replace(&mut self.failures, failures) < failures;
+        if health.last_heard != self.last_heard {
+            (self.last_heard, self.heard) = (health.last_heard, Some(now));
+        }
+        let mut told = Vec::new();
+        if failed || (!in_step && !self.lost) {
+            let since = before.filter(|_| failed).unwrap_or(now);
+            told.push(NodeLifecycleInput::StreamLost { stream: self.stream, since });
+            self.lost = true;
+        }
+        if in_step && std::mem::take(&mut self.lost) {
+            told.push(NodeLifecycleInput::StreamRecovered { stream: self.stream });
+        }
+        told
+    }
+}
+
+/// The answer to a question, and when it was asked.
+pub(super) type ProbeResult = (Mono, Result<(), RequestError>);
+
+/// Whether the API server takes our requests.
+pub(super) struct ApiServerProbe {
+    /// Without a success for this long, we ask.
+    patience: Span,
+    proof: Option<Mono>,
+    asked: Option<Mono>,
+    asking: Option<BoxFuture<'static, ProbeResult>>,
+}
+
+impl ApiServerProbe {
+    /// One who must have something to show at least every `gap`.
+    pub(super) const fn new(gap: Span) -> Self {
+        let patience = Span::from_micros(gap.as_micros() / 2);
+        Self { patience, proof: None, asked: None, asking: None }
+    }
+
+    /// Our lease was renewed; a proof only if it is news.
+    pub(super) fn look(&mut self, permission: &WritePermission) -> Option<NodeLifecycleInput> {
+        let sent = permission.renewed().filter(|sent| self.proof.is_none_or(|proof| *sent > proof))?;
+        self.proof = Some(sent);
+        Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
+    }
+
+    /// Asks, if nothing else has proved it lately.
+    pub(super) fn ask(&mut self, api: &ApiClient, now: Mono) {
+        if self.asking.is_none() && self.ask_at().is_none_or(|at| at <= now) {
+            let api = api.clone();
+            self.asked = Some(now);
+            self.asking = Some(Box::pin(async move { (now, api.look_alive().await) }));
+        }
+    }
+
+    /// When it is time to ask; `None`: now.
+    pub(super) fn ask_at(&self) -> Option<Mono> {
+        let due = self.proof.map(|proof| proof.plus(self.patience));
+        let again = self.asked.map(|asked| asked.plus(ASK_AGAIN.min(self.patience)));
+        due.max(again)
+    }
+
+    /// The next answer; waits for ever while there is no question.
+    pub(super) async fn answer(&mut self) -> ProbeResult {
+        let Some(asking) = &mut self.asking else { return std::future::pending().await };
+        let answer = asking.await;
+        self.asking = None;
+        answer
+    }
+
+    /// What an answer is worth.
+    pub(super) fn answered(&mut self, (sent, result): ProbeResult) -> Option<NodeLifecycleInput> {
+        match result {
+            Ok(()) => {
+                self.proof = self.proof.max(Some(sent));
+                Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
+            }
+            Err(refusal) => {
+                tracing::debug!(err = %refusal.message, "no sign of life from the API server");
+                None
+            }
+        }
+    }
+
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! What the health of a stream, renewals and answers tell the engine; streams that break, close, and are found again.
+
+use super::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use taintward_client::leader_election::Leadership;
+use tokio::sync::watch;
+
+const fn at(seconds: i64) -> Mono {
+    Mono::from_secs(seconds)
+}
+
+const LEASES: WatchedKind = WatchedKind::Leases;
+
+struct Stage {
+    health: watch::Sender<StreamHealth>,
+    eye: StreamObserver,
+}
+
+impl Stage {
+    /// A stream that was listed, and watches since the first second.
+    fn watching() -> Self {
+        let (health, seen) = watch::channel(StreamHealth::default());
+        let mut stage = Self { health, eye: StreamObserver::new(LEASES, seen) };
+        stage.enters(StreamPhase::Watching);
+        stage.hears();
+        assert_eq!(stage.eye.look(at(1)), []);
+        stage
+    }
+
+    fn enters(&self, phase: StreamPhase) {
+        self.health.send_modify(|health| health.phase = phase);
+    }
+
+    fn fails(&self) {
+        self.health.send_modify(|health| {
+            health.counters.failures += 1;
+            health.phase = StreamPhase::Waiting { why: "broken".into(), until: Instant::now() };
+        });
+    }
+
+    fn hears(&self) {
+        self.health.send_modify(|health| health.last_heard = Some(Instant::now()));
+    }
+}
+
+const fn lost(since: Mono) -> NodeLifecycleInput {
+    NodeLifecycleInput::StreamLost { stream: LEASES, since }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
+    let mut stage = Stage::watching();
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    stage.health.send_modify(|health| {
+        health.counters.failures += 1;
+        health.counters.failures_beside += 1;
+    });
+    assert_eq!(stage.eye.look(at(60)), []);
+    stage.fails();
+    assert_eq!(stage.eye.look(at(61)), [lost(at(1))], "a break of the watch is one");
+}
+
+const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: LEASES };
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
+    let mut stage = Stage::watching();
+    tokio::time::advance(std::time::Duration::from_secs(9)).await;
+    stage.hears();
+    assert_eq!(stage.eye.look(at(10)), []);
+    stage.fails();
+    assert_eq!(stage.eye.look(at(30)), [lost(at(10))]);
+    assert_eq!(stage.eye.look(at(31)), [], "once");
+    stage.fails();
+    assert_eq!(stage.eye.look(at(40)), [lost(at(10))], "a further failure is no news, and no later moment");
+    stage.enters(StreamPhase::Connecting);
+    assert_eq!(stage.eye.look(at(41)), []);
+    stage.enters(StreamPhase::Watching);
+    assert_eq!(stage.eye.look(at(42)), [FOUND]);
+    assert_eq!(stage.eye.look(at(43)), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_a_break_that_was_over_before_anybody_looked_is_told_all_the_same() {
+    let mut stage = Stage::watching();
+    stage.fails();
+    stage.enters(StreamPhase::Watching);
+    tokio::time::advance(std::time::Duration::from_secs(19)).await;
+    stage.hears();
+    assert_eq!(stage.eye.look(at(20)), [lost(at(1)), FOUND]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ended_in_good_order_has_lost_nothing_by_then() {
+    let mut stage = Stage::watching();
+    stage.enters(StreamPhase::Connecting);
+    assert_eq!(stage.eye.look(at(60)), [lost(at(60))], "from the end on, not from the last event before it");
+    stage.enters(StreamPhase::Watching);
+    assert_eq!(stage.eye.look(at(61)), [FOUND]);
+    stage.enters(StreamPhase::Connecting);
+    stage.enters(StreamPhase::Watching);
+    assert_eq!(stage.eye.look(at(120)), [], "nobody was looking meanwhile");
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_the_first_list_there_is_nothing_to_see() {
+    let (health, seen) = watch::channel(StreamHealth::default());
+    let mut eye = StreamObserver::new(LEASES, seen);
+    health.send_modify(|health| health.phase = StreamPhase::Listing);
+    assert_eq!(eye.look(at(2)), [lost(at(2))]);
+    health.send_modify(|health| health.phase = StreamPhase::Watching);
+    assert_eq!(eye.look(at(3)), [FOUND]);
+}
+
+#[test]
+fn s7_each_renewal_of_our_lease_is_a_proof_once() {
+    let (leadership, followed) = watch::channel(Leadership::none(at(0)));
+    let permission = WritePermission::Leader(followed);
+    let mut witness = ApiServerProbe::new(Span::from_secs(10));
+    assert_eq!(witness.look(&permission), None);
+    leadership.send_modify(|now| now.last_renew_ok = Some(at(5)));
+    assert_eq!(witness.look(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(5) }));
+    assert_eq!(witness.look(&permission), None, "old news");
+    leadership.send_modify(|now| now.last_renew_ok = Some(at(7)));
+    assert_eq!(witness.look(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(7) }));
+    assert_eq!(ApiServerProbe::new(Span::from_secs(10)).look(&WritePermission::Always), None);
+}
+
+/// An actor whose API server answers every question so; with the number of questions.
+fn server(code: u16) -> (ApiClient, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let body = http_body_util::Full::new(hyper::body::Bytes::from_static(b"{}"));
+        let answer =
+            http::Response::builder().status(code).header("content-type", "application/json").body(body);
+        async move { Ok::<_, std::convert::Infallible>(answer.unwrap()) }
+    });
+    (ApiClient::new(kube::Client::new(service, "default"), "test"), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s7_without_a_lease_we_ask_and_only_an_answer_is_a_proof() {
+    let (api, asked) = server(200);
+    let mut witness = ApiServerProbe::new(Span::from_secs(10));
+    witness.ask(&api, at(1));
+    assert!(witness.is_asking());
+    let answer = witness.answer().await;
+    assert_eq!(witness.answered(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
+    assert_eq!(witness.ask_at(), Some(at(6)), "at half of what may pass");
+    witness.ask(&api, at(5));
+    assert!(!witness.is_asking(), "too early");
+    witness.ask(&api, at(6));
+    assert!(witness.is_asking());
+    drop(witness.answer().await);
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+
+    let (api, asked) = server(503);
+    let mut witness = ApiServerProbe::new(Span::from_secs(10));
+    witness.ask(&api, at(1));
+    let answer = witness.answer().await;
+    assert_eq!(witness.answered(answer), None, "a refusal proves nothing");
+    witness.ask(&api, Mono::from_micros(1_900_000));
+    assert!(!witness.is_asking(), "not at once again");
+    witness.ask(&api, at(2));
+    drop(witness.answer().await);
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+}

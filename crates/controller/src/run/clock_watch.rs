@@ -1,0 +1,108 @@
+//! # Time: how far our clock is off the API server's, in words and numbers
+//! Room:     one warning for each episode, and the series.
+//! Comes in: what the clock knows.
+//! Goes out: log lines, metrics.
+//! Not here: knowing it (the client); what follows from it for starts (the core).
+
+use crate::metrics::ControllerMetrics;
+use std::sync::Arc;
+use taintward_client::clock::{Clock, ClockOffset};
+use taintward_core::time::Span;
+
+/// How often it is looked at.
+const PERIOD: Span = Span::from_secs(5);
+
+/// An offset beyond this is warned of, until it is below half of that.
+const WARNED_OF_SECS: f64 = 5.0;
+
+/// So many answers without a date that can be used, and none with one, are warned of.
+const USELESS_ANSWERS: u64 = 10;
+
+/// Reports as long as the process lives, if the clock goes by the server's time.
+pub(super) async fn report(clock: Clock, metrics: Arc<ControllerMetrics>) {
+    let mut episode = ClockEpisode::Well;
+    while clock.is_by_the_server() {
+        let offset = clock.offset();
+        metrics.server_time.is(offset);
+        episode = episode.next(offset, metrics.requests.dates_ignored());
+        clock.sleep_until(clock.now().mono.plus(PERIOD)).await;
+    }
+}
+
+/// What was said last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClockEpisode {
+    Well,
+    Unknown,
+    Off,
+}
+
+impl ClockEpisode {
+    fn next(self, offset: Option<ClockOffset>, ignored: u64) -> Self {
+        let Some(offset) = offset else {
+            if self == Self::Well && ignored >= USELESS_ANSWERS {
+                tracing::warn!(
+                    "the API server's answers have no Date that can be used: its time is not known, and taints and pods \
+                     found in a list count from when they are found; a proxy that strips or caches the header is in the way"
+                );
+                return Self::Unknown;
+            }
+            return self;
+        };
+        let ahead = offset.ahead_secs_f64();
+        let certain = ahead.abs() - offset.uncertainty.as_secs_f64();
+        match self {
+            Self::Off if ahead.abs() < WARNED_OF_SECS / 2.0 => {
+                tracing::info!("this machine's clock agrees with the API server's again");
+                Self::Well
+            }
+            Self::Off => Self::Off,
+            _ if certain > WARNED_OF_SECS => {
+                let (by, side) = (ahead.abs(), if ahead > 0.0 { "ahead of" } else { "behind" });
+                tracing::warn!(
+                    "this machine's clock is {by:.1} s {side} the API server's; countdowns go by the server's; \
+                     times in this log do not: set the clock (NTP)"
+                );
+                Self::Off
+            }
+            _ => Self::Well,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(seconds: i64) -> Option<ClockOffset> {
+        Some(ClockOffset { ahead_micros: seconds * 1_000_000, uncertainty: Span::from_millis(500) })
+    }
+
+    #[test]
+    fn each_episode_is_told_once() {
+        for sign in [1, -1] {
+            let mut episode = ClockEpisode::Well;
+            for (seconds, expected) in [
+                (0, ClockEpisode::Well),
+                (5, ClockEpisode::Well),
+                (6, ClockEpisode::Off),
+                (600, ClockEpisode::Off),
+                (3, ClockEpisode::Off),
+                (2, ClockEpisode::Well),
+                (4, ClockEpisode::Well),
+            ] {
+                episode = episode.next(by(seconds * sign), 0);
+                assert_eq!(episode, expected, "{seconds}");
+            }
+        }
+    }
+
+    #[test]
+    fn answers_without_a_date_are_warned_of_once_there_are_some() {
+        assert_eq!(ClockEpisode::Well.next(None, 9), ClockEpisode::Well);
+        assert_eq!(ClockEpisode::Well.next(None, 10), ClockEpisode::Unknown);
+        assert_eq!(ClockEpisode::Unknown.next(None, 11), ClockEpisode::Unknown);
+        assert_eq!(ClockEpisode::Unknown.next(by(0), 11), ClockEpisode::Well);
+        assert_eq!(ClockEpisode::Unknown.next(by(60), 11), ClockEpisode::Off);
+    }
+}

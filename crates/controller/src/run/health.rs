@@ -1,0 +1,105 @@
+//! # Signs: what the process shows of itself
+//! Room:     metrics, signs of life of the loops, what is synced; the health checks made of them.
+//! Comes in: settings, a clock, the health of the streams.
+//! Goes out: [`Check`]s.
+//! Not here: serving them (`admin`).
+
+use super::watches::WatchSlot;
+use super::{LOOP_SILENCE_MAX, WatchSet, mode};
+use crate::admin::{Check, LoopHeartbeat, Scope};
+use crate::metrics::{self, ControllerMetrics, MonoClock};
+use crate::settings::ControllerSettings;
+use crate::stream_health::{self, INTERRUPTED_MAX};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use taintward_client::clock::Clock;
+
+/// What the process shows of itself.
+pub(super) struct HealthState {
+    pub(super) metrics: Arc<ControllerMetrics>,
+    pub(super) heartbeat: LoopHeartbeat,
+    pub(super) synced: Arc<AtomicBool>,
+    /// The same of node health.
+    pub(super) node_heartbeat: LoopHeartbeat,
+    pub(super) nodes_synced: Arc<AtomicBool>,
+    /// The same of dedicated pools.
+    pub(super) pool_heartbeat: LoopHeartbeat,
+    pub(super) pools_synced: Arc<AtomicBool>,
+}
+
+impl HealthState {
+    pub(super) fn new(settings: &ControllerSettings, clock: &Clock, host: &str) -> Self {
+        let about = metrics::BuildInfo {
+            version: env!("CARGO_PKG_VERSION"),
+            mode: mode(settings),
+            lease: settings.election.as_ref().map_or_else(String::new, |election| election.name.clone()),
+            started: clock.now().wall,
+            host: host.to_owned(),
+        };
+        let clock = clock.clone();
+        let mono: MonoClock = Arc::new(move || clock.now().mono);
+        Self {
+            metrics: Arc::new(ControllerMetrics::new(Arc::clone(&mono), &about)),
+            heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
+            synced: Arc::new(AtomicBool::new(false)),
+            node_heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
+            nodes_synced: Arc::new(AtomicBool::new(false)),
+            pool_heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, mono),
+            pools_synced: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Nothing goes round yet, and nothing is stuck.
+    pub(super) fn beat(&self) {
+        [&self.heartbeat, &self.node_heartbeat, &self.pool_heartbeat]
+            .into_iter()
+            .for_each(LoopHeartbeat::beat);
+    }
+
+    /// What must be well for the process to be ready, and to be alive.
+    pub(super) fn checks(&self, settings: &ControllerSettings, watches: &WatchSet) -> Vec<Check> {
+        let watch = |name, ear: &WatchSlot| {
+            Check::new(name, Scope::Ready, stream_health::check(ear.health.clone(), INTERRUPTED_MAX))
+        };
+        let while_demanded = |name, ear: &WatchSlot| {
+            let (check, demanded) =
+                (stream_health::check(ear.health.clone(), INTERRUPTED_MAX), watches.demand.on());
+            Check::new(name, Scope::Ready, move || if *demanded.borrow() { check() } else { Ok(()) })
+        };
+        let (nodes, pods) = (("watch-nodes", &watches.nodes), ("watch-pods", &watches.pods));
+        let mut checks =
+            Vec::from([nodes, pods].map(|(name, ear)| match settings.controllers.look_at_pods() {
+                true => watch(name, ear),
+                false => while_demanded(name, ear),
+            }));
+        if settings.controllers.taint_eviction {
+            checks.push(Check::new("sync", Scope::Ready, is_synced(&self.synced)));
+            checks.push(Check::new("loop", Scope::Live, is_alive(&self.heartbeat)));
+        }
+        if settings.controllers.node_lifecycle.is_some() {
+            checks.push(watch("watch-leases", &watches.leases));
+            checks.push(Check::new("sync-node-health", Scope::Ready, is_synced(&self.nodes_synced)));
+            checks.push(Check::new("loop-node-health", Scope::Live, is_alive(&self.node_heartbeat)));
+        }
+        if settings.controllers.dedicated_pools {
+            checks.push(watch("watch-pools", &watches.pools));
+            checks.push(while_demanded("watch-namespaces", &watches.namespaces));
+            checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.pools_synced)));
+            checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.pool_heartbeat)));
+        }
+        checks
+    }
+}
+
+fn is_synced(synced: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let synced = Arc::clone(synced);
+    move || match synced.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("the first lists are not complete".into()),
+    }
+}
+
+fn is_alive(heartbeat: &LoopHeartbeat) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let heartbeat = heartbeat.clone();
+    move || heartbeat.check()
+}

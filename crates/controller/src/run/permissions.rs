@@ -1,0 +1,116 @@
+//! # Needs: what we must be allowed to do
+//! Room:     the permissions of each mode and controller, and a word about those that are missing.
+//! Comes in: settings; a client to ask the server with.
+//! Goes out: [`Permission`]s; log lines that name the rule to add.
+//! Not here: asking (the client); the manifests (deploy/).
+
+use super::PROBE_MAX;
+use crate::settings::{ControllerSettings, ElectionSettings, Marking, MetricsReadersSetting, WriteMode};
+use taintward_client::config::{Permission, check_access};
+
+/// Where leases of nodes are.
+const NODE_LEASES: &str = "kube-node-lease";
+
+/// The group of dedicated pools.
+const POOLS: &str = "taintward.io";
+
+/// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
+pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSettings) {
+    match check_access(client, &needs(settings), PROBE_MAX).await {
+        Ok(missing) => {
+            missing.iter().for_each(|missing| tracing::error!(missing = %missing, "permission missing"))
+        }
+        Err(refusal) => tracing::warn!(err = %refusal.message, "cannot check the permissions"),
+    }
+}
+
+/// What this mode needs (TE-2), and not more.
+fn needs(settings: &ControllerSettings) -> Vec<Permission> {
+    let mut needs = Vec::new();
+    for resource in ["nodes", "pods"] {
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", resource)));
+    }
+    if settings.controllers.node_lifecycle.is_some() {
+        needs.extend(["list", "watch"].map(node_lease));
+    }
+    if settings.controllers.dedicated_pools {
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", "namespaces")));
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, POOLS, "dedicatedpools")));
+    }
+    if settings
+        .serving
+        .secure
+        .as_ref()
+        .is_some_and(|secure| secure.readers == MetricsReadersSetting::Delegated)
+    {
+        needs.push(Permission::everywhere("create", "authentication.k8s.io", "tokenreviews"));
+        needs.push(Permission::everywhere("create", "authorization.k8s.io", "subjectaccessreviews"));
+    }
+    if settings.mode == WriteMode::Observe {
+        return needs;
+    }
+    needs.push(Permission::everywhere("get", "", "nodes"));
+    if settings.controllers.look_at_pods() || settings.controllers.dedicated_pools {
+        needs.push(Permission::everywhere("get", "", "pods"));
+    }
+    if settings.controllers.taint_eviction {
+        needs.extend(for_eviction(settings));
+    }
+    if settings.controllers.node_lifecycle.is_some() {
+        needs.extend(for_node_health());
+    }
+    if settings.controllers.dedicated_pools {
+        needs.extend(for_pools());
+    }
+    needs.push(Permission::everywhere("create", "events.k8s.io", "events"));
+    needs.extend(settings.election.iter().flat_map(for_election));
+    needs
+}
+
+fn for_eviction(settings: &ControllerSettings) -> Vec<Permission> {
+    let mut needs = vec![Permission::everywhere("delete", "", "pods")];
+    if settings.marking != Marking::Never {
+        needs.push(Permission::everywhere("patch", "", "pods/status"));
+    }
+    if settings.stamp_taints {
+        needs.push(Permission::everywhere("patch", "", "nodes"));
+    }
+    needs
+}
+
+/// NL-60, without what patches make unnecessary.
+fn for_node_health() -> Vec<Permission> {
+    let mut needs: Vec<_> =
+        ["nodes", "nodes/status", "pods/status"].map(|on| Permission::everywhere("patch", "", on)).into();
+    needs.push(node_lease("get"));
+    needs
+}
+
+fn for_pools() -> [Permission; 6] {
+    [
+        Permission::everywhere("get", "", "namespaces"),
+        Permission::everywhere("create", "", "pods/eviction"),
+        Permission::everywhere("patch", "", "nodes"),
+        Permission::everywhere("get", POOLS, "dedicatedpools"),
+        Permission::everywhere("patch", POOLS, "dedicatedpools"),
+        Permission::everywhere("patch", POOLS, "dedicatedpools/status"),
+    ]
+}
+
+fn node_lease(verb: &'static str) -> Permission {
+    let (group, resource) = ("coordination.k8s.io", "leases");
+    Permission { verb, group, resource, namespace: Some(NODE_LEASES.into()), name: None }
+}
+
+fn for_election(election: &ElectionSettings) -> Vec<Permission> {
+    let lease = |verb, name| Permission {
+        verb,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        namespace: Some(election.namespace.clone()),
+        name,
+    };
+    let mut needs = vec![lease("create", None)];
+    needs.extend(["get", "update"].map(|verb| lease(verb, Some(election.name.clone()))));
+    needs
+}

@@ -1,0 +1,189 @@
+//! # Ears: the streams that are listened to
+//! Room:     a listener for each kind of object, and the ways of its news to the loops that run.
+//! Comes in: settings; a client for streams.
+//! Goes out: the queues the loops read from; health of each stream.
+//! Not here: listening (the client), what the loops do with it.
+
+use super::HealthState;
+use crate::dedicated_pools::{self, PoolStreamDemand};
+use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
+use crate::metrics::Resource;
+use crate::node_lifecycle;
+use crate::settings::ControllerSettings;
+use crate::stream_health::{self, listener};
+use crate::tasks::TaskSet;
+use crate::watch_queues::EvictionWatchQueues;
+use kube::Client;
+use taintward_client::clock::Clock;
+use taintward_client::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
+use taintward_client::watch::{RelistTrigger, StreamHealth, WatchEvent as Word};
+use taintward_core::time::Mono;
+use tokio::sync::{mpsc, watch};
+
+/// Batches of one stream that may wait for a loop.
+const BATCHES_WAITING: usize = 2;
+
+/// One stream, before it begins.
+pub(super) struct WatchSlot {
+    resource: Resource,
+    out: watch::Sender<StreamHealth>,
+    /// How it is doing.
+    pub(super) health: watch::Receiver<StreamHealth>,
+    seed: Option<u64>,
+}
+
+/// All of them.
+pub(super) struct WatchSet {
+    pub(super) nodes: WatchSlot,
+    pub(super) pods: WatchSlot,
+    /// Only listened to where node health runs.
+    pub(super) leases: WatchSlot,
+    /// Only listened to where dedicated pools are kept.
+    pub(super) pools: WatchSlot,
+    /// Only listened to while there is a dedicated pool.
+    pub(super) namespaces: WatchSlot,
+    /// Whether there is one, as far as is known.
+    pub(super) demand: PoolStreamDemand,
+    /// Has all of them list again.
+    pub(super) relist_now: RelistTrigger,
+}
+
+/// What the loops read from.
+pub(super) struct WatchQueues {
+    pub(super) eviction: Option<EvictionWatchQueues>,
+    pub(super) node_health: Option<node_lifecycle::NodeWatchQueues>,
+    pub(super) pools: Option<(dedicated_pools::PoolWatchQueues, PoolStreamDemand)>,
+}
+
+impl WatchSet {
+    pub(super) fn new(settings: &ControllerSettings, now: Mono) -> Self {
+        let ear = |resource, twist: fn(u64) -> u64| {
+            let (out, health) = watch::channel(StreamHealth::default());
+            WatchSlot { resource, out, health, seed: settings.seed.map(twist) }
+        };
+        let relist_now = RelistTrigger::default();
+        Self {
+            nodes: ear(Resource::Nodes, |seed| seed),
+            pods: ear(Resource::Pods, |seed| !seed),
+            leases: ear(Resource::Leases, |seed| seed.rotate_left(17)),
+            pools: ear(Resource::Pools, |seed| seed.rotate_left(23)),
+            namespaces: ear(Resource::Namespaces, |seed| seed.rotate_left(41)),
+            demand: PoolStreamDemand::new(relist_now.clone(), now),
+            relist_now,
+        }
+    }
+
+    /// Begins to listen to what the controllers that run need.
+    pub(super) fn listen(
+        self,
+        (streams, heartbeats): (&Client, &Client),
+        settings: &ControllerSettings,
+        signs: &HealthState,
+        clock: &Clock,
+        tasks: &mut TaskSet,
+    ) -> WatchQueues {
+        let (relist_now, demanded) = (self.relist_now, self.demand.on());
+        let mut hearing = WatchSpawner { streams, settings, signs, clock, tasks, relist_now, demanded };
+        let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
+        let pods = hearing.shared::<DecodedPod>(self.pods);
+        let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
+        let eviction =
+            nodes.eviction.zip(pods.eviction).map(|(nodes, pods)| EvictionWatchQueues { nodes, pods });
+        let node_health = nodes.health.zip(pods.health).zip(leases);
+        let node_health = node_health.map(|((nodes, pods), leases)| node_lifecycle::NodeWatchQueues {
+            leases,
+            nodes,
+            pods,
+        });
+        let pools = nodes.pools.zip(pods.pools).map(|(nodes, pods)| {
+            let while_demanded = Some(hearing.demanded.clone());
+            let pools = hearing.alone(streams, self.pools, None);
+            let namespaces = hearing.alone(streams, self.namespaces, while_demanded);
+            (dedicated_pools::PoolWatchQueues { pools, nodes, namespaces, pods }, self.demand)
+        });
+        WatchQueues { eviction, node_health, pools }
+    }
+}
+
+/// News on its way.
+type WatchQueue<F> = mpsc::Receiver<Vec<Word<F>>>;
+
+/// Where the parts of one stream come out.
+struct SplitQueues<S: Split> {
+    eviction: Option<WatchQueue<S::Eviction>>,
+    health: Option<WatchQueue<S::Health>>,
+    pools: Option<WatchQueue<S::Pools>>,
+}
+
+/// What listening takes.
+struct WatchSpawner<'a> {
+    streams: &'a Client,
+    settings: &'a ControllerSettings,
+    signs: &'a HealthState,
+    clock: &'a Clock,
+    tasks: &'a mut TaskSet,
+    relist_now: RelistTrigger,
+    /// Whether there is a pool, as far as is known.
+    demanded: watch::Receiver<bool>,
+}
+
+impl WatchSpawner<'_> {
+    /// Listens to what all loops look at. Where only pools do, there is nothing to listen to without one.
+    fn shared<S: Split + WatchedObject>(&mut self, ear: WatchSlot) -> SplitQueues<S> {
+        let controllers = &self.settings.controllers;
+        let (eviction, to_eviction) = way(controllers.taint_eviction);
+        let (health, to_health) = way(controllers.node_lifecycle.is_some());
+        let (pools, to_pools) = way(controllers.dedicated_pools);
+        let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
+        let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
+        let meter = self.meter(ear.resource);
+        let from = self.stream::<S>(self.streams, ear, while_demanded);
+        self.tasks.0.push(tokio::spawn(fan_out::run(from, Consumers { eviction, health, pools }, meter)));
+        SplitQueues { eviction: to_eviction, health: to_health, pools: to_pools }
+    }
+
+    /// Listens to what only one loop looks at.
+    fn alone<F: WatchedObject>(
+        &mut self,
+        client: &Client,
+        ear: WatchSlot,
+        while_demanded: Option<watch::Receiver<bool>>,
+    ) -> WatchQueue<F> {
+        let meter = self.meter(ear.resource);
+        let from = self.stream::<F>(client, ear, while_demanded);
+        let (out, to) = mpsc::channel(1);
+        self.tasks.0.push(tokio::spawn(fan_out::pass_on(from, out, meter)));
+        to
+    }
+
+    fn stream<F: WatchedObject>(
+        &mut self,
+        client: &Client,
+        ear: WatchSlot,
+        while_demanded: Option<watch::Receiver<bool>>,
+    ) -> WatchQueue<F> {
+        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (client, relist_now) = (client.clone(), self.relist_now.clone());
+        let (relist_every, seed, health) = (self.settings.cluster.relist_every, ear.seed, ear.out.clone());
+        let listen = move || {
+            let listener = listener::<F>(client.clone(), relist_every, relist_now.clone(), seed);
+            listener.run(out.clone(), health.clone())
+        };
+        self.tasks.0.push(match while_demanded {
+            None => tokio::spawn(listen()),
+            Some(demanded) => tokio::spawn(stream_health::while_demanded(demanded, ear.out, listen)),
+        });
+        let watches = self.signs.metrics.watches.clone();
+        self.tasks.0.push(tokio::spawn(stream_health::report(ear.resource, ear.health, watches)));
+        news
+    }
+
+    fn meter(&self, resource: Resource) -> EventMeter {
+        EventMeter { watches: self.signs.metrics.watches.clone(), clock: self.clock.clone(), resource }
+    }
+}
+
+fn way<F>(wanted: bool) -> (Option<ConsumerQueue<F>>, Option<WatchQueue<F>>) {
+    let (out, to) = mpsc::channel(1);
+    (wanted.then_some(out), wanted.then_some(to))
+}

@@ -1,0 +1,247 @@
+//! # Streams: listening to nodes and pods, and telling how it goes
+//! Room:     the listeners' settings; their health as a readiness check, metrics and log lines.
+//! Comes in: stream health from the client.
+//! Goes out: checks, counters, a line whenever something changes for the worse or the better.
+//! Not here: the streams themselves (the client), what is done with the facts (`eviction.rs`).
+
+use crate::metrics::{self, Resource, Restart, WatchMetrics};
+use std::time::Duration;
+use taintward_client::decode::WatchedObject;
+use taintward_client::watch::{
+    RelistTrigger, StreamCounters, StreamHealth, StreamPhase, WatchSettings, Watcher,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// For so long a stream may be interrupted before a controller is no longer ready. Before, a dead connection is found
+/// within four seconds (`connect`).
+pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
+
+/// While a stream can't be taken up again for the same reason, the log is told so often.
+const SAY_AGAIN: Duration = Duration::from_secs(30);
+
+/// A listener for one kind, which lists everything again so often, and when asked; equal seeds spread its pauses equally.
+pub(crate) fn listener<F: WatchedObject>(
+    client: kube::Client,
+    relist_every: Option<Duration>,
+    relist_now: RelistTrigger,
+    seed: Option<u64>,
+) -> Watcher<F> {
+    let usual = WatchSettings::default();
+    Watcher::new(
+        client,
+        WatchSettings { relist_every, relist_now, seed: seed.unwrap_or(usual.seed), ..usual },
+    )
+}
+
+/// Listens whenever, and for as long as, it is demanded.
+pub(crate) async fn while_demanded<L: Future<Output = ()>>(
+    mut demanded: watch::Receiver<bool>,
+    health: watch::Sender<StreamHealth>,
+    listen: impl Fn() -> L,
+) {
+    while demanded.wait_for(|on| *on).await.is_ok() {
+        tokio::select! {
+            biased;
+            _ = demanded.wait_for(|on| !on) => {}
+            () = listen() => return,
+        }
+        health.send_replace(StreamHealth::default());
+    }
+}
+
+/// Ready while the stream is in step with the server, or was interrupted for no longer than `grace`. So is one of a kind
+/// that the server does not have: there is nothing to be in step with.
+pub(crate) fn check(
+    health: watch::Receiver<StreamHealth>,
+    grace: Duration,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    move || {
+        let health = health.borrow();
+        if health.absent || (health.missing.is_none() && health.is_in_step(grace)) {
+            return Ok(());
+        }
+        if let Some(missing) = health.missing {
+            return Err(format!("may not {} {}", missing.verb, missing.resource));
+        }
+        let why = health.last_error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        match health.interrupted_since {
+            Some(since) if health.synced_once => {
+                Err(format!("interrupted for {} s{why}", since.elapsed().as_secs()))
+            }
+            _ => Err(format!("not listed yet{why}")),
+        }
+    }
+}
+
+/// Shows a stream's health in metrics and in the log, for as long as the stream lives.
+pub(crate) async fn report(
+    resource: Resource,
+    mut health: watch::Receiver<StreamHealth>,
+    watches: WatchMetrics,
+) {
+    let mut before = StreamHealth::default();
+    let mut complaints = StreamLog::default();
+    loop {
+        let now = health.borrow_and_update().clone();
+        watches.entered(resource, phase(&now.phase));
+        count(resource, &before.counters, &now.counters, &watches);
+        if now.absent && !before.absent {
+            tracing::info!(
+                resource = resource.as_str(),
+                "the API server has no such resource, so there is nothing to do about it; it is looked for again, every \
+                 30 s at the latest"
+            );
+        }
+        if let Some(why) = complaints.news(&now) {
+            tracing::warn!(
+                resource = resource.as_str(),
+                err = why,
+                "stream interrupted; it is taken up again"
+            );
+        }
+        if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
+            let (verb, on, group) = (missing.verb, missing.resource, missing.group);
+            tracing::error!(
+                "permission missing: may not {verb} {on}; add to its ClusterRole: \
+                 {{apiGroups: [\"{group}\"], resources: [\"{on}\"], verbs: [\"{verb}\"]}}"
+            );
+        }
+        before = now;
+        if health.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What the log is told of interruptions: a server that is away is asked for every other second.
+#[derive(Default)]
+pub(crate) struct StreamLog {
+    said: Option<(String, Instant)>,
+}
+
+impl StreamLog {
+    /// Why the stream is interrupted, if that is news or was not said for a while.
+    pub(crate) fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
+        if health.interrupted_since.is_none() {
+            self.said = None;
+        }
+        let StreamPhase::Waiting { why, .. } = &health.phase else { return None };
+        let old = |(said, at): &(String, Instant)| said == why && at.elapsed() < SAY_AGAIN;
+        if health.absent || health.last_error.as_ref() != Some(why) || self.said.as_ref().is_some_and(old) {
+            return None;
+        }
+        self.said = Some((why.clone(), Instant::now()));
+        Some(why)
+    }
+}
+
+const fn phase(phase: &StreamPhase) -> metrics::Phase {
+    match phase {
+        StreamPhase::Connecting => metrics::Phase::Connecting,
+        StreamPhase::Listing => metrics::Phase::Listing,
+        StreamPhase::Watching => metrics::Phase::Watching,
+        StreamPhase::Waiting { .. } => metrics::Phase::Waiting,
+    }
+}
+
+fn count(resource: Resource, before: &StreamCounters, now: &StreamCounters, watches: &WatchMetrics) {
+    let failed = |counters: &StreamCounters| {
+        let named = counters.relists_410
+            + counters.watch_lists_refused
+            + counters.throttled
+            + counters.forbidden
+            + counters.stalls;
+        counters.failures.saturating_sub(named)
+    };
+    for (reason, before, now) in [
+        (Restart::Expired, before.relists_410, now.relists_410),
+        (Restart::Unsupported, before.watch_lists_refused, now.watch_lists_refused),
+        (Restart::Throttled, before.throttled, now.throttled),
+        (Restart::Forbidden, before.forbidden, now.forbidden),
+        (Restart::Stalled, before.stalls, now.stalls),
+        (Restart::Failed, failed(before), failed(now)),
+        (Restart::Closed, before.watches_closed, now.watches_closed),
+        (Restart::Relist, before.relists_due, now.relists_due),
+    ] {
+        watches.restarts.of((resource, reason)).inc_by(now.saturating_sub(before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{BuildInfo, ControllerMetrics};
+    use std::sync::Arc;
+    use taintward_core::time::{Mono, Wall};
+
+    fn judged(change: impl FnOnce(&mut StreamHealth)) -> Result<(), String> {
+        let mut health = StreamHealth { synced_once: true, ..StreamHealth::default() };
+        change(&mut health);
+        let (_open, health) = watch::channel(health);
+        check(health, INTERRUPTED_MAX)()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_hears_of_every_change_is_ready_and_who_does_not_says_why() {
+        let ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
+        tokio::time::advance(Duration::from_secs(7200)).await;
+        assert_eq!(judged(|health| health.last_heard = ago(3600)), Ok(()), "silent, and in step");
+        assert_eq!(judged(|health| health.interrupted_since = ago(10)), Ok(()));
+        let away = judged(|health| {
+            health.interrupted_since = ago(11);
+            health.last_error = Some("the connection failed".into());
+        });
+        assert_eq!(away, Err("interrupted for 11 s: the connection failed".into()));
+        assert_eq!(judged(|health| health.synced_once = false), Err("not listed yet".into()));
+        assert_eq!(judged(|health| (health.synced_once, health.absent) = (false, true)), Ok(()));
+        let missing = taintward_client::watch::MissingAccess { verb: "list", group: "", resource: "pods" };
+        assert_eq!(judged(|health| health.missing = Some(missing)), Err("may not list pods".into()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_of_an_hour_is_told_of_twice_a_minute_and_in_each_new_light() {
+        let mut complaints = StreamLog::default();
+        let waiting = |why: &str| StreamHealth {
+            phase: StreamPhase::Waiting { why: why.into(), until: Instant::now() },
+            last_error: Some(why.into()),
+            interrupted_since: Some(Instant::now()),
+            ..StreamHealth::default()
+        };
+        let mut lines = 0;
+        for _ in 0..1800 {
+            lines += usize::from(complaints.news(&waiting("refused")).is_some());
+            tokio::time::advance(Duration::from_secs(2)).await;
+        }
+        assert_eq!(lines, 120);
+        assert_eq!(complaints.news(&waiting("503")), Some("503"));
+        assert_eq!(complaints.news(&StreamHealth::default()), None);
+        assert_eq!(complaints.news(&waiting("503")), Some("503"), "it was well in between");
+    }
+
+    #[test]
+    fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_no_failure() {
+        let about = BuildInfo {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
+        let watches = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about).watches;
+        let restarts = |reason| watches.restarts.of((Resource::Pods, reason)).get();
+        let first = StreamCounters { watches_started: 1, ..StreamCounters::default() };
+        count(Resource::Pods, &StreamCounters::default(), &first, &watches);
+        let all = [Restart::Closed, Restart::Failed, Restart::Expired, Restart::Stalled, Restart::Relist];
+        assert_eq!(all.map(restarts), [0; 5], "the first start is no restart");
+        let again = StreamCounters { watches_started: 2, relists_due: 1, ..first };
+        count(Resource::Pods, &first, &again, &watches);
+        assert_eq!(all.map(restarts), [0, 0, 0, 0, 1]);
+        let closed = StreamCounters { watches_started: 3, watches_closed: 1, ..again };
+        count(Resource::Pods, &again, &closed, &watches);
+        // A list for its age that fails is a failure as well.
+        let failed = StreamCounters { relists_due: 2, failures: 1, ..closed };
+        count(Resource::Pods, &closed, &failed, &watches);
+        assert_eq!(all.map(restarts), [1, 1, 0, 0, 2]);
+    }
+}

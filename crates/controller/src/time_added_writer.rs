@@ -1,0 +1,258 @@
+//! # Stamper: `timeAdded` for taints that were seen appearing without one
+//! Room:     which taints to stamp, one try after the other (`--stamp-taints`, D1).
+//! Comes in: notices of taints seen appearing, once per instance.
+//! Goes out: one small patch per taint, whose tests make losing a concurrent edit impossible.
+//! Keeps:    never a second stamp for one instance: whoever takes it away has the last word.
+//! Not here: the patch itself (the client).
+
+use crate::eviction_messages::moment;
+use std::collections::VecDeque;
+use taintward_client::api::{ApiClient, RequestError, TimeAddedResult};
+use taintward_client::clock::Clock;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, Uid};
+use taintward_core::taint::TaintEffect;
+use taintward_core::time::{Mono, Span};
+
+/// Taints that wait at most; what comes on top stays unstamped, which costs nothing but exactness over restarts.
+const WAITING_MAX: usize = 10_000;
+
+/// Other writers may come in between this often; with the pauses, for about ten seconds.
+const TRIES_MAX: u32 = 16;
+
+/// The pause after the first try that met another writer, and the longest.
+const PAUSE_FIRST_MILLIS: i64 = 20;
+const PAUSE_MAX: Span = Span::from_secs(1);
+
+/// No stamp is tried after one was not permitted, first for this long, then for twice as long, and so on: a token that is
+/// being renewed is back soon, one policy is about one node, and a right that is missing costs one request in a while.
+const FORBIDDEN_FIRST: Span = Span::from_secs(1);
+const FORBIDDEN_MAX: Span = Span::from_secs(60);
+
+/// One taint to stamp.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingTimestamp {
+    node: NodeName,
+    uid: Uid,
+    key: Box<str>,
+    at: Mono,
+    tries: u32,
+    not_before: Mono,
+}
+
+impl PendingTimestamp {
+    /// A taint that appeared at this moment.
+    pub(crate) fn new(node: NodeName, uid: Uid, key: Box<str>, at: Mono) -> Self {
+        Self { node, uid, key, at, tries: 0, not_before: at }
+    }
+}
+
+/// Taints that wait for their stamp.
+#[derive(Debug, Default)]
+pub(crate) struct TimeAddedWriter {
+    waiting: VecDeque<PendingTimestamp>,
+    /// Not permitted so often in a row, and when it may be tried again.
+    forbidden: u32,
+    not_before: Option<Mono>,
+}
+
+impl TimeAddedWriter {
+    pub(crate) fn add(&mut self, stamp: PendingTimestamp) {
+        if self.waiting.len() < WAITING_MAX {
+            self.waiting.push_back(stamp);
+        }
+    }
+
+    /// The next one whose time has come.
+    pub(crate) fn next(&mut self, now: Mono) -> Option<PendingTimestamp> {
+        if self.not_before.is_some_and(|moment| now < moment) {
+            return None;
+        }
+        let position = self.waiting.iter().position(|stamp| stamp.not_before <= now)?;
+        self.waiting.remove(position)
+    }
+
+    /// When the next one's time comes.
+    pub(crate) fn wake_at(&self) -> Option<Mono> {
+        let earliest = self.waiting.iter().map(|stamp| stamp.not_before).min();
+        earliest.map(|moment| self.not_before.map_or(moment, |not_before| moment.max(not_before)))
+    }
+
+    /// What came of a stamp. Without the permission there is one warning, until it is there again, and things go on.
+    pub(crate) fn answered(&mut self, stamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
+        if !matches!(result, Err(RequestError { failure: ApiFailure::Forbidden, .. })) {
+            (self.forbidden, self.not_before) = (0, None);
+        }
+        match result {
+            Ok(()) => tracing::debug!(node = %stamp.node, taint = %stamp.key, "taint stamped with timeAdded"),
+            Err(RequestError { failure: ApiFailure::Forbidden, message, .. }) => {
+                if self.forbidden == 0 {
+                    tracing::warn!(
+                        err = %message,
+                        "--stamp-taints has no effect now: grant the verb patch on nodes, or leave the flag away"
+                    );
+                }
+                let pause = Span::from_micros(FORBIDDEN_FIRST.as_micros() << self.forbidden.min(10));
+                self.forbidden = self.forbidden.saturating_add(1);
+                self.not_before = Some(now.plus(pause.min(FORBIDDEN_MAX)));
+                if stamp.tries + 1 < TRIES_MAX {
+                    self.again(stamp, now);
+                }
+            }
+            Err(RequestError { failure: ApiFailure::Conflict, .. }) if stamp.tries + 1 < TRIES_MAX => {
+                self.again(stamp, now);
+            }
+            Err(RequestError { message, .. }) => {
+                tracing::info!(node = %stamp.node, taint = %stamp.key, err = %message, "taint left without timeAdded");
+            }
+        }
+    }
+
+    /// Another writer came in between. What is found next time may be another instance of the taint: so the time is
+    /// that of the retry, too late at worst, and nobody leaves early by it (S3).
+    fn again(&mut self, stamp: PendingTimestamp, now: Mono) {
+        let pause = Span::from_millis(PAUSE_FIRST_MILLIS << stamp.tries.min(10)).min(PAUSE_MAX);
+        let not_before = now.plus(pause);
+        self.add(PendingTimestamp { tries: stamp.tries + 1, at: not_before, not_before, ..stamp });
+    }
+}
+
+/// Stamps one taint if it is still there and still without a time.
+///
+/// Read and patch have the time of one request between them, so that the right to act that was checked before holds for
+/// both (S5).
+pub(crate) async fn stamp(
+    api: ApiClient,
+    clock: Clock,
+    stamp: PendingTimestamp,
+) -> (PendingTimestamp, Result<(), RequestError>) {
+    let result = once(&api, &clock, &stamp).await;
+    (stamp, result)
+}
+
+async fn once(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Result<(), RequestError> {
+    let now = clock.now();
+    let over = now.mono.plus(api.longest_request());
+    let LiveRead::Found(node) = api.read_node(&stamp.node).await? else { return Ok(()) };
+    let is_meant = |taint: &taintward_core::taint::Taint| {
+        taint.effect == TaintEffect::NoExecute && taint.key == stamp.key && taint.time_added.is_none()
+    };
+    let Some(index) = node.taints.iter().position(is_meant).filter(|_| node.uid == stamp.uid) else {
+        return Ok(());
+    };
+    let Some(hurried) = api.within(over.since(clock.now().mono)) else {
+        let message = format!("the read of node {} left no time for the patch", stamp.node);
+        return Err(RequestError::ours(ApiFailure::Conflict, message));
+    };
+    match hurried.stamp(&node, index, now.wall_of(stamp.at)).await? {
+        TimeAddedResult::Done(_) | TimeAddedResult::NotNeeded => {
+            tracing::debug!(node = %stamp.node, at = moment(stamp.at, now), "timeAdded written");
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(failure: ApiFailure) -> Result<(), RequestError> {
+        Err(RequestError::ours(failure, "no".into()))
+    }
+
+    fn stamp() -> PendingTimestamp {
+        PendingTimestamp::new(NodeName::new("n"), Uid::new("u"), "k".into(), Mono::from_secs(1))
+    }
+
+    #[test]
+    fn a_conflict_is_tried_again_later_and_never_with_an_earlier_time() {
+        let mut stamper = TimeAddedWriter::default();
+        stamper.add(stamp());
+        let mut now = Mono::from_secs(2);
+        for tries in 0..TRIES_MAX {
+            let next = stamper.next(now).unwrap();
+            assert_eq!((next.tries, stamper.next(now).is_none()), (tries, true));
+            stamper.answered(next, &refused(ApiFailure::Conflict), now);
+            assert!(stamper.next(now).is_none());
+            if let Some(wake) = stamper.wake_at() {
+                assert!(wake > now && wake <= now.plus(PAUSE_MAX));
+                assert_eq!(stamper.waiting[0].at, wake);
+                now = wake;
+            }
+        }
+        assert!(stamper.waiting.is_empty() && stamper.wake_at().is_none());
+    }
+
+    #[test]
+    fn what_is_done_or_refused_for_other_reasons_is_over() {
+        for result in [Ok(()), refused(ApiFailure::Rejected), refused(ApiFailure::Unavailable)] {
+            let mut stamper = TimeAddedWriter::default();
+            stamper.answered(stamp(), &result, Mono::from_secs(2));
+            assert!(stamper.waiting.is_empty());
+            stamper.add(stamp());
+            assert!(stamper.next(Mono::from_secs(1)).is_some());
+        }
+    }
+
+    #[test]
+    fn without_permission_it_is_tried_again_after_growing_pauses() {
+        let mut stamper = TimeAddedWriter::default();
+        stamper.add(stamp());
+        let mut now = Mono::from_secs(2);
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let next = stamper.next(now).unwrap();
+            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
+            let until = now.plus(Span::from_secs(pause));
+            assert_eq!(stamper.wake_at(), Some(until));
+            assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
+            now = until;
+        }
+        let next = stamper.next(now).unwrap();
+        stamper.add(stamp());
+        stamper.answered(next, &Ok(()), now);
+        assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
+        stamper.answered(stamp(), &refused(ApiFailure::Forbidden), now);
+        assert_eq!(stamper.wake_at(), Some(now.plus(FORBIDDEN_FIRST)));
+    }
+
+    #[test]
+    fn who_never_gets_the_permission_has_no_growing_crowd() {
+        let mut stamper = TimeAddedWriter::default();
+        stamper.add(stamp());
+        let mut now = Mono::from_secs(2);
+        while let Some(next) = stamper.next(now) {
+            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
+            now = now.plus(FORBIDDEN_MAX);
+        }
+        assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
+    }
+
+    /// S5: a read that takes long leaves the patch what is left of one request's time.
+    #[tokio::test(start_paused = true)]
+    async fn read_and_patch_have_the_time_of_one_request() {
+        const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"1"},
+            "spec":{"taints":[{"key":"k","effect":"NoExecute"}]}}"#;
+        let service = tower::service_fn(|request: http::Request<kube::client::Body>| async move {
+            if request.method() != http::Method::GET {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+            let answer = http::Response::builder().header("content-type", "application/json");
+            Ok::<_, std::convert::Infallible>(
+                answer.body(kube::client::Body::from(NODE.as_bytes().to_vec())).unwrap(),
+            )
+        });
+        let api = ApiClient::new(kube::Client::new(service, "default"), "test");
+        let clock = Clock::of_runtime(taintward_core::time::Wall::from_secs(1_800_000_000));
+        let (longest, began) = (api.longest_request(), clock.now().mono);
+        let (_, result) = super::stamp(api, clock.clone(), stamp()).await;
+        assert_eq!(result.unwrap_err().failure, ApiFailure::Unavailable);
+        let took = clock.now().mono.since(began);
+        // The server was given a second, and got the patch at the latest when it was given up.
+        assert!(
+            took.saturating_add(Span::from_secs(1)) <= longest.saturating_add(Span::from_millis(10)),
+            "{took:?}"
+        );
+    }
+}

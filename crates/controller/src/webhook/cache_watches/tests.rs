@@ -1,0 +1,139 @@
+//! What is heard, told to the rules.
+
+use super::*;
+use taintward_client::decode::ObjectIdentity;
+use taintward_core::admission::review::ReviewSettings;
+use taintward_webhook::rules::{RuleReviewer, UntilReady};
+
+/// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
+struct World {
+    around: Arc<ClusterCache>,
+    following: CacheUpdater<NamespaceObject>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { around: Arc::default(), following: CacheUpdater::default() }
+    }
+
+    fn hear(&mut self, heard: WatchEvent<NamespaceObject>) {
+        self.following.hear(heard, &self.around);
+    }
+
+    fn seen(&mut self, name: &str, uid: &str) {
+        let (uid, name) = (Uid::new(uid), name.into());
+        let fact = NamespaceObject { uid, version: None, name, facts: Default::default() };
+        self.hear(WatchEvent::Applied { fact, listed: true });
+    }
+
+    fn gone(&mut self, name: &str, uid: &str) {
+        let identity = ObjectIdentity { name: name.to_owned(), ..ObjectIdentity::default() };
+        self.hear(WatchEvent::Deleted { uid: Uid::new(uid), identity });
+    }
+
+    fn begins(&mut self) {
+        self.hear(WatchEvent::ListStarted { silent_for: None });
+    }
+
+    fn known(&self) -> Vec<&'static str> {
+        ["a", "b"].into_iter().filter(|name| self.around.knows_namespace(name)).collect()
+    }
+
+    fn is_told(&self) -> bool {
+        let rules = RuleReviewer::new(ReviewSettings::default(), UntilReady::Allow, Arc::clone(&self.around));
+        !rules.missing().contains(&"namespaces")
+    }
+}
+
+#[test]
+fn half_a_first_list_is_told_to_nobody() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    assert!(!world.is_told());
+    // It breaks off, and the next one has another.
+    world.begins();
+    world.seen("b", "2");
+    assert!(!world.is_told());
+    world.hear(WatchEvent::ListCompleted);
+    assert!(world.is_told());
+    assert_eq!(world.known(), ["b"]);
+}
+
+#[test]
+fn what_a_later_list_lacks_is_gone_and_what_comes_meanwhile_is_told_at_once() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(WatchEvent::ListCompleted);
+    world.begins();
+    world.seen("b", "2");
+    assert_eq!(world.known(), ["a", "b"], "not gone before the list is complete");
+    world.hear(WatchEvent::ListCompleted);
+    assert_eq!(world.known(), ["b"]);
+}
+
+#[test]
+fn the_end_of_an_old_one_is_not_the_end_of_its_namesake() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(WatchEvent::ListCompleted);
+    world.seen("a", "2");
+    world.gone("a", "1");
+    assert_eq!(world.known(), ["a"]);
+    world.gone("a", "2");
+    assert!(world.known().is_empty());
+}
+
+#[test]
+fn one_that_cannot_be_understood_counts_as_not_there() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(WatchEvent::ListCompleted);
+    let identity =
+        ObjectIdentity { name: "a".to_owned(), uid: Some(Uid::new("1")), ..ObjectIdentity::default() };
+    let why = "spec: no object".to_owned();
+    world.hear(WatchEvent::Undecodable(taintward_client::decode::UndecodableObject {
+        identity: Some(identity),
+        why,
+    }));
+    assert!(world.known().is_empty());
+}
+
+#[test]
+fn a_kind_the_server_does_not_have_has_no_objects() {
+    let mut world = World::new();
+    world.following.nothing(&world.around);
+    assert!(world.is_told());
+    assert!(world.known().is_empty());
+    // It is installed later.
+    world.begins();
+    world.seen("a", "1");
+    world.hear(WatchEvent::ListCompleted);
+    assert_eq!(world.known(), ["a"]);
+}
+
+#[tokio::test]
+async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
+    // Often enough that an order by chance shows.
+    for _ in 0..64 {
+        let around = Arc::<ClusterCache>::default();
+        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (absent, health) = watch::channel(StreamHealth::default());
+        let fact = NamespaceObject {
+            uid: Uid::new("1"),
+            version: None,
+            name: "a".into(),
+            facts: Default::default(),
+        };
+        let seen = WatchEvent::Applied { fact, listed: true };
+        out.try_send(vec![WatchEvent::ListStarted { silent_for: None }, seen, WatchEvent::ListCompleted])
+            .unwrap();
+        absent.send_modify(|health| health.absent = true);
+        let passing = pass_on(news, health, Arc::clone(&around));
+        assert!(tokio::time::timeout(Duration::from_millis(1), passing).await.is_err());
+        assert!(!around.knows_namespace("a"));
+    }
+}

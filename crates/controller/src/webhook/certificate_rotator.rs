@@ -1,0 +1,148 @@
+//! # Keeper: the certificate of our own making
+//! Room:     the loop that reads the Secret and the webhook configurations, does what rotation says, and shows it.
+//! Comes in: names; what the API server has.
+//! Goes out: writes of the Secret and of `caBundle`; the certificate on show.
+//! Keeps:    the order that rotation asks for: configurations are read before the Secret; nothing is written over what was
+//!           not read; after every write, and every failure, all is read again. Whatever fails leaves what is on show.
+//! Not here: what is to be done (taintward-webhook's rotation), requests (the client).
+
+use super::SelfSignedSettings;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_client::api::RequestError;
+use taintward_client::clock::Clock;
+use taintward_client::webhook_config::WebhookConfigClient;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::time::Wall;
+use taintward_webhook::certificate::rotation::{
+    ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
+};
+use taintward_webhook::certificate::{IssueError, LiveCertificate, RcgenIssuer, SecretError, TrustBundle};
+use taintward_webhook::metrics::WebhookMetrics;
+
+/// Everything is looked at this often, whatever was expected: somebody may have applied the manifests again, which
+/// empties `caBundle`.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// The pause after trouble, doubled up to [`LOOK_EVERY`] times three.
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+const PAUSE_LONGEST: Duration = Duration::from_secs(30);
+
+/// The pause after a write, or after somebody else's: then all is read again.
+const PAUSE_AGAIN: Duration = Duration::from_millis(50);
+
+/// Keeps it.
+pub(super) struct CertificateRotator {
+    pub(super) webhooks: WebhookConfigClient,
+    pub(super) keeping: SelfSignedSettings,
+    pub(super) names: Vec<String>,
+    pub(super) clock: Clock,
+    pub(super) shown: Arc<LiveCertificate>,
+    pub(super) metrics: Arc<WebhookMetrics>,
+}
+
+/// What stopped a look.
+#[derive(Debug, thiserror::Error)]
+enum RotationError {
+    #[error(transparent)]
+    Refused(#[from] RequestError),
+    #[error("{0}; `taintward install --apply` makes the Secret, with nothing in it")]
+    NoSecret(RequestError),
+    #[error(transparent)]
+    Mint(#[from] IssueError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// When to look next.
+enum NextRotation {
+    Again,
+    At(Wall),
+}
+
+impl CertificateRotator {
+    pub(super) async fn run(self) -> Infallible {
+        let plan = RotationPlan::new(self.names.clone());
+        let mut pause = PAUSE_FIRST;
+        loop {
+            let wait = match self.look(&plan).await {
+                Ok(NextRotation::Again) => PAUSE_AGAIN,
+                Ok(NextRotation::At(next)) => {
+                    pause = PAUSE_FIRST;
+                    let left = next.as_micros().saturating_sub(self.clock.now().wall.as_micros());
+                    Duration::from_micros(u64::try_from(left).unwrap_or(0)).clamp(PAUSE_AGAIN, LOOK_EVERY)
+                }
+                Err(RotationError::Refused(refusal)) if refusal.failure == ApiFailure::Conflict => {
+                    PAUSE_AGAIN
+                }
+                Err(trouble) => {
+                    tracing::warn!(err = %trouble, "the certificate cannot be looked after; what is on show stays");
+                    self.metrics.reload_failures.inc();
+                    pause = (pause * 2).min(PAUSE_LONGEST);
+                    pause
+                }
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn look(&self, plan: &RotationPlan) -> Result<NextRotation, RotationError> {
+        let SelfSignedSettings { namespace, secret, configuration } = &self.keeping;
+        let configurations = self.webhooks.configurations(configuration).await?;
+        let read = self.webhooks.secret(namespace, secret).await?;
+        let stored = read.as_ref().and_then(|read| self.understood(&read.data));
+        let bundles =
+            |pems: &Vec<Vec<u8>>| pems.iter().map(|pem| TrustBundle::from_pem(pem)).collect::<Vec<_>>();
+        let configured: Vec<TrustBundle> =
+            configurations.iter().flat_map(|configuration| bundles(&configuration.bundles)).collect();
+        let seen = ObservedState { stored: stored.as_ref(), configured: &configured };
+        match step(seen, self.clock.now().wall, plan, &mut RcgenIssuer)? {
+            RotationStep::Write(better) => {
+                let written =
+                    self.webhooks.write_secret((namespace, secret), read.as_ref(), &better.to_data()).await;
+                written.map_err(|refusal| match (&read, refusal.failure) {
+                    (None, ApiFailure::Forbidden) => RotationError::NoSecret(refusal),
+                    _ => RotationError::Refused(refusal),
+                })?;
+                tracing::info!(secret, "the certificate's Secret was written");
+                Ok(NextRotation::Again)
+            }
+            RotationStep::Keep { trust, show, next } => {
+                let differs = |pems: &Vec<Vec<u8>>| bundles(pems).iter().any(|bundle| *bundle != trust);
+                let mut wrote = false;
+                for configuration in configurations.iter().filter(|one| differs(&one.bundles)) {
+                    self.webhooks.trust(&self.keeping.configuration, configuration, &trust.to_pem()).await?;
+                    tracing::info!(kind = configuration.kind.plural(), "caBundle was written");
+                    wrote = true;
+                }
+                self.put_on_show(show)?;
+                Ok(if wrote { NextRotation::Again } else { NextRotation::At(next) })
+            }
+        }
+    }
+
+    /// A Secret that makes no sense counts as none, and is written anew.
+    fn understood(&self, data: &std::collections::BTreeMap<String, Vec<u8>>) -> Option<StoredState> {
+        match StoredState::from_data(data) {
+            Ok(stored) => Some(stored),
+            // As `taintward install` makes it: there, so that its name can be granted, with nothing in it.
+            Err(_) if data.values().all(Vec::is_empty) => None,
+            Err(why) => {
+                tracing::warn!(secret = self.keeping.secret.as_str(), err = %why, "a new certificate is made");
+                None
+            }
+        }
+    }
+
+    fn put_on_show(&self, show: Option<ServingPair>) -> Result<(), SecretError> {
+        let Some(serving) = show else { return Ok(()) };
+        let pair = serving.pair()?;
+        let same = pair.certificate().map(|certificate| certificate.to_vec()) == self.shown.certificate();
+        if !same {
+            self.shown.show(pair);
+            tracing::info!("another certificate is on show");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! # Lines: log lines about single objects, no more than a log bears
+//! Room:     how many lines with the same message a second, and how many were withheld.
+//! Comes in: the wish to write one.
+//! Goes out: yes or no; one line with the number of those that were withheld.
+//! Not here: the lines themselves (the tellers of the loops). What was written to the API server is told of one by one:
+//!           its answers are the bound.
+
+use crate::eviction_reporting::LogRateLimit;
+use std::collections::BTreeMap;
+use taintward_core::time::Mono;
+
+/// Lines with the same message in a second at most: one write of 150,000 lines would hold up the loop that writes them.
+const SAME_MAX: u32 = 100;
+
+/// Lines by their message.
+#[derive(Debug, Default)]
+pub(crate) struct WriteLogLimits(BTreeMap<&'static str, LogRateLimit>);
+
+impl WriteLogLimits {
+    /// Whether one more line with this message may be written; if not, it is counted.
+    pub(crate) fn admit(&mut self, message: &'static str, now: Mono) -> bool {
+        let quota = self.0.entry(message).or_insert_with(|| LogRateLimit::per_second(SAME_MAX));
+        let withheld = quota.take(now);
+        say_withheld(message, withheld.unwrap_or(0));
+        withheld.is_some()
+    }
+
+    /// Says how many were withheld in seconds that are over; without `now`, the process ends and no second goes on.
+    pub(crate) fn sum_up(&mut self, now: Option<Mono>) {
+        for (message, quota) in &mut self.0 {
+            say_withheld(message, quota.take_withheld(now));
+        }
+    }
+}
+
+fn say_withheld(message: &'static str, withheld: u64) {
+    if withheld > 0 {
+        tracing::info!(withheld, of = message, "more lines with the same message were withheld");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logging::LogFormat;
+    use crate::logging::tests::logged;
+    use taintward_core::time::Span;
+
+    /// The log of lines that want to be written, so many of one kind and of another, and what is said in the end.
+    fn log(say: impl FnOnce(&mut WriteLogLimits)) -> Vec<String> {
+        let log = logged(LogFormat::Text, 0, || say(&mut WriteLogLimits::default()));
+        log.lines().map(|line| line["I1121 08:36:40.123456 ".len()..].to_owned()).collect()
+    }
+
+    const LEFT_OUT: &str = "more lines with the same message were withheld withheld=149900 of=\"a\"";
+
+    #[test]
+    fn what_is_withheld_is_one_line_when_its_second_is_over() {
+        let (now, later) = (Mono::from_secs(7), Mono::from_secs(8));
+        let many = |lines: &mut WriteLogLimits| {
+            let said = (0..150_000).filter(|_| lines.admit("a", now)).count();
+            assert_eq!((said, lines.admit("b", now)), (100, true));
+            lines.sum_up(Some(now.plus(Span::from_millis(999))));
+        };
+        assert_eq!(log(many), [""; 0]);
+        let summed_up = |lines: &mut WriteLogLimits| {
+            many(lines);
+            lines.sum_up(Some(later));
+            lines.sum_up(Some(later));
+            assert!(lines.admit("a", later));
+        };
+        let gone_on = |lines: &mut WriteLogLimits| {
+            many(lines);
+            assert!(lines.admit("a", later));
+            lines.sum_up(None);
+        };
+        let ended = |lines: &mut WriteLogLimits| {
+            many(lines);
+            lines.sum_up(None);
+        };
+        assert_eq!([log(summed_up), log(gone_on), log(ended)], [[LEFT_OUT], [LEFT_OUT], [LEFT_OUT]]);
+    }
+}

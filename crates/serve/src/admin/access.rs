@@ -1,0 +1,87 @@
+//! # Guard: who may read the metrics
+//! Room:     the one question that is asked before `/metrics` is answered, where the operator wants it asked.
+//! Comes in: a request's bearer token; a [`AccessCheck`] that knows whose it is.
+//! Goes out: 401, 403, 500, or nothing: the request may be answered.
+//! Keeps:    closed where it cannot be known; signs of life are for everybody, as probes have no token.
+//! Not here: whom a token belongs to and what they may do (the controller asks the API server).
+
+use super::Answer;
+use super::answer::{PLAIN, is_metrics, respond};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderValue, Request, StatusCode};
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Why somebody may not read the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessDenied {
+    /// The token is nobody's.
+    Stranger,
+    /// It is somebody's who may not.
+    Forbidden,
+    /// Whether it may cannot be told now.
+    Unknown,
+}
+
+/// What a guard says, in time.
+pub type AccessDecision<'g> = Pin<Box<dyn Future<Output = Result<(), AccessDenied>> + Send + 'g>>;
+
+/// Knows whose tokens may read the metrics.
+pub trait AccessCheck: Send + Sync {
+    /// Whether the bearer of this token may.
+    fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g>;
+}
+
+/// Who may read the metrics of a port.
+#[derive(Clone)]
+pub(super) enum MetricsAccess {
+    /// Whoever reaches it.
+    Anybody,
+    /// Nobody: tokens are not asked for where everybody on the way could read them.
+    Nobody,
+    /// Whom a guard lets.
+    Guarded(Arc<dyn AccessCheck>),
+}
+
+impl MetricsAccess {
+    /// The refusal, if there is one.
+    pub(super) async fn refusal<Body>(&self, request: &Request<Body>) -> Option<Answer> {
+        if !is_metrics(request.uri().path()) {
+            return None;
+        }
+        let denied = match self {
+            Self::Anybody => return None,
+            Self::Nobody => {
+                let text = "metrics are on the secure port only, for those who have a token\n";
+                return Some(respond(StatusCode::FORBIDDEN, PLAIN, text.into()));
+            }
+            Self::Guarded(guard) => match bearer(request) {
+                Some(token) => guard.admit(token).await.err()?,
+                None => AccessDenied::Stranger,
+            },
+        };
+        Some(match denied {
+            AccessDenied::Stranger => {
+                let mut refusal = respond(StatusCode::UNAUTHORIZED, PLAIN, "Unauthorized\n".into());
+                refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                refusal
+            }
+            AccessDenied::Forbidden => {
+                let text = "Forbidden: the rule is {nonResourceURLs: [\"/metrics\"], verbs: [\"get\"]}\n";
+                respond(StatusCode::FORBIDDEN, PLAIN, text.into())
+            }
+            AccessDenied::Unknown => {
+                let text = "who may read this cannot be found out now; the log says why\n";
+                respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, text.into())
+            }
+        })
+    }
+}
+
+/// The token of a request that has one.
+fn bearer<Body>(request: &Request<Body>) -> Option<&str> {
+    let mut all = request.headers().get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (all.next(), all.next()) else { return None };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    Some(token.trim()).filter(|token| scheme.eq_ignore_ascii_case("bearer") && !token.is_empty())
+}

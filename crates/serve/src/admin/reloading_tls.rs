@@ -1,0 +1,59 @@
+//! # Shown: the certificate of the secure port
+//! Room:     one certificate, and following its renewal on disk.
+//! Comes in: which certificate the operator chose; connections, each a reason to look.
+//! Goes out: an acceptor for TLS 1.2 and 1.3.
+//! Keeps:    the last good certificate: files that stop making sense change nothing.
+//! Not here: reading and making certificates (`certificate`); client certificates (the port authenticates nobody).
+
+use crate::certificate::{CertificateError, CertificatePair};
+use crate::settings::ServingCertificate;
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+
+/// How often the files are looked at, at most.
+pub(super) const RENEWAL_PERIOD: Duration = Duration::from_secs(60);
+
+/// The certificate on show.
+pub(super) struct ReloadingTls {
+    certificate: ServingCertificate,
+    acceptor: TlsAcceptor,
+    looked: Instant,
+}
+
+impl ReloadingTls {
+    /// Reads or makes the certificate.
+    pub(super) fn new(certificate: &ServingCertificate, address: IpAddr) -> Result<Self, CertificateError> {
+        let acceptor = match certificate {
+            ServingCertificate::SelfSigned => {
+                acceptor(&CertificatePair::self_signed(vec!["localhost".to_owned(), address.to_string()])?)
+            }
+            ServingCertificate::Files { certificate, key } => {
+                acceptor(&CertificatePair::from_files(certificate, key)?)
+            }
+        };
+        Ok(Self { certificate: certificate.clone(), acceptor, looked: Instant::now() })
+    }
+
+    /// The acceptor for the next connection; files that changed are read again.
+    pub(super) fn acceptor(&mut self) -> TlsAcceptor {
+        if let ServingCertificate::Files { certificate, key } = &self.certificate
+            && self.looked.elapsed() >= RENEWAL_PERIOD
+        {
+            self.looked = Instant::now();
+            match CertificatePair::from_files(certificate, key) {
+                Ok(pair) => self.acceptor = acceptor(&pair),
+                Err(error) => tracing::warn!(
+                    err = &error as &dyn std::error::Error,
+                    "the certificate cannot be renewed; the last good one stays"
+                ),
+            }
+        }
+        self.acceptor.clone()
+    }
+}
+
+fn acceptor(pair: &CertificatePair) -> TlsAcceptor {
+    TlsAcceptor::from(pair.config(&[b"http/1.1"]))
+}

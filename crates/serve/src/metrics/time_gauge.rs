@@ -1,0 +1,69 @@
+//! # Moment: a point in time, shown as a length
+//! Room:     gauges that grow or shrink by themselves: "how long since", "how long until".
+//! Comes in: a monotonic moment when it changes; the clock when somebody looks.
+//! Goes out: seconds, right even if the loop that sets the moment is stuck.
+//! Not here: what the moment means.
+
+use super::MonoClock;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use taintward_core::time::Mono;
+
+/// Which way a [`TimeGauge`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeDirection {
+    /// Seconds since the moment; never negative.
+    Since,
+    /// Seconds until the moment; negative once it has passed.
+    Until,
+}
+
+/// A gauge that shows the distance between a moment and the present; 0 while there is no moment.
+#[derive(Clone)]
+pub struct TimeGauge {
+    direction: TimeDirection,
+    at: Arc<Mutex<Option<Mono>>>,
+    clock: MonoClock,
+}
+
+impl TimeGauge {
+    pub(super) fn new(direction: TimeDirection, clock: MonoClock) -> Self {
+        Self { direction, at: Arc::default(), clock }
+    }
+
+    /// Sets the moment, or says that there is none.
+    pub fn set(&self, at: Option<Mono>) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// What the gauge shows.
+    pub fn seconds(&self) -> f64 {
+        let Some(at) = *self.at.lock().unwrap_or_else(PoisonError::into_inner) else {
+            return 0.0;
+        };
+        let now = (self.clock)();
+        match self.direction {
+            TimeDirection::Since => now.since(at).as_secs_f64(),
+            TimeDirection::Until if at >= now => at.since(now).as_secs_f64(),
+            TimeDirection::Until => -now.since(at).as_secs_f64(),
+        }
+    }
+}
+
+impl fmt::Debug for TimeGauge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {} s", self.direction, self.seconds())
+    }
+}
+
+impl EncodeMetric for TimeGauge {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        encoder.encode_gauge(&self.seconds())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}

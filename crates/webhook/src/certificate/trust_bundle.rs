@@ -1,0 +1,61 @@
+//! # Bundle: whom API servers believe
+//! Room:     the certificates in a `caBundle`.
+//! Comes in: PEM as it stands in a webhook configuration.
+//! Goes out: PEM in one form, so that what is the same compares so.
+//! Not here: which certificates ought to be in it (`rotation`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+/// The most certificates of one bundle that are looked at.
+const CERTIFICATES_MAX: usize = 16;
+
+/// Certificates in DER, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TrustBundle(pub Vec<Vec<u8>>);
+
+impl TrustBundle {
+    /// Reads PEM; what is no certificate in it is left out, as nobody believes it.
+    pub fn from_pem(pem: &[u8]) -> Self {
+        let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+        Self(certificates.take(CERTIFICATES_MAX).map(|certificate| certificate.to_vec()).collect())
+    }
+
+    /// As it is written into a configuration (where it stands in base64 once more).
+    pub fn to_pem(&self) -> String {
+        self.0.iter().map(|certificate| pem("CERTIFICATE", certificate)).collect()
+    }
+
+    /// Whether it has this certificate in it.
+    pub fn has(&self, certificate: &[u8]) -> bool {
+        self.0.iter().any(|each| each == certificate)
+    }
+}
+
+/// One section of PEM.
+pub(super) fn pem(label: &str, der: &[u8]) -> String {
+    let base64 = STANDARD.encode(der);
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in base64.as_bytes().chunks(64) {
+        text.extend(line.iter().map(|byte| char::from(*byte)));
+        text.push('\n');
+    }
+    text.push_str(&format!("-----END {label}-----\n"));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_comes_back_as_it_was_whatever_stands_between() {
+        let bundle = TrustBundle(vec![vec![1; 100], vec![2; 48]]);
+        let noise = format!("# ours\r\n{}garbage\n{}", bundle.to_pem(), pem("PRIVATE KEY", b"x"));
+        assert_eq!(TrustBundle::from_pem(noise.as_bytes()), bundle);
+        assert!(bundle.has(&[2; 48]) && !bundle.has(&[3]));
+        assert_eq!(TrustBundle::from_pem(b""), TrustBundle::default());
+    }
+}

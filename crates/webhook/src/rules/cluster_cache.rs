@@ -1,0 +1,277 @@
+//! # Around: what is known of the cluster
+//! Room:     namespaces, policies, pools and nodes, as far as the rules ask.
+//! Comes in: [`CacheUpdate`] from whoever watches; nodes whose taints were just allowed.
+//! Goes out: a [`CacheView`] for the time of one review.
+//! Keeps:    what was never told is not known, which is something else than nothing. A pool that makes no sense, or wants
+//!           what an older one has, has no say.
+//! Not here: watching; whether a pool locks the system out of its nodes (the controller that changes nodes).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+use taintward_core::admission::no_execute_guard::FleetHealth;
+use taintward_core::admission::policy::TolerationPolicy;
+use taintward_core::admission::pool::{
+    DedicatedPool, PoolEnforcement, PoolNode, PoolValidity, RecordTrust, assess, reconcile,
+};
+use taintward_core::admission::request::{NamespaceFact, NodePoolMembership};
+use taintward_core::admission::review::ReviewSettings;
+use taintward_core::taint::{Taint, TaintEffect};
+
+/// A change that was allowed and is not heard of within this time was not made.
+const UNDERWAY_MAX: Duration = Duration::from_secs(10);
+
+/// What is told of objects of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheUpdate<T> {
+    /// These are all there are.
+    Replace(Vec<T>),
+    /// This one is there, or has changed.
+    Upsert(T),
+    /// The one of this name is gone, or cannot be understood.
+    Delete(Box<str>),
+}
+
+/// A node, as far as the rules ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedNode {
+    /// Name, labels, taints, and whose it is.
+    pub node: PoolNode,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
+}
+
+/// What is known, for many reviews at the same time.
+#[derive(Debug, Default)]
+pub struct ClusterCache {
+    known: RwLock<CacheContents>,
+    /// Nodes whose tainting was allowed, and when.
+    underway: Mutex<HashMap<Box<str>, Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct CacheContents {
+    namespaces: Option<HashMap<Box<str>, NamespaceFact>>,
+    policies: Option<Vec<TolerationPolicy>>,
+    pools: Option<CachedPools>,
+    nodes: Option<HashMap<Box<str>, CachedNode>>,
+}
+
+/// All pools, and those that have a say.
+#[derive(Debug, Default)]
+struct CachedPools {
+    /// In the order of their names.
+    all: Vec<DedicatedPool>,
+    standing: Vec<PoolValidity>,
+    /// Those that are not refused, in the same order.
+    valid: Vec<DedicatedPool>,
+    /// The taints of these.
+    dedicated: Vec<Taint>,
+}
+
+impl ClusterCache {
+    /// What was heard of namespaces.
+    pub fn namespaces(&self, tidings: CacheUpdate<(Box<str>, NamespaceFact)>) {
+        let known = &mut self.write().namespaces;
+        match tidings {
+            CacheUpdate::Replace(all) => *known = Some(all.into_iter().collect()),
+            CacheUpdate::Upsert((name, facts)) => _ = known.get_or_insert_default().insert(name, facts),
+            CacheUpdate::Delete(name) => _ = known.get_or_insert_default().remove(&name),
+        }
+    }
+
+    /// What was heard of policies.
+    pub fn policies(&self, tidings: CacheUpdate<TolerationPolicy>) {
+        let mut known = self.write();
+        told(known.policies.get_or_insert_default(), tidings, |policy| &policy.name);
+    }
+
+    /// What was heard of pools.
+    pub fn pools(&self, tidings: CacheUpdate<DedicatedPool>) {
+        let mut known = self.write();
+        let pools = known.pools.get_or_insert_default();
+        told(&mut pools.all, tidings, |pool| &pool.name);
+        pools.weigh();
+    }
+
+    /// What was heard of nodes.
+    pub fn nodes(&self, tidings: CacheUpdate<CachedNode>) {
+        let mut known = self.write();
+        let nodes = known.nodes.get_or_insert_default();
+        let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        match tidings {
+            CacheUpdate::Replace(all) => {
+                *nodes = all.into_iter().map(|seen| (seen.node.name.clone(), seen)).collect();
+                underway.clear();
+            }
+            CacheUpdate::Upsert(seen) => {
+                if nodes.get(&seen.node.name).is_none_or(|before| before.node.taints != seen.node.taints) {
+                    underway.remove(&seen.node.name);
+                }
+                nodes.insert(seen.node.name.clone(), seen);
+            }
+            CacheUpdate::Delete(name) => {
+                underway.remove(&name);
+                nodes.remove(&name);
+            }
+        }
+    }
+
+    /// Whether a namespace of this name is known.
+    pub fn knows_namespace(&self, name: &str) -> bool {
+        self.view().namespace(name).is_some()
+    }
+
+    /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted. There are never more than
+    /// there are nodes.
+    pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
+        let sends_away = |taint: &&Taint| taint.effect == TaintEffect::NoExecute;
+        let had = old.unwrap_or_default();
+        let is_known = || self.view().known.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(node));
+        if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) && is_known() {
+            let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+            underway.insert(node.into(), Instant::now());
+        }
+    }
+
+    /// What is known, for the time of one review: nothing can be told meanwhile.
+    pub(super) fn view(&self) -> CacheView<'_> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        CacheView { known, underway: &self.underway }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, CacheContents> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a list in the order of names.
+fn told<T>(all: &mut Vec<T>, tidings: CacheUpdate<T>, name: impl Fn(&T) -> &str) {
+    let place = |all: &[T], wanted: &str| all.binary_search_by(|one| name(one).cmp(wanted));
+    match tidings {
+        CacheUpdate::Replace(new) => {
+            *all = new;
+            all.sort_by(|one, other| name(one).cmp(name(other)));
+        }
+        CacheUpdate::Upsert(new) => match place(all, name(&new)) {
+            Ok(at) => all[at] = new,
+            Err(at) => all.insert(at, new),
+        },
+        CacheUpdate::Delete(gone) => {
+            if let Ok(at) = place(all, &gone) {
+                all.remove(at);
+            }
+        }
+    }
+}
+
+impl CachedPools {
+    fn weigh(&mut self) {
+        self.standing =
+            assess(&self.all, None, RecordTrust::Pools).into_iter().map(|found| found.standing).collect();
+        let valid = |(_, standing): &(&DedicatedPool, &PoolValidity)| **standing != PoolValidity::Refused;
+        self.valid =
+            self.all.iter().zip(&self.standing).filter(valid).map(|(pool, _)| pool.clone()).collect();
+        self.valid.retain(|pool| !pool.leaving);
+        self.dedicated = self.valid.iter().flat_map(DedicatedPool::taints).collect();
+    }
+
+    /// The place of the pool whose this node is.
+    fn of(&self, seen: &CachedNode) -> Option<usize> {
+        reconcile(&self.all, &self.standing, &seen.node, RecordTrust::Pools).pool
+    }
+}
+
+/// What is known at one moment.
+pub(super) struct CacheView<'a> {
+    known: RwLockReadGuard<'a, CacheContents>,
+    underway: &'a Mutex<HashMap<Box<str>, Instant>>,
+}
+
+impl CacheView<'_> {
+    pub(super) fn namespace(&self, name: &str) -> Option<&NamespaceFact> {
+        self.known.namespaces.as_ref()?.get(name)
+    }
+
+    pub(super) fn knows_namespaces(&self) -> bool {
+        self.known.namespaces.is_some()
+    }
+
+    pub(super) fn knows_nodes(&self) -> bool {
+        self.known.nodes.is_some()
+    }
+
+    pub(super) fn policies(&self) -> Option<&[TolerationPolicy]> {
+        self.known.policies.as_deref()
+    }
+
+    pub(super) fn pools(&self) -> Option<&[DedicatedPool]> {
+        self.known.pools.as_ref().map(|pools| &pools.valid[..])
+    }
+
+    /// Whether a pool keeps others out, for all that is known.
+    pub(super) fn may_deny(&self) -> bool {
+        let lenient =
+            |pool: &DedicatedPool| matches!(pool.enforcement, PoolEnforcement::Warn | PoolEnforcement::Off);
+        self.pools().is_none_or(|pools| !pools.iter().all(lenient))
+    }
+
+    /// The taints of pools.
+    pub(super) fn dedicated(&self) -> &[Taint] {
+        self.known.pools.as_ref().map_or(&[], |pools| &pools.dedicated)
+    }
+
+    /// Whose the node of this name is.
+    pub(super) fn node_pool(&self, node: Option<&str>) -> NodePoolMembership<'_> {
+        let (Some(node), Some(pools), Some(nodes)) = (node, &self.known.pools, &self.known.nodes) else {
+            return NodePoolMembership::Unknown;
+        };
+        let Some(seen) = nodes.get(node) else { return NodePoolMembership::Unknown };
+        match pools.of(seen) {
+            Some(pool) => NodePoolMembership::Pool(&pools.all[pool].name),
+            None => NodePoolMembership::None,
+        }
+    }
+
+    /// The taints of the pool whose the node of this name is.
+    pub(super) fn own_taints(&self, node: &str) -> Vec<Taint> {
+        let (Some(pools), Some(nodes)) = (&self.known.pools, &self.known.nodes) else { return Vec::new() };
+        let pool = nodes.get(node).and_then(|seen| pools.of(seen));
+        pool.map(|pool| pools.all[pool].taints()).unwrap_or_default()
+    }
+
+    /// How many nodes are well, before a change of this one.
+    pub(super) fn fleet(&self, changing: &str) -> Option<FleetHealth> {
+        let nodes = self.known.nodes.as_ref()?;
+        let all: Vec<Vec<Taint>> = match &self.known.pools {
+            Some(pools) => pools.all.iter().map(DedicatedPool::taints).collect(),
+            None => Vec::new(),
+        };
+        let own = |seen: &CachedNode| {
+            let pool = self.known.pools.as_ref().filter(|_| !seen.node.taints.is_empty())?.of(seen)?;
+            all.get(pool).map(Vec::as_slice)
+        };
+        let counted =
+            nodes.values().map(|seen| (seen.ready, &seen.node.taints[..], own(seen).unwrap_or(&[])));
+        let mut fleet = FleetHealth::count(counted);
+        let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_its_way = |name: &str, since: &Instant| {
+            *name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(name)
+        };
+        let others = underway.iter().filter(|(name, since)| on_its_way(name, since)).count();
+        fleet.underway = u32::try_from(others).unwrap_or(u32::MAX);
+        Some(fleet)
+    }
+
+    /// What the rules need and nobody has told yet.
+    pub(super) fn missing(&self, settings: &ReviewSettings) -> Vec<&'static str> {
+        let known = &*self.known;
+        let needs = [
+            ("namespaces", known.namespaces.is_none()),
+            ("policies", settings.defaults.is_some() && known.policies.is_none()),
+            ("pools", settings.pools && known.pools.is_none()),
+            ("nodes", (settings.pools || settings.guard.is_some()) && known.nodes.is_none()),
+        ];
+        needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
+    }
+}

@@ -1,0 +1,201 @@
+//! # Room: memory for what is on its way
+//! Room:     how much memory clients may take, whoever they are; how much of it bodies have that are not complete, and answers
+//!           that nobody has taken yet.
+//! Comes in: bodies that begin, grow and end.
+//! Goes out: leave to grow; the word that a body is given up.
+//! Keeps:    never more than the limit. Nobody waits for room: the body that is on its way for the longest is given up, so
+//!           slow ones cannot hold up quick ones.
+//! Not here: reading a body (`body`).
+
+use crate::review::{KEPT_MAX, VALUES_MAX};
+use crate::settings::ServerLimits;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// What is reckoned for a body before anything of it has come.
+pub(super) const FLOOR: usize = 4 << 10;
+
+/// What hyper may read ahead, and as much have waiting to be written; what waits encrypted.
+pub(super) const BUFFER: usize = 16 << 10;
+
+/// A connection: both of hyper's buffers, what waits encrypted, what is decrypted and not read, a record that is not
+/// complete, and the state of all that.
+const CONNECTION: usize = 5 * BUFFER + (8 << 10);
+
+/// What is made of one question while it is judged, of which there is one at a time: its values, each a few hundred bytes
+/// at most with a list that grows; its texts twice; and its answer.
+const JUDGING: usize = VALUES_MAX * 320 + 4 * KEPT_MAX;
+
+/// What `taintward install` gives the program, and what it has when nobody asks (20 MB in a cluster of 1000 nodes).
+const CONTAINER: usize = 128 << 20;
+const IDLE: usize = 24 << 20;
+
+/// Whatever clients do, they take no more memory than there is.
+const _: () = {
+    let ServerLimits { connections, bodies_bytes, answers_bytes, .. } = ServerLimits::STANDARD;
+    assert!(IDLE + connections * CONNECTION + bodies_bytes + answers_bytes + JUDGING < CONTAINER);
+};
+
+/// The memory there is.
+#[derive(Debug)]
+pub(super) struct BodyMemoryBudget {
+    limit: usize,
+    state: Mutex<BudgetState>,
+}
+
+#[derive(Debug, Default)]
+struct BudgetState {
+    used: usize,
+    next: u64,
+    /// In the order in which they began.
+    bodies: BTreeMap<u64, TrackedBody>,
+}
+
+#[derive(Debug)]
+struct TrackedBody {
+    bytes: usize,
+    /// It is complete, and stays.
+    settled: bool,
+    given_up: Arc<Notify>,
+}
+
+/// The memory of one body; given back when dropped.
+#[derive(Debug)]
+pub(super) struct BodyReservation {
+    room: Arc<BodyMemoryBudget>,
+    number: u64,
+    given_up: Arc<Notify>,
+}
+
+/// The body is given up: too much was on its way, and it had been for the longest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BudgetExceeded;
+
+impl BodyMemoryBudget {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, state: Mutex::default() }
+    }
+
+    /// Room for a body that begins.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<BodyReservation, BudgetExceeded> {
+        let given_up = Arc::new(Notify::new());
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state
+            .bodies
+            .insert(number, TrackedBody { bytes: 0, settled: false, given_up: Arc::clone(&given_up) });
+        drop(state);
+        let share = BodyReservation { room: Arc::clone(self), number, given_up };
+        share.grow(FLOOR).map(|()| share)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BudgetState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> usize {
+        self.lock().used
+    }
+}
+
+impl BudgetState {
+    fn remove(&mut self, number: u64) -> Option<TrackedBody> {
+        let taken = self.bodies.remove(&number)?;
+        self.used -= taken.bytes;
+        Some(taken)
+    }
+}
+
+impl BodyReservation {
+    /// Room for so many bytes more.
+    ///
+    /// # Errors
+    /// If this body is the one that is given up.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+        let mut state = self.room.lock();
+        while state.used.saturating_add(bytes) > self.room.limit {
+            let oldest = state.bodies.iter().find(|(_, taken)| !taken.settled).map(|(number, _)| *number);
+            let Some(oldest) = oldest else { return Err(BudgetExceeded) };
+            if let Some(taken) = state.remove(oldest) {
+                taken.given_up.notify_one();
+            }
+        }
+        let taken = state.bodies.get_mut(&self.number).ok_or(BudgetExceeded)?;
+        taken.bytes += bytes;
+        state.used += bytes;
+        Ok(())
+    }
+
+    /// Room for so many bytes in all.
+    ///
+    /// # Errors
+    /// As [`BodyReservation::grow`].
+    pub(super) fn hold(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+        let has = self.room.lock().bodies.get(&self.number).map(|taken| taken.bytes).ok_or(BudgetExceeded)?;
+        if bytes > has { self.grow(bytes - has) } else { Ok(()) }
+    }
+
+    /// From now on nobody else's body takes this room.
+    pub(super) fn settle(&self) {
+        if let Some(taken) = self.room.lock().bodies.get_mut(&self.number) {
+            taken.settled = true;
+        }
+    }
+
+    /// Waits until this body is given up.
+    pub(super) async fn is_given_up(&self) {
+        self.given_up.notified().await;
+    }
+}
+
+impl Drop for BodyReservation {
+    fn drop(&mut self) {
+        self.room.lock().remove(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_body_makes_room_for_a_new_one() {
+        let room = Arc::new(BodyMemoryBudget::new(4 * FLOOR));
+        let [old, young] = [room.begin().unwrap(), room.begin().unwrap()];
+        assert_eq!(old.grow(FLOOR), Ok(()));
+        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(young.grow(2 * FLOOR), Ok(()), "the old one is given up for it");
+        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(old.grow(1), Err(BudgetExceeded));
+        drop(old);
+        assert_eq!(room.used(), 3 * FLOOR, "it has nothing to give back any more");
+        drop(young);
+        assert_eq!(room.used(), 0);
+    }
+
+    #[test]
+    fn what_is_settled_stays() {
+        let room = Arc::new(BodyMemoryBudget::new(3 * FLOOR));
+        let settled = room.begin().unwrap();
+        settled.hold(2 * FLOOR).unwrap();
+        settled.settle();
+        let young = room.begin().unwrap();
+        assert_eq!(young.hold(2 * FLOOR), Err(BudgetExceeded));
+        assert_eq!(room.used(), 2 * FLOOR);
+        assert_eq!(settled.hold(FLOOR), Ok(()), "it has that already");
+        drop(settled);
+        assert_eq!(room.used(), 0);
+    }
+
+    #[test]
+    fn a_body_that_has_no_room_even_alone_is_given_up() {
+        let room = Arc::new(BodyMemoryBudget::new(2 * FLOOR));
+        let only = room.begin().unwrap();
+        assert_eq!(only.grow(2 * FLOOR), Err(BudgetExceeded));
+        assert_eq!(room.used(), 0);
+        assert!(Arc::new(BodyMemoryBudget::new(0)).begin().is_err());
+    }
+}
