@@ -1,6 +1,6 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`,
-//!           `release`.
+//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `measures`,
+//!           `bench`, `release`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
@@ -24,6 +24,7 @@ mod within;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use xtask::measures;
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -58,6 +59,8 @@ enum Command {
     /// Run a program, but not for ever: how `test` starts every test program
     #[command(hide = true)]
     Within(within::Arguments),
+    /// Print how the code is shaped, and how it should be
+    Measures(measures::Arguments),
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
     Bench(bench::Arguments),
 }
@@ -78,6 +81,7 @@ async fn main() -> ExitCode {
         Command::Picture => picture::run(),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
+        Command::Measures(arguments) => measures::run(&arguments, sources::root()),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
     done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)

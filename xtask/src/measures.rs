@@ -1,0 +1,93 @@
+//! # Measures of the sources
+//! Prints one table: how the code is shaped, and how it should be.
+//!
+//! - Comes in: the `.rs` files of `crates/*/src` and `xtask/src`.
+//! - Goes out: the table, and lists of what each value counts.
+//! - Not here: how a value is counted (`measures/`), and rules for single files (`tests/tidy.rs`).
+
+mod checkout;
+mod control_loops;
+mod file_names;
+mod files;
+mod measure;
+mod recorded;
+mod source;
+mod table;
+mod type_names;
+mod visibility;
+
+use self::checkout::Checkout;
+use self::measure::{Goal, Measure};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `cargo xtask measures`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Also print the production lines of each crate
+    #[arg(long)]
+    by_crate: bool,
+    /// Also list what each value counts
+    #[arg(long)]
+    list: bool,
+    /// Measure another checkout
+    #[arg(long, value_name = "FOLDER")]
+    checkout: Option<PathBuf>,
+}
+
+/// Prints the measures of the checkout in `root`, or of the one that `arguments` name.
+///
+/// # Errors
+///
+/// A source cannot be read or parsed. A goal that is missed is no error.
+pub fn run(arguments: &Arguments, root: &Path) -> Result<()> {
+    let report = Report::of(arguments.checkout.as_deref().unwrap_or(root))?;
+    print!("{}", table::render(&report.measures));
+    if arguments.by_crate {
+        print!("\n{}", table::render_lines(&report.lines_by_crate));
+    }
+    if arguments.list {
+        for measure in report.measures.iter().filter(|measure| !measure.findings().is_empty()) {
+            println!("\n{}:", measure.name());
+            measure.findings().iter().for_each(|finding| println!("  {finding}"));
+        }
+    }
+    Ok(())
+}
+
+/// The measures of a checkout.
+pub struct Report {
+    measures: Vec<Measure>,
+    lines_by_crate: Vec<(String, usize)>,
+}
+
+impl Report {
+    /// Measures the checkout in `root`.
+    ///
+    /// # Errors
+    ///
+    /// A source cannot be read or parsed.
+    pub fn of(root: &Path) -> Result<Self> {
+        let checkout = Checkout::read(root)?;
+        let sources = checkout.sources();
+        let mut measures =
+            vec![Measure::new("production lines", checkout.lines(), Goal::AtMost(70_000.0), Vec::new())];
+        measures.extend(type_names::measures(sources));
+        measures.push(visibility::measure(sources, checkout.lines()));
+        measures.push(control_loops::measure(sources));
+        measures.push(file_names::measure(sources));
+        Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })
+    }
+
+    /// What is worse than recorded: each value may only shrink.
+    #[must_use]
+    pub fn regressions(&self) -> Vec<String> {
+        recorded::regressions(&self.measures, &recorded::RECORDED)
+    }
+
+    /// The recorded values that can be lowered.
+    #[must_use]
+    pub fn improvements(&self) -> Vec<String> {
+        recorded::improvements(&self.measures, &recorded::RECORDED)
+    }
+}

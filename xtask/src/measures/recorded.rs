@@ -1,0 +1,106 @@
+//! # Recorded values
+//! Keeps for each measure the value that it must not exceed.
+//!
+//! A change that makes a value smaller lowers the record; no change raises one. Lines are recorded in full thousands and shares
+//! without decimals, so that not every change has to touch this file.
+//!
+//! Not here: goals.
+
+use super::measure::Measure;
+
+/// The name of each measure and its largest allowed value.
+pub(crate) const RECORDED: [(&str, f64); 6] = [
+    ("production lines", 101_000.0),
+    ("types that share their name, %", 54.0),
+    ("type names declared twice in a crate", 149.0),
+    ("pub(super), pub(in ...) per 1,000 lines", 25.0),
+    ("control loops", 3.0),
+    ("file names that occur more than 4 times", 10.0),
+];
+
+/// The step in which values of a thousand and more are recorded.
+const COARSE_STEP: f64 = 1_000.0;
+
+/// What is larger than recorded, and what is not recorded or no longer measured.
+pub(crate) fn regressions(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec<String> {
+    let of_measure = |measure: &Measure| {
+        let (name, value) = (measure.name(), measure.value());
+        if measure.has_lost_its_object() {
+            return Some(format!(
+                "{name}: {value} found, {} expected: correct the definition",
+                measure.goal()
+            ));
+        }
+        match recorded.iter().find(|(recorded, _)| *recorded == name) {
+            None => Some(format!("{name}: record {} in xtask/src/measures/recorded.rs", record_for(value))),
+            Some((_, most)) => (value > *most).then(|| format!("{name}: {value}, but {most} is recorded")),
+        }
+    };
+    let is_measured = |name: &str| measures.iter().any(|measure| measure.name() == name);
+    let orphans = recorded.iter().filter(|(name, _)| !is_measured(name));
+    let orphans = orphans.map(|(name, _)| format!("{name}: recorded, but no measure has this name"));
+    measures.iter().filter_map(of_measure).chain(orphans).collect()
+}
+
+/// What is smaller than recorded.
+pub(crate) fn improvements(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec<String> {
+    let of_measure = |measure: &Measure| {
+        let (name, most) = recorded.iter().find(|(name, _)| *name == measure.name())?;
+        let least = record_for(measure.value());
+        (least < *most).then(|| format!("{name}: the record of {most} can be lowered to {least}"))
+    };
+    measures.iter().filter_map(of_measure).collect()
+}
+
+/// What would be recorded for a value.
+fn record_for(value: f64) -> f64 {
+    let step = if value < COARSE_STEP { 1.0 } else { COARSE_STEP };
+    (value / step).ceil() * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::{Goal, Measure};
+    use super::{improvements, regressions};
+
+    fn measure(value: f64) -> [Measure; 1] {
+        [Measure::new("circles", value, Goal::AtMost(0.0), Vec::new())]
+    }
+
+    #[test]
+    fn a_value_may_not_grow() {
+        assert_eq!(regressions(&measure(4.0), &[("circles", 3.0)]), ["circles: 4, but 3 is recorded"]);
+        assert_eq!(regressions(&measure(3.0), &[("circles", 3.0)]), [""; 0]);
+        assert_eq!(regressions(&measure(2.0), &[("circles", 3.0)]), [""; 0]);
+    }
+
+    #[test]
+    fn a_smaller_value_is_told() {
+        assert_eq!(
+            improvements(&measure(2.0), &[("circles", 3.0)]),
+            ["circles: the record of 3 can be lowered to 2"]
+        );
+        assert_eq!(improvements(&measure(3.0), &[("circles", 3.0)]), [""; 0]);
+    }
+
+    #[test]
+    fn records_are_coarse() {
+        assert_eq!(improvements(&measure(2.1), &[("circles", 3.0)]), [""; 0]);
+        assert_eq!(improvements(&measure(98_001.0), &[("circles", 99_000.0)]), [""; 0]);
+        assert_eq!(
+            improvements(&measure(97_999.0), &[("circles", 99_000.0)]),
+            ["circles: the record of 99000 can be lowered to 98000"]
+        );
+    }
+
+    #[test]
+    fn records_and_measures_belong_together() {
+        assert_eq!(
+            regressions(&measure(1.0), &[("loops", 1.0)]),
+            [
+                "circles: record 1 in xtask/src/measures/recorded.rs",
+                "loops: recorded, but no measure has this name"
+            ]
+        );
+    }
+}

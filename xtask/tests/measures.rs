@@ -1,0 +1,18 @@
+//! # Measures: the shape of the code may only get better
+//! Compares the measures of the checkout with the recorded ones.
+//!
+//! Not here: how a value is counted (`src/measures`), and goals.
+
+#![allow(clippy::unwrap_used, reason = "a source that cannot be read fails the test")]
+
+use std::path::Path;
+use xtask::measures::Report;
+
+#[test]
+fn no_measure_grows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let report = Report::of(root).unwrap();
+    report.improvements().iter().for_each(|improvement| println!("{improvement}"));
+    let regressions = report.regressions();
+    assert!(regressions.is_empty(), "see `cargo xtask measures --list`:\n{}", regressions.join("\n"));
+}
