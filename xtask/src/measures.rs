@@ -9,6 +9,8 @@ mod checkout;
 mod control_loops;
 mod file_names;
 mod files;
+mod import_circles;
+mod imports;
 mod measure;
 mod recorded;
 mod source;
@@ -74,6 +76,7 @@ impl Report {
             vec![Measure::new("production lines", checkout.lines(), Goal::AtMost(70_000.0), Vec::new())];
         measures.extend(type_names::measures(sources));
         measures.push(visibility::measure(sources, checkout.lines()));
+        measures.extend(import_circles::measures(sources));
         measures.push(control_loops::measure(sources));
         measures.push(file_names::measure(sources));
         Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })

@@ -9,11 +9,14 @@
 use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
-pub(crate) const RECORDED: [(&str, f64); 6] = [
+pub(crate) const RECORDED: [(&str, f64); 9] = [
     ("production lines", 101_000.0),
-    ("types that share their name, %", 54.0),
+    ("types that share their name, %", 53.0),
     ("type names declared twice in a crate", 149.0),
     ("pub(super), pub(in ...) per 1,000 lines", 25.0),
+    ("import circles", 22.0),
+    ("files in the largest import circle", 52.0),
+    ("import circles between folders", 8.0),
     ("control loops", 3.0),
     ("file names that occur more than 4 times", 10.0),
 ];
