@@ -12,11 +12,13 @@ mod files;
 mod import_circles;
 mod imports;
 mod measure;
+mod pod_mirrors;
 mod recorded;
 mod source;
 mod table;
 mod type_names;
 mod visibility;
+mod watch_paths;
 
 use self::checkout::Checkout;
 use self::measure::{Goal, Measure};
@@ -78,6 +80,8 @@ impl Report {
         measures.push(visibility::measure(sources, checkout.lines()));
         measures.extend(import_circles::measures(sources));
         measures.push(control_loops::measure(sources));
+        measures.push(watch_paths::measure(sources));
+        measures.push(pod_mirrors::measure(sources));
         measures.push(file_names::measure(sources));
         Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })
     }
