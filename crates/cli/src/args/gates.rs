@@ -14,7 +14,7 @@ pub(super) enum Gate {
     ComparisonOperators,
     /// The taint eviction controller is one of its own (TE-1).
     SeparateTaintEviction,
-    /// NoExecute taints evict at all (M10, S-1).
+    /// NoExecute taints evict at all (M10, TE-3).
     TaintBasedEvictions,
     /// Conditions become taints (M10).
     TaintNodesByCondition,

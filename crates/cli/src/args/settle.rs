@@ -1,5 +1,5 @@
 //! # Settle: do the choices fit together
-//! Room:     the rules between flags, and what the switches of older releases mean today (M10, S-1).
+//! Room:     the rules between flags, and what the switches of older releases mean today (M10, TE-3).
 //! Comes in: [`RunArgs`], and which choices were made on purpose.
 //! Goes out: a [`Plan`] with the notices it comes with, or a [`Complaint`].
 //! Not here: the shape of single values.

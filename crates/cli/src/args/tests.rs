@@ -311,7 +311,7 @@ fn l4_no_interval_means_never_to_list_without_need() {
 
 #[test]
 fn old_switches_that_say_do_not_evict_are_obeyed() {
-    // M10, S-1.
+    // M10, TE-3.
     for flags in ["--enable-taint-manager=false", "--feature-gates=TaintBasedEvictions=false"] {
         let plan = plan(flags);
         assert_eq!((plan.settings.mode, plan.settings.election), (WriteMode::Observe, None), "{flags}");
