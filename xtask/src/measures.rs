@@ -1,7 +1,7 @@
 //! # Measures of the sources
 //! Prints one table: how the code is shaped, and how it should be.
 //!
-//! - Comes in: the `.rs` files of `crates/*/src` and `xtask/src`.
+//! - Comes in: the `.rs` files of `crates/*/src` and `xtask/src`; for rule ids all sources and pages.
 //! - Goes out: the table, and lists of what each value counts.
 //! - Not here: how a value is counted (`measures/`), and rules for single files (`tests/tidy.rs`).
 
@@ -14,6 +14,7 @@ mod imports;
 mod measure;
 mod pod_mirrors;
 mod recorded;
+mod rule_ids;
 mod source;
 mod table;
 mod type_names;
@@ -22,6 +23,7 @@ mod watch_paths;
 
 use self::checkout::Checkout;
 use self::measure::{Goal, Measure};
+use self::rule_ids::RuleIds;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +85,7 @@ impl Report {
         measures.push(watch_paths::measure(sources));
         measures.push(pod_mirrors::measure(sources));
         measures.push(file_names::measure(sources));
+        measures.extend(RuleIds::read(root)?.measures());
         Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })
     }
 

@@ -9,7 +9,7 @@
 use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
-pub(crate) const RECORDED: [(&str, f64); 11] = [
+pub(crate) const RECORDED: [(&str, f64); 13] = [
     ("production lines", 101_000.0),
     ("types that share their name, %", 53.0),
     ("type names declared twice in a crate", 149.0),
@@ -21,6 +21,8 @@ pub(crate) const RECORDED: [(&str, f64); 11] = [
     ("watch-to-store paths", 8.0),
     ("mirrors of a Pod", 5.0),
     ("file names that occur more than 4 times", 10.0),
+    ("rule ids cited and defined nowhere", 0.0),
+    ("rule ids defined and cited nowhere", 0.0),
 ];
 
 /// The step in which values of a thousand and more are recorded.
@@ -38,7 +40,11 @@ pub(crate) fn regressions(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec
         }
         match recorded.iter().find(|(recorded, _)| *recorded == name) {
             None => Some(format!("{name}: record {} in xtask/src/measures/recorded.rs", record_for(value))),
-            Some((_, most)) => (value > *most).then(|| format!("{name}: {value}, but {most} is recorded")),
+            Some((_, most)) => (value > *most).then(|| {
+                let findings = if *most == 0.0 { measure.findings() } else { &[] };
+                let findings: String = findings.iter().map(|finding| format!("\n  {finding}")).collect();
+                format!("{name}: {value}, but {most} is recorded{findings}")
+            }),
         }
     };
     let is_measured = |name: &str| measures.iter().any(|measure| measure.name() == name);
@@ -77,6 +83,13 @@ mod tests {
         assert_eq!(regressions(&measure(4.0), &[("circles", 3.0)]), ["circles: 4, but 3 is recorded"]);
         assert_eq!(regressions(&measure(3.0), &[("circles", 3.0)]), [""; 0]);
         assert_eq!(regressions(&measure(2.0), &[("circles", 3.0)]), [""; 0]);
+    }
+
+    #[test]
+    fn what_must_not_be_at_all_is_listed() {
+        let found = vec!["a".to_owned(), "b".to_owned()];
+        let measure = [Measure::count("circles", Goal::AtMost(0.0), found)];
+        assert_eq!(regressions(&measure, &[("circles", 0.0)]), ["circles: 2, but 0 is recorded\n  a\n  b"]);
     }
 
     #[test]
