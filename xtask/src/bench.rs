@@ -22,7 +22,7 @@ use clap::ValueEnum;
 use load::Fleet;
 use measure::Results;
 use std::env;
-use taintward_cluster::{Account, Cluster, Options, Tools, cluster};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, cluster};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -124,10 +124,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         Some(Subject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}
     }
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let contender = Contenders::new(arguments)?;
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
-    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
     let fleet = Fleet::new(cluster.api(Account::Admin).await?);
     let mut results = Results::default();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use taintward_cluster::kwok::LABEL;
-use taintward_cluster::{Account, Api, Cluster, Options, Tools, tools, wait};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, binaries, wait};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     match arguments.action {
         Action::Build { kwok, helm } => {
             if helm {
-                tools::find_or_build_helm()?;
+                binaries::find_or_build_helm()?;
             }
             build(kwok).map(drop)
         }
@@ -88,10 +88,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     }
 }
 
-fn build(kwok: bool) -> Result<Tools> {
-    let tools = Tools::find_or_build()?;
+fn build(kwok: bool) -> Result<Binaries> {
+    let tools = Binaries::find_or_build()?;
     if kwok {
-        tools::find_or_build_kwok()?;
+        binaries::find_or_build_kwok()?;
     }
     Ok(tools)
 }
@@ -103,7 +103,7 @@ struct State {
 }
 
 fn state_file() -> Result<PathBuf> {
-    Ok(tools::cache_folder()?.join("cluster.json"))
+    Ok(binaries::cache_folder()?.join("cluster.json"))
 }
 
 /// The state of a keeper that runs. One that does not is forgotten.
@@ -131,7 +131,7 @@ async fn up(servers: usize, kwok: bool) -> Result<()> {
         return tell(&state);
     }
     let tools = build(kwok)?;
-    let log = tools::cache_folder()?.join("keeper.log");
+    let log = binaries::cache_folder()?.join("keeper.log");
     let out = File::create(&log)?;
     let mut keeper = Command::new(env::current_exe()?)
         .args(["cluster", "keep", &servers.to_string()])
@@ -185,7 +185,7 @@ async fn status() -> Result<()> {
         return Ok(());
     };
     for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
-        let api = Api::from_kubeconfig(Path::new(path.as_str().unwrap_or_default())).await?;
+        let api = TestApi::from_kubeconfig(Path::new(path.as_str().unwrap_or_default())).await?;
         match tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await {
             Ok(Ok(_)) => println!("API server {index}: ready"),
             Ok(Err(error)) => println!("API server {index}: {error}"),
@@ -209,9 +209,10 @@ fn kubeconfig(account: Who, server: usize) -> Result<()> {
 
 async fn keep(servers: usize, kwok: bool) -> Result<()> {
     let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    let cluster = Cluster::start(&Tools::find()?, Options { servers, ..Options::default() }).await?;
+    let cluster =
+        Cluster::start(&Binaries::find()?, ClusterConfig { servers, ..ClusterConfig::default() }).await?;
     let kubelets = match kwok {
-        true => Some(cluster.kwok(&tools::find_kwok()?).await?),
+        true => Some(cluster.kwok(&binaries::find_kwok()?).await?),
         false => None,
     };
     let paths = |account| -> Vec<String> {
@@ -221,7 +222,7 @@ async fn keep(servers: usize, kwok: bool) -> Result<()> {
         "pid": std::process::id(),
         "kubeconfigs": {"admin": paths(Account::Admin), "taintward": paths(Account::Taintward)},
     });
-    let (file, half) = (state_file()?, tools::cache_folder()?.join("cluster.json.new"));
+    let (file, half) = (state_file()?, binaries::cache_folder()?.join("cluster.json.new"));
     fs::write(&half, state.to_string())?;
     fs::rename(half, &file)?;
     end.recv().await;

@@ -1,7 +1,7 @@
 //! # Contender: who does the work
 //! Room:     starts Taintward or the original against a cluster and waits until it has seen everything.
 //! Comes in: a cluster.
-//! Goes out: a running [`Program`].
+//! Goes out: a running [`ChildProcess`].
 //! Not here: what is shown or measured.
 
 use crate::http;
@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-use taintward_cluster::{Account, Cluster, Program, wait};
+use taintward_cluster::{Account, ChildProcess, Cluster, wait};
 
 /// The original says for each controller when it has seen everything. Its eviction controller finds a node's pods through an index that it does not register itself; the DaemonSet controller
 /// registers it (TE-8).
@@ -35,7 +35,7 @@ impl Contender {
     }
 
     /// Starts it and waits until it is ready to act.
-    pub(crate) async fn start(&self, cluster: &Cluster) -> Result<Program> {
+    pub(crate) async fn start(&self, cluster: &Cluster) -> Result<ChildProcess> {
         match self {
             Self::Taintward { binary, flags } => {
                 let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();

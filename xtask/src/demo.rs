@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use board::Board;
 use stage::Stage;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Cluster, Options, Program, Tools};
+use taintward_cluster::{Account, Binaries, ChildProcess, Cluster, ClusterConfig};
 
 /// How often the board is looked at again.
 const FRAME: Duration = Duration::from_millis(100);
@@ -69,7 +69,7 @@ const SCENES: [Scene; 5] = [
 ];
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let (contender, name) = if arguments.original {
         (Contender::original(), "kube-controller-manager")
     } else {
@@ -80,7 +80,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     };
     let start = Instant::now();
     println!("starting etcd and kube-apiserver …");
-    let cluster = Cluster::start(&tools, Options::default()).await?;
+    let cluster = Cluster::start(&tools, ClusterConfig::default()).await?;
     let mut stage = Stage::set(cluster.api(Account::Admin).await?).await?;
     println!("a real API server is ready after {:.1} s; starting {name} …", start.elapsed().as_secs_f64());
     let mut program = contender.start(&cluster).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-async fn play(stage: &mut Stage, program: &mut Program) -> Result<()> {
+async fn play(stage: &mut Stage, program: &mut ChildProcess) -> Result<()> {
     let mut board = Board::new();
     stage.raise_curtain();
     let mut scenes = SCENES.iter().peekable();

@@ -7,7 +7,7 @@
 use crate::{sources, within};
 use anyhow::Result;
 use std::{env, fs, process};
-use taintward_cluster::{Tools, tools};
+use taintward_cluster::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -19,10 +19,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let all = env::var("CI").as_deref() == Ok("true");
     if all {
-        tools::find_or_build_kwok()?;
-        tools::find_or_build_helm()?;
+        binaries::find_or_build_kwok()?;
+        binaries::find_or_build_helm()?;
     }
-    if let Err(why) = Tools::find_or_build() {
+    if let Err(why) = Binaries::find_or_build() {
         if all {
             return Err(
                 why.context("with CI=true every test must run, also those that need a real API server")

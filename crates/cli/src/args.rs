@@ -1,61 +1,61 @@
 //! # Args: the command line
 //! Room:     every flag, its default, its environment variable and its words.
 //! Comes in: arguments and environment; a flag wins over its variable, a variable over the default.
-//! Goes out: a [`Command`] that is ready to be carried out, or a complaint that says what was expected.
+//! Goes out: a [`ParsedCommand`] that is ready to be carried out, or a complaint that says what was expected.
 //! Not here: what the choices do (`taintward_controller::settings`).
 
+mod bool_flag;
+mod cluster_state;
+mod completion_and_docs;
 mod controllers;
 mod duration;
 mod explain;
-mod gates;
+mod feature_gates;
 mod install;
 mod lint;
-mod names;
 mod node_health;
+mod object_names;
 mod pending;
 mod plan;
 mod run;
+mod run_options;
 mod sandbox;
 mod sandbox_node;
-mod settle;
-mod survey;
-mod switch;
 mod taint;
 #[cfg(test)]
 mod tests;
-mod texts;
 mod version;
 mod webhook;
 
-use crate::install::InstallPlan;
-use crate::lint::LintPlan;
-use crate::plan::Ask;
-use crate::sandbox::SandboxPlan;
-use crate::sandbox::misbehave::Misbehaviour;
-use crate::taint::TaintPlan;
-use crate::webhook::WebhookPlan;
+use crate::install::InstallOptions;
+use crate::lint::LintOptions;
+use crate::plan::PlanOptions;
+use crate::sandbox::SandboxOptions;
+use crate::sandbox::node_faults::NodeFaultOptions;
+use crate::taint::TaintOptions;
+use crate::webhook::WebhookOptions;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-pub(crate) use texts::QUESTIONS;
+pub(crate) use completion_and_docs::QUESTIONS;
 
-use crate::docs::DocsPlan;
-use crate::version::VersionPlan;
+use crate::docs::DocsOptions;
+use crate::version::VersionOptions;
+use completion_and_docs::{CompletionArgs, DocsArgs};
 use explain::ExplainArgs;
 use install::InstallArgs;
 use lint::LintArgs;
 use pending::PendingArgs;
 use plan::PlanArgs;
 use run::RunArgs;
+use run_options::{ExplicitFlags, settle};
 use sandbox::SandboxArgs;
-use settle::{Explicit, settle};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use taint::TaintArgs;
 use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::ControllerSettings;
-use texts::{CompletionArgs, DocsArgs};
 use version::VersionArgs;
 use webhook::WebhookArgs;
 
@@ -64,46 +64,46 @@ const NAME: &str = "taintward";
 
 /// What the command line asks for.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum ParsedCommand {
     /// Run the controller.
-    Run(Box<Plan>),
+    Run(Box<RunOptions>),
     /// Answer admission's questions.
-    Webhook(Box<WebhookPlan>),
+    Webhook(Box<WebhookOptions>),
     /// Run a cluster of our own.
-    Sandbox(Box<SandboxPlan>),
+    Sandbox(Box<SandboxOptions>),
     /// Do something to nodes of a running one.
-    Misbehave(Box<Misbehaviour>),
+    Misbehave(Box<NodeFaultOptions>),
     /// Print manifests, or make a cluster as they say.
-    Install(Box<InstallPlan>),
+    Install(Box<InstallOptions>),
     /// Look for mistakes in tolerations and taints.
-    Lint(Box<LintPlan>),
+    Lint(Box<LintOptions>),
     /// Say what would happen if nodes were changed.
-    Plan(Box<Ask>),
+    Plan(Box<PlanOptions>),
     /// Say why pods leave or stay.
-    Explain(Box<crate::explain::Ask>),
+    Explain(Box<crate::explain::ExplainOptions>),
     /// List the pods that leave.
-    Pending(Box<crate::pending::Ask>),
+    Pending(Box<crate::pending::PendingOptions>),
     /// Change the taints of nodes, or show them.
-    Taint(Box<TaintPlan>),
+    Taint(Box<TaintOptions>),
     /// Tell versions.
-    Version(Box<VersionPlan>),
+    Version(Box<VersionOptions>),
     /// Print a text.
     Print(String),
     /// Print or write what is made from the program itself.
-    Docs(DocsPlan),
+    Docs(DocsOptions),
 }
 
 /// How to run the controller.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunOptions {
     pub(crate) settings: ControllerSettings,
     pub(crate) logging: LogSettings,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<FlagNotice>,
 }
 
 /// Something the operator should know about a flag, once the log is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct FlagNotice {
     pub(crate) flag: &'static str,
     pub(crate) text: String,
 }
@@ -121,11 +121,11 @@ pub(crate) struct Notice {
 )]
 struct Cli {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<ProgramCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ProgramCommand {
     /// Runs the controllers against the current kubeconfig or in-cluster account
     #[command(
         args_override_self = true,
@@ -213,7 +213,7 @@ enum Verb {
     )]
     Version(Box<VersionArgs>),
     /// Prints a shell completion script: for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
-    #[command(after_help = texts::COMPLETION)]
+    #[command(after_help = completion_and_docs::COMPLETION)]
     Completion(CompletionArgs),
     /// Prints the reference; writes a page for each command, and man pages
     #[command(
@@ -224,7 +224,7 @@ enum Verb {
 }
 
 /// Reads the arguments and the environment of this process.
-pub(crate) fn parse() -> Result<Command, Error> {
+pub(crate) fn parse() -> Result<ParsedCommand, Error> {
     parse_from(std::env::args_os())
 }
 
@@ -271,13 +271,13 @@ pub(crate) fn long_duration(text: &str) -> Result<std::time::Duration, String> {
 
 /// The whole command line, for those who describe it.
 pub(crate) fn description() -> clap::Command {
-    Cli::command().after_help(texts::questions(NAME))
+    Cli::command().after_help(completion_and_docs::questions(NAME))
 }
 
 /// The same, under the name it was called by.
 fn command() -> clap::Command {
     let called = called();
-    Cli::command().after_help(texts::questions(called)).bin_name(called)
+    Cli::command().after_help(completion_and_docs::questions(called)).bin_name(called)
 }
 
 /// What is typed to call it: also `kubectl taintward`, as a plugin of kubectl.
@@ -287,49 +287,53 @@ fn called() -> &'static str {
     if name.is_some_and(|name| name == "kubectl-taintward") { "kubectl taintward" } else { NAME }
 }
 
-fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
+fn parse_from(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<ParsedCommand, Error> {
     let matches = command().try_get_matches_from(helped(arguments))?;
     match Cli::from_arg_matches(&matches)?.verb {
-        None => Ok(Command::Print(command().render_help().to_string())),
-        Some(Verb::Taint(arguments)) => Ok(Command::Taint(Box::new(arguments.settle()))),
-        Some(Verb::Version(arguments)) => match arguments.settle() {
-            Ok(plan) => Ok(Command::Version(Box::new(plan))),
+        None => Ok(ParsedCommand::Print(command().render_help().to_string())),
+        Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.settle()))),
+        Some(ProgramCommand::Version(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(ParsedCommand::Version(Box::new(plan))),
             Err(complaint) => Err(blame("version", complaint)),
         },
-        Some(Verb::Completion(arguments)) => Ok(Command::Print(arguments.shell.script().to_owned())),
-        Some(Verb::Docs(arguments)) => Ok(Command::Docs(arguments.settle())),
-        Some(Verb::Install(arguments)) => match arguments.settle() {
-            Ok(plan) => Ok(Command::Install(Box::new(plan))),
+        Some(ProgramCommand::Completion(arguments)) => {
+            Ok(ParsedCommand::Print(arguments.shell.script().to_owned()))
+        }
+        Some(ProgramCommand::Docs(arguments)) => Ok(ParsedCommand::Docs(arguments.settle())),
+        Some(ProgramCommand::Install(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(ParsedCommand::Install(Box::new(plan))),
             Err(complaint) => Err(blame("install", complaint)),
         },
-        Some(Verb::Lint(arguments)) => match arguments.settle() {
-            Ok(plan) => Ok(Command::Lint(Box::new(plan))),
+        Some(ProgramCommand::Lint(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(ParsedCommand::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),
         },
-        Some(Verb::Plan(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(Command::Plan(Box::new(ask))),
+        Some(ProgramCommand::Plan(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(ParsedCommand::Plan(Box::new(ask))),
             Err(complaint) => Err(blame("plan", complaint)),
         },
-        Some(Verb::Explain(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(Command::Explain(Box::new(ask))),
+        Some(ProgramCommand::Explain(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(ParsedCommand::Explain(Box::new(ask))),
             Err(complaint) => Err(blame("explain", complaint)),
         },
-        Some(Verb::Pending(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(Command::Pending(Box::new(ask))),
+        Some(ProgramCommand::Pending(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(ParsedCommand::Pending(Box::new(ask))),
             Err(complaint) => Err(blame("pending", complaint)),
         },
-        Some(Verb::Run(arguments)) => {
+        Some(ProgramCommand::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
             match settle(*arguments, explicit) {
-                Ok(plan) => Ok(Command::Run(Box::new(plan))),
+                Ok(plan) => Ok(ParsedCommand::Run(Box::new(plan))),
                 Err(complaint) => Err(blame("run", complaint)),
             }
         }
-        Some(Verb::Webhook(arguments)) => match arguments.settle() {
-            Ok(plan) => Ok(Command::Webhook(Box::new(plan))),
+        Some(ProgramCommand::Webhook(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(ParsedCommand::Webhook(Box::new(plan))),
             Err(complaint) => Err(blame("webhook", complaint)),
         },
-        Some(Verb::Sandbox(arguments)) => match sandbox::settle(*arguments) {
+        Some(ProgramCommand::Sandbox(arguments)) => match sandbox::settle(*arguments) {
             Ok(command) => Ok(command),
             Err(complaint) => Err(blame("sandbox", complaint)),
         },
@@ -355,8 +359,8 @@ fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
 }
 
 /// Which choices the operator made, as opposed to those that are defaults.
-fn explicit(run: &ArgMatches) -> Explicit {
+fn explicit(run: &ArgMatches) -> ExplicitFlags {
     let made = |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
     let node_health = node_health::NODE_HEALTH_IDS.into_iter().find(|(id, _)| made(id)).map(|(_, flag)| flag);
-    Explicit { mode: made("mode"), disruption_condition: made("disruption_condition"), node_health }
+    ExplicitFlags { mode: made("mode"), disruption_condition: made("disruption_condition"), node_health }
 }

@@ -3,16 +3,15 @@
 //! Comes in: the words of the command line so far, the last of which is not finished.
 //! Goes out: what it may become, one on a line, with a tab and a remark; at last how to go on.
 //! Keeps:    an answer comes within two seconds or there is none, and nobody is ever disturbed by an error.
-//! Not here: the names of things in clusters (`complete/names.rs`).
+//! Not here: the names of things in clusters (`complete/object_names.rs`).
 
-mod line;
-mod names;
+mod object_names;
+mod typed_line;
 
 use crate::args;
 use crate::output;
 use clap::ValueEnum;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
-use line::Line;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -20,6 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
+use typed_line::TypedLine;
 
 /// How long somebody waits who has pressed Tab.
 const PATIENCE: Duration = Duration::from_millis(1_800);
@@ -47,7 +47,7 @@ pub(crate) enum Shell {
 
 /// What an argument is the name of. An argument that says so is completed from the cluster that the line means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CompletionKind {
     NodeName,
     /// `pod/web-1`, `node/n1`, `deploy/web`.
     Explained,
@@ -67,12 +67,14 @@ impl Shell {
     }
 }
 
-impl Kind {
+impl CompletionKind {
     /// As in `#[arg(add = Kind::NodeName.completer())]`.
     pub(crate) fn completer(self) -> ArgValueCompleter {
         ArgValueCompleter::new(move |current: &OsStr| {
-            let found =
-                current.to_str().map(|current| names::of(self, current, &Line::typed())).unwrap_or_default();
+            let found = current
+                .to_str()
+                .map(|current| object_names::of(self, current, &TypedLine::typed()))
+                .unwrap_or_default();
             found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
         })
     }

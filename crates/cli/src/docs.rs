@@ -1,6 +1,6 @@
 //! # Docs: what is made from the program itself
 //! Room:     the reference, a page for each command, man pages.
-//! Comes in: [`DocsPlan`]; the command line's description; examples that the golden tests keep true.
+//! Comes in: [`DocsOptions`]; the command line's description; examples that the golden tests keep true.
 //! Goes out: text; files. Tests fail when what is checked in is another.
 //! Not here: what is written by hand.
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// What `taintward docs` is to do.
 #[derive(Debug)]
-pub(crate) struct DocsPlan {
+pub(crate) struct DocsOptions {
     /// Where a page for each command goes.
     pub(crate) cli: Option<PathBuf>,
     /// Where man pages go.
@@ -24,16 +24,16 @@ pub(crate) struct DocsPlan {
 /// A folder could not be filled.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to {}: {why}; name a folder that may be written", place.display())]
-pub(crate) struct Unwritable {
+pub(crate) struct DocsWriteError {
     place: PathBuf,
     why: io::Error,
 }
 
 /// Writes what is asked for; what there is to print: the reference, or what was written.
-pub(crate) fn write(plan: &DocsPlan) -> Result<String, Unwritable> {
+pub(crate) fn write(plan: &DocsOptions) -> Result<String, DocsWriteError> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));
-        filled.map_err(|why| Unwritable { place: folder.to_owned(), why })
+        filled.map_err(|why| DocsWriteError { place: folder.to_owned(), why })
     };
     let mut written = String::new();
     if let Some(folder) = &plan.cli {

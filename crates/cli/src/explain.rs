@@ -1,19 +1,19 @@
 //! # Explain: `taintward explain`
 //! Room:     one pod or node at a time, or all pods of a workload: which taint, which toleration, since when, until when, what is in the way; what is
 //!           left to tell of a pod that is gone; which taints keep a pod without a node off which nodes.
-//! Comes in: [`Ask`].
+//! Comes in: [`ExplainOptions`].
 //! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
 //! Keeps:    every verdict is the core's; an answer that lacks something says so in every form, and the exit code is 1.
-//! Not here: the flags (`args/explain.rs`), reading (`survey/near.rs`), all pods that leave (`pending.rs`).
+//! Not here: the flags (`args/explain.rs`), reading (`cluster_state/related.rs`), all pods that leave (`pending.rs`).
 
-mod answer;
-mod blocks;
-mod gone;
+mod blockers;
 mod human;
+mod missing_pod;
 mod node;
 mod object;
-mod places;
 mod pod;
+mod possible_nodes;
+mod report;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -21,30 +21,30 @@ mod workload;
 
 pub(crate) use target::{Target, TargetError, parse as parse_targets};
 
-use crate::enforcer::Enforcers;
-use crate::kube_args::Cluster;
-use crate::output::{Output, PrintError};
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::related::{ObjectNames, RelatedObjects, in_cluster, in_files};
+use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
+use crate::kube_args::ClusterOptions;
+use crate::output::{OutputOptions, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
-use crate::survey::near::{Vicinity, Wanted, in_cluster, in_files};
-use crate::survey::{Reach, SurveyError, no_nodes};
-use answer::Explanations;
 use jiff::Timestamp;
+use report::Explanations;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::toleration_matching::NumericOperators;
-use target::Kind;
+use target::TargetKind;
 
 /// What is asked.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct ExplainOptions {
     pub(crate) targets: Vec<Target>,
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: ClusterOptions,
     /// The moment to judge by; without it now.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 /// Exit codes of `taintward explain`.
@@ -57,21 +57,21 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
     #[error(transparent)]
-    Survey(#[from] SurveyError),
+    Survey(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
 /// What the explanations are made from.
-struct Scene {
-    vicinity: Vicinity,
+struct ExplainContext {
+    vicinity: RelatedObjects,
     /// `None` for files, which cannot tell.
-    enforcers: Option<Enforcers>,
+    enforcers: Option<ActiveControllers>,
     /// The namespace of pods; `None`: any.
     namespace: Option<String>,
 }
 
-pub(crate) fn run(ask: &Ask) -> ExitCode {
+pub(crate) fn run(ask: &ExplainOptions) -> ExitCode {
     match answer(ask) {
         Ok(code) => code,
         Err(why) => {
@@ -84,7 +84,7 @@ pub(crate) fn run(ask: &Ask) -> ExitCode {
     }
 }
 
-fn answer(ask: &Ask) -> Result<ExitCode, ExplainError> {
+fn answer(ask: &ExplainOptions) -> Result<ExitCode, ExplainError> {
     let scene = scene(ask)?;
     let survey = &scene.vicinity.survey;
     survey.gaps.iter().for_each(say::error);
@@ -98,34 +98,34 @@ fn answer(ask: &Ask) -> Result<ExitCode, ExplainError> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn scene(ask: &Ask) -> Result<Scene, SurveyError> {
+fn scene(ask: &ExplainOptions) -> Result<ExplainContext, ClusterStateError> {
     let names = |kind| {
         let those = ask.targets.iter().filter(move |target| target.kind == kind);
         those.map(|target| target.name.clone()).collect()
     };
-    let (pods, nodes) = (names(Kind::Pod), names(Kind::Node));
+    let (pods, nodes) = (names(TargetKind::Pod), names(TargetKind::Node));
     let workloads = ask.targets.iter().filter_map(|target| match target.kind {
-        Kind::Workload(maker) => Some((maker, target.name.clone())),
-        Kind::Pod | Kind::Node => None,
+        TargetKind::Workload(maker) => Some((maker, target.name.clone())),
+        TargetKind::Pod | TargetKind::Node => None,
     });
     let workloads = workloads.collect();
     if !ask.files.is_empty() {
         let named = ask.cluster.named_namespace();
         let namespace = (!named.is_empty()).then(|| named.to_owned());
-        let wanted = Wanted { pods, nodes, workloads, namespace: namespace.clone() };
+        let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
         let vicinity = in_files(&ask.files, wanted, ask.as_of, ask.numeric);
         if vicinity.survey.snapshot.nodes().is_empty() {
             return Err(no_nodes(vicinity.survey));
         }
-        return Ok(Scene { vicinity, enforcers: None, namespace });
+        return Ok(ExplainContext { vicinity, enforcers: None, namespace });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = Reach::of(&ask.cluster).await?;
+        let reach = ClusterReader::of(&ask.cluster).await?;
         let namespace = Some(ask.cluster.namespace(&reach.connected).to_owned());
-        let wanted = Wanted { pods, nodes, workloads, namespace: namespace.clone() };
+        let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
         let vicinity = in_cluster(&reach, wanted, ask.as_of, ask.numeric).await;
-        let enforcers = Enforcers::of(&reach, vicinity.survey.snapshot.now().wall).await;
-        Ok(Scene { vicinity, enforcers: Some(enforcers), namespace })
+        let enforcers = ActiveControllers::of(&reach, vicinity.survey.snapshot.now().wall).await;
+        Ok(ExplainContext { vicinity, enforcers: Some(enforcers), namespace })
     })
 }

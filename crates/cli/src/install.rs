@@ -1,31 +1,30 @@
 //! # Install: `taintward install`
 //! Room:     chooses between printing, applying, taking away and writing the chart; how it ended.
-//! Comes in: [`InstallPlan`].
+//! Comes in: [`InstallOptions`].
 //! Goes out: manifests or a line for each object on standard output; warnings of the server on standard error; an exit
 //!           code of [`EXIT_CODES`].
 //! Keeps:    one source: what is printed, applied, taken away, and in the chart is the same.
 //! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_client::objects`).
 
 mod addresses;
+mod api_resources;
 mod apply;
 mod chart;
-mod kinds;
 mod objects;
-mod remove;
-mod sheet;
-mod text;
+mod render;
+mod template;
+mod uninstall;
 mod values;
 mod whole;
 
-pub(crate) use values::{Certificate, Clients, Parts, RULES, Values, contradiction};
+pub(crate) use values::{ClientCa, Components, InstallValues, ProvidedCertificate, RULES, contradiction};
 
-use crate::kube_args::Server;
+use crate::kube_args::ServerOptions;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
 use apply::ApplyError;
 use chart::ChartError;
-use objects::Object;
-use remove::RemoveError;
+use objects::RenderedObject;
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
@@ -33,6 +32,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use taintward_client::config::{ConnectError, connect};
 use taintward_client::object_client::ObjectClient;
+use uninstall::UninstallError;
 
 /// Exit codes of `taintward install`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -43,31 +43,31 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 
 /// What `taintward install` is to do.
 #[derive(Debug)]
-pub(crate) struct InstallPlan {
-    pub(crate) values: Values,
-    pub(crate) what: What,
+pub(crate) struct InstallOptions {
+    pub(crate) values: InstallValues,
+    pub(crate) what: InstallAction,
     /// As JSON, in a `List`, where objects are printed.
     pub(crate) json: bool,
-    pub(crate) server: Server,
+    pub(crate) server: ServerOptions,
     /// How long definitions, and nodes of pools that are deleted, are waited for.
     pub(crate) patience: Duration,
 }
 
 /// What is done.
 #[derive(Debug)]
-pub(crate) enum What {
+pub(crate) enum InstallAction {
     Print,
-    Apply(Try, Conflicts),
+    Apply(DryRunKind, ConflictPolicy),
     /// Prints what would be deleted.
-    PrintRemoval(Leftovers),
-    Remove(Try, Leftovers),
+    PrintRemoval(PoolRemoval),
+    Remove(DryRunKind, PoolRemoval),
     /// Writes the chart into a folder.
     Chart(PathBuf),
 }
 
 /// Whether it is only tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Try {
+pub(crate) enum DryRunKind {
     No,
     /// Nothing is sent but reads.
     Client,
@@ -77,14 +77,14 @@ pub(crate) enum Try {
 
 /// What becomes of fields that others hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conflicts {
+pub(crate) enum ConflictPolicy {
     Refuse,
     Take,
 }
 
 /// What becomes of pools and policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leftovers {
+pub(crate) enum PoolRemoval {
     /// Nothing is taken away while there are pools.
     Refuse,
     /// They stay, and their nodes as they are.
@@ -101,7 +101,7 @@ enum InstallError {
     #[error(transparent)]
     Apply(#[from] ApplyError),
     #[error(transparent)]
-    Remove(#[from] RemoveError),
+    Remove(#[from] UninstallError),
     #[error(transparent)]
     Chart(#[from] ChartError),
     #[error(transparent)]
@@ -110,8 +110,8 @@ enum InstallError {
     Start(io::Error),
 }
 
-pub(crate) fn run(plan: &InstallPlan) -> ExitCode {
-    if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, What::Apply(..)) {
+pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
+    if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, InstallAction::Apply(..)) {
         remark("warning: no registry has the image that is the default; name yours with --image");
     }
     match carry_out(plan) {
@@ -127,26 +127,26 @@ fn remark(text: &str) {
     crate::say::line("", text);
 }
 
-fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {
+fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
     let values = &plan.values;
     match &plan.what {
-        What::Print => {
+        InstallAction::Print => {
             if nobody_said(values) {
                 remark(&format!("warning: {OPEN}; name the networks of API servers with --api-server-cidr"));
             }
             print(&manifests(&objects::objects(values), plan.json))
         }
-        What::PrintRemoval(leftovers) => {
-            print(&manifests(&remove::identities(values, *leftovers), plan.json))
+        InstallAction::PrintRemoval(leftovers) => {
+            print(&manifests(&uninstall::identities(values, *leftovers), plan.json))
         }
-        What::Chart(folder) => print(&chart::write(folder)?),
-        What::Apply(tried, conflicts) => asking(plan, async |server| {
+        InstallAction::Chart(folder) => print(&chart::write(folder)?),
+        InstallAction::Apply(tried, conflicts) => asking(plan, async |server| {
             let found = if nobody_said(values) { networks(server).await } else { Vec::new() };
-            let all = objects::objects(&Values { found, ..values.clone() });
+            let all = objects::objects(&InstallValues { found, ..values.clone() });
             Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
         }),
-        What::Remove(tried, leftovers) => asking(plan, async |server| {
-            Ok(remove::all(server, values, *tried, *leftovers, plan.patience).await?)
+        InstallAction::Remove(tried, leftovers) => asking(plan, async |server| {
+            Ok(uninstall::all(server, values, *tried, *leftovers, plan.patience).await?)
         }),
     }
 }
@@ -155,7 +155,7 @@ fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {
 const OPEN: &str = "the webhook's port is open to all pods of the cluster";
 
 /// Whether it is for us to say from where the webhook may be asked.
-fn nobody_said(values: &Values) -> bool {
+fn nobody_said(values: &InstallValues) -> bool {
     values.parts.webhook && values.api_servers.is_empty()
 }
 
@@ -186,7 +186,7 @@ fn print(text: &str) -> Result<(), InstallError> {
 
 /// Connects, and does it.
 fn asking(
-    plan: &InstallPlan,
+    plan: &InstallOptions,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
@@ -196,7 +196,7 @@ fn asking(
 }
 
 /// Documents of YAML, or one `List`.
-fn manifests(objects: &[Object], json: bool) -> String {
+fn manifests(objects: &[RenderedObject], json: bool) -> String {
     if json {
         let items: Vec<&Value> = objects.iter().map(|object| &object.value).collect();
         return output::json(&json!({"apiVersion": "v1", "kind": "List", "items": items}));

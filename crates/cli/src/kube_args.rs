@@ -2,10 +2,10 @@
 //! Room:     `--kubeconfig`, `--context`, `--as` and so on, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a
 //!           cluster.
 //! Comes in: arguments.
-//! Goes out: [`Cluster`], [`Server`].
+//! Goes out: [`ClusterOptions`], [`ServerOptions`].
 //! Not here: connecting (`taintward_client::connect`); the controller's own flags (`args/run.rs`).
 
-use crate::complete::Kind;
+use crate::complete::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,13 +26,13 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig; without it the file's current one
-    #[arg(long, value_name = "NAME", add = Kind::Context.completer())]
+    #[arg(long, value_name = "NAME", add = CompletionKind::Context.completer())]
     context: Option<String>,
     /// The cluster in the kubeconfig; without it the context's
-    #[arg(long = "cluster", id = "cluster_name", value_name = "NAME", add = Kind::Cluster.completer())]
+    #[arg(long = "cluster", id = "cluster_name", value_name = "NAME", add = CompletionKind::Cluster.completer())]
     cluster: Option<String>,
     /// The user in the kubeconfig; without it the context's
-    #[arg(long, value_name = "NAME", add = Kind::User.completer())]
+    #[arg(long, value_name = "NAME", add = CompletionKind::User.completer())]
     user: Option<String>,
     /// The address of the API server, such as https://10.0.0.1:6443; without it the cluster's. Credentials and the
     /// authority that is trusted stay those of the kubeconfig
@@ -59,7 +59,7 @@ pub(crate) struct KubeArgs {
     #[command(flatten)]
     server: ServerArgs,
     /// The namespace; without it that of the context
-    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = Kind::Namespace.completer())]
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
     /// All namespaces
     #[arg(short = 'A', long)]
@@ -74,14 +74,14 @@ pub(crate) struct KubeArgs {
 
 /// A server, and how long it is waited for.
 #[derive(Clone, Debug)]
-pub(crate) struct Server {
+pub(crate) struct ServerOptions {
     pub(crate) settings: config::ConnectSettings,
     pub(crate) patience: Duration,
 }
 
 /// A cluster, and what of it is meant.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cluster {
+pub(crate) struct ClusterOptions {
     pub(crate) settings: config::ConnectSettings,
     /// It was named, by its file, its context or another of its flags.
     pub(crate) is_named: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Cluster {
 }
 
 impl ServerArgs {
-    pub(crate) fn settle(self) -> Server {
+    pub(crate) fn settle(self) -> ServerOptions {
         let (groups, uid) = (self.as_group, self.as_uid);
         let acting = self.as_user.map(|user| Impersonation { user, groups, uid });
         let settings = config::ConnectSettings {
@@ -109,7 +109,7 @@ impl ServerArgs {
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };
-        Server { settings, patience: self.request_timeout }
+        ServerOptions { settings, patience: self.request_timeout }
     }
 }
 
@@ -126,10 +126,10 @@ impl KubeArgs {
         self.all_namespaces || self.selector.is_some() || self.field_selector.is_some()
     }
 
-    pub(crate) fn settle(self) -> Cluster {
+    pub(crate) fn settle(self) -> ClusterOptions {
         let is_named = self.names_a_cluster();
-        let Server { settings, patience } = self.server.settle();
-        Cluster {
+        let ServerOptions { settings, patience } = self.server.settle();
+        ClusterOptions {
             settings,
             is_named,
             namespace: self.namespace,
@@ -141,7 +141,7 @@ impl KubeArgs {
     }
 }
 
-impl Cluster {
+impl ClusterOptions {
     /// The namespace that is meant; all if empty.
     pub(crate) fn namespace<'a>(&'a self, connected: &'a Connected) -> &'a str {
         match &self.namespace {

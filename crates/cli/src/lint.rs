@@ -1,14 +1,14 @@
 //! # Lint: `taintward lint`
 //! Room:     reads manifests or a cluster, asks the core's rules, silences what the config says, prints a report.
-//! Comes in: [`LintPlan`].
+//! Comes in: [`LintOptions`].
 //! Goes out: a report on standard output, remarks on standard error, an exit code of [`EXIT_CODES`].
 //! Keeps:    what could not be read is said, in every form of the report, and the exit code is 1 then.
 //! Not here: the rules (`taintward_core::lint`), the flags (`args/lint.rs`), YAML (`manifest`).
 
 mod baseline;
 mod cluster;
+mod collect;
 mod config;
-mod gather;
 mod github;
 mod glob;
 mod json;
@@ -20,13 +20,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::kube_args::Cluster;
-use crate::output::{self, Answer, Output, View};
+use crate::kube_args::ClusterOptions;
+use crate::output::{self, OutputOptions, PrintOptions, Printable};
 use crate::say;
 use baseline::{Baseline, BaselineError};
-use config::{Config, ConfigError};
-use gather::Gathered;
-use report::Report;
+use collect::CollectedObjects;
+use config::{ConfigError, LintConfig};
+use report::LintReportData;
 use serde_json::Value;
 use std::io;
 use std::path::PathBuf;
@@ -37,9 +37,9 @@ use taintward_core::toleration_matching::NumericOperators;
 
 /// What `taintward lint` is to do.
 #[derive(Debug)]
-pub(crate) struct LintPlan {
-    pub(crate) from: Source,
-    pub(crate) form: Form,
+pub(crate) struct LintOptions {
+    pub(crate) from: LintSource,
+    pub(crate) form: LintForm,
     /// Findings at least this bad make the exit code 2; `None`: none does.
     pub(crate) fail_on: Option<Severity>,
     /// Named with `--config`.
@@ -51,20 +51,20 @@ pub(crate) struct LintPlan {
 
 /// Where tolerations and taints come from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum LintSource {
     Files(Vec<PathBuf>),
     /// Only the rules are told.
     Nothing,
-    Cluster(Box<Cluster>),
+    Cluster(Box<ClusterOptions>),
     /// Files, held against the nodes and DaemonSets of a cluster.
-    Both(Vec<PathBuf>, Box<Cluster>),
+    Both(Vec<PathBuf>, Box<ClusterOptions>),
 }
 
 /// How the report is written.
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub(crate) enum LintForm {
     /// As all commands do
-    Common(Box<Output>),
+    Common(Box<OutputOptions>),
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// Workflow commands, for GitHub Actions
@@ -96,7 +96,7 @@ enum LintError {
     Start(#[from] io::Error),
 }
 
-impl Answer for Report {
+impl Printable for LintReportData {
     fn object(&self) -> Value {
         json::object(self)
     }
@@ -113,14 +113,14 @@ impl Answer for Report {
         names
     }
 
-    fn human(&self, view: &View) -> String {
+    fn human(&self, view: &PrintOptions) -> String {
         table::print(self, view)
     }
 }
 
-pub(crate) fn run(plan: &LintPlan) -> ExitCode {
-    if let (Source::Nothing, Form::Common(output)) = (&plan.from, &plan.form) {
-        return match output.print(&rules::Rules) {
+pub(crate) fn run(plan: &LintOptions) -> ExitCode {
+    if let (LintSource::Nothing, LintForm::Common(output)) = (&plan.from, &plan.form) {
+        return match output.print(&rules::RuleTable) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => {
                 say::error(why);
@@ -137,25 +137,25 @@ pub(crate) fn run(plan: &LintPlan) -> ExitCode {
     }
 }
 
-fn look(plan: &LintPlan) -> Result<Report, LintError> {
-    let config = Config::load(plan.config.as_deref())?;
+fn look(plan: &LintOptions) -> Result<LintReportData, LintError> {
+    let config = LintConfig::load(plan.config.as_deref())?;
     let baseline = Baseline::load(plan.baseline.as_deref())?;
     let mut gathered = match &plan.from {
-        Source::Nothing => Gathered::default(),
-        Source::Files(paths) => Gathered::from_files(paths),
-        Source::Cluster(cluster) => cluster::read(cluster)?,
-        Source::Both(paths, cluster) => cluster::around(cluster, Gathered::from_files(paths))?,
+        LintSource::Nothing => CollectedObjects::default(),
+        LintSource::Files(paths) => CollectedObjects::from_files(paths),
+        LintSource::Cluster(cluster) => cluster::read(cluster)?,
+        LintSource::Both(paths, cluster) => cluster::around(cluster, CollectedObjects::from_files(paths))?,
     };
     gathered.facts.numeric = plan.numeric;
-    Ok(Report::new(gathered, &config, baseline))
+    Ok(LintReportData::new(gathered, &config, baseline))
 }
 
-fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
+fn tell(plan: &LintOptions, report: &LintReportData) -> ExitCode {
     complain(report);
     let printed = match &plan.form {
-        Form::Common(output) => output.print(report),
-        Form::Sarif => output::print(&sarif::print(report)),
-        Form::Github => output::print(&github::print(report)),
+        LintForm::Common(output) => output.print(report),
+        LintForm::Sarif => output::print(&sarif::print(report)),
+        LintForm::Github => output::print(&github::print(report)),
     };
     if let Err(why) = printed {
         say::error(why);
@@ -174,12 +174,12 @@ fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
 
 /// What is no finding goes to standard error, so that standard output stays in its form. Nobody is left to tell if that
 /// fails.
-fn complain(report: &Report) {
+fn complain(report: &LintReportData) {
     report.unread.iter().for_each(say::error);
     report.gaps.iter().for_each(say::error);
 }
 
-fn remark(plan: &LintPlan, report: &Report) {
+fn remark(plan: &LintOptions, report: &LintReportData) {
     report.unused_silences.iter().for_each(say::note);
     // What could not be read is not gone.
     match report.gone {
@@ -188,7 +188,7 @@ fn remark(plan: &LintPlan, report: &Report) {
         1 => say::note("1 finding of the baseline is gone: write it anew"),
         many => say::note(format!("{many} findings of the baseline are gone: write it anew")),
     }
-    if matches!(&plan.form, Form::Common(output) if output.is_for_people()) {
+    if matches!(&plan.form, LintForm::Common(output) if output.is_for_people()) {
         say::line("", report.summary());
     }
 }

@@ -2,35 +2,35 @@
 //! Room:     the list of its rooms; each command has one of its own name.
 //! Comes in: arguments, the environment.
 //! Goes out: an exit code.
-//! Not here: what they do (`program.rs`).
+//! Not here: what they do (`dispatch.rs`).
 
+mod active_controllers;
 mod args;
+mod cluster_state;
+mod color;
 mod complete;
 #[cfg(test)]
 mod described;
+mod dispatch;
 mod docs;
-mod enforcer;
 mod explain;
 mod install;
 mod kube_args;
 mod lint;
 mod manifest;
-mod note;
+mod messages;
 mod output;
-mod paint;
 mod pending;
 mod plan;
-mod program;
 mod progress;
 mod runtime;
 mod sandbox;
 mod say;
-mod survey;
 mod taint;
+mod taint_note;
 mod version;
 mod webhook;
-mod words;
 
 fn main() -> std::process::ExitCode {
-    program::main()
+    dispatch::main()
 }

@@ -1,25 +1,25 @@
 //! # Manifest: objects in files, each field with its place
-//! Room:     the tree a text becomes ([`Tree`]); where in the text each piece of it stands ([`Span`]).
+//! Room:     the tree a text becomes ([`YamlNode`]); where in the text each piece of it stands ([`TextSpan`]).
 //! Comes in: from `parse.rs` (YAML and JSON), or from an API server's answer, which has no places.
 //! Goes out: fields by name, lists, texts, numbers.
 //! Keeps:    what an alias stands for is shared, not copied, so that no text becomes much larger than it was written.
 //! Not here: opening files (`files.rs`); what the fields mean (`lint/`, `survey/`).
 
-mod answer;
 pub(crate) mod files;
+mod json;
 mod parse;
 mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::{Fault, each};
+pub(crate) use parse::{ParseError, each};
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A place in a text, counted from 1; line 0 is nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Mark {
+pub(crate) struct TextPosition {
     pub(crate) line: usize,
     /// In characters.
     pub(crate) column: usize,
@@ -27,21 +27,21 @@ pub(crate) struct Mark {
 
 /// From a place up to another, which is no longer part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Span {
-    pub(crate) from: Mark,
-    pub(crate) to: Mark,
+pub(crate) struct TextSpan {
+    pub(crate) from: TextPosition,
+    pub(crate) to: TextPosition,
 }
 
 /// A piece of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Tree {
-    pub(crate) span: Span,
-    pub(crate) value: Value,
+pub(crate) struct YamlNode {
+    pub(crate) span: TextSpan,
+    pub(crate) value: YamlValue,
 }
 
 /// What a piece is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum YamlValue {
     /// Nothing: `null`, `~`, or no value at all.
     #[default]
     Null,
@@ -52,17 +52,17 @@ pub(crate) enum Value {
     /// A number, as written; a whole one also as what it is.
     Number(Rc<str>, Option<i64>),
     /// A list.
-    List(Rc<[Tree]>),
+    List(Rc<[YamlNode]>),
     /// Fields, in their order.
-    Map(Rc<[Entry]>),
+    Map(Rc<[MapEntry]>),
 }
 
 /// A field.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) key: Rc<str>,
-    pub(crate) key_span: Span,
-    pub(crate) value: Tree,
+    pub(crate) key_span: TextSpan,
+    pub(crate) value: YamlNode,
 }
 
 /// The field that stands for the fields of another map.
@@ -71,21 +71,21 @@ const MERGE: &str = "<<";
 /// So deep merged maps are followed.
 const MERGES_MOST: usize = 8;
 
-impl Tree {
+impl YamlNode {
     /// The fields that stand here; none if this is no map.
-    pub(crate) fn entries(&self) -> &[Entry] {
-        if let Value::Map(entries) = &self.value { entries } else { &[] }
+    pub(crate) fn entries(&self) -> &[MapEntry] {
+        if let YamlValue::Map(entries) = &self.value { entries } else { &[] }
     }
 
     /// The elements; none if this is no list.
     pub(crate) fn items(&self) -> &[Self] {
-        if let Value::List(items) = &self.value { items } else { &[] }
+        if let YamlValue::List(items) = &self.value { items } else { &[] }
     }
 
     /// A field, if it is there and not nothing. Of two with the same name the last counts; one that is merged in counts
     /// where none is written.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        self.find(name, MERGES_MOST).filter(|found| found.value != Value::Null)
+        self.find(name, MERGES_MOST).filter(|found| found.value != YamlValue::Null)
     }
 
     fn find(&self, name: &str, depth: usize) -> Option<&Self> {
@@ -96,7 +96,7 @@ impl Tree {
         let merged = &entry(MERGE)?.value;
         let depth = depth.checked_sub(1)?;
         let one = std::slice::from_ref(merged);
-        let others = if matches!(merged.value, Value::List(_)) { merged.items() } else { one };
+        let others = if matches!(merged.value, YamlValue::List(_)) { merged.items() } else { one };
         others.iter().find_map(|other| other.find(name, depth))
     }
 
@@ -107,51 +107,52 @@ impl Tree {
 
     /// The same; if it does not say what it is, then this.
     pub(crate) fn called(mut self, version: &str, kind: &str) -> Self {
-        let Value::Map(entries) = &self.value else { return self };
+        let YamlValue::Map(entries) = &self.value else { return self };
         let mut entries = entries.to_vec();
         for (name, text) in [("apiVersion", version), ("kind", kind)] {
             if self.get(name).is_none() {
-                let value = Self { span: self.span, value: Value::Text(text.into()) };
-                entries.push(Entry { key: name.into(), key_span: self.span, value });
+                let value = Self { span: self.span, value: YamlValue::Text(text.into()) };
+                entries.push(MapEntry { key: name.into(), key_span: self.span, value });
             }
         }
-        self.value = Value::Map(entries.into());
+        self.value = YamlValue::Map(entries.into());
         self
     }
 
     /// The same without a field of a field.
     pub(crate) fn without(&self, path: &[&str]) -> Self {
-        let (Value::Map(entries), Some((name, rest))) = (&self.value, path.split_first()) else {
+        let (YamlValue::Map(entries), Some((name, rest))) = (&self.value, path.split_first()) else {
             return self.clone();
         };
         let kept = entries.iter().filter(|entry| *entry.key != **name || !rest.is_empty()).map(|entry| {
             let value = if *entry.key == **name { entry.value.without(rest) } else { entry.value.clone() };
-            Entry { value, ..entry.clone() }
+            MapEntry { value, ..entry.clone() }
         });
-        Self { span: self.span, value: Value::Map(kept.collect()) }
+        Self { span: self.span, value: YamlValue::Map(kept.collect()) }
     }
 
     /// The names of all fields, those merged in left out.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &MapEntry> {
         self.entries().iter().filter(|entry| *entry.key != *MERGE)
     }
 
     /// The fields that count: of two with the same name the last; of those merged in, the ones that are not written.
-    pub(crate) fn fields(&self) -> Vec<&Entry> {
+    pub(crate) fn fields(&self) -> Vec<&MapEntry> {
         let (mut told, mut all) = (BTreeSet::new(), Vec::new());
         self.gather(MERGES_MOST, &mut told, &mut all);
         all
     }
 
-    fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t Entry>) {
+    fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t MapEntry>) {
         let last =
             self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && told.insert(&entry.key));
-        let last: Vec<&Entry> = last.collect();
+        let last: Vec<&MapEntry> = last.collect();
         all.extend(last.into_iter().rev());
         let Some(merged) = self.entries().iter().rev().find(|entry| *entry.key == *MERGE) else { return };
         let Some(depth) = depth.checked_sub(1) else { return };
         let one = std::slice::from_ref(&merged.value);
-        let others = if matches!(merged.value.value, Value::List(_)) { merged.value.items() } else { one };
+        let others =
+            if matches!(merged.value.value, YamlValue::List(_)) { merged.value.items() } else { one };
         others.iter().for_each(|other| other.gather(depth, told, all));
     }
 
@@ -163,18 +164,18 @@ impl Tree {
     /// As text, whatever it is.
     pub(crate) fn as_text(&self) -> &str {
         match &self.value {
-            Value::Text(text) | Value::Number(text, _) => text,
-            Value::Truth(true) => "true",
-            Value::Truth(false) => "false",
-            Value::Null | Value::List(_) | Value::Map(_) => "",
+            YamlValue::Text(text) | YamlValue::Number(text, _) => text,
+            YamlValue::Truth(true) => "true",
+            YamlValue::Truth(false) => "false",
+            YamlValue::Null | YamlValue::List(_) | YamlValue::Map(_) => "",
         }
     }
 
     pub(crate) fn is_text(&self) -> bool {
-        matches!(self.value, Value::Text(_))
+        matches!(self.value, YamlValue::Text(_))
     }
 
     pub(crate) fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|field| field.value == Value::Truth(true))
+        self.get(name).is_some_and(|field| field.value == YamlValue::Truth(true))
     }
 }

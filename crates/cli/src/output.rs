@@ -1,26 +1,26 @@
 //! # Output: how a command hands over its answer
 //! Room:     `-o`, `--no-headers`, `--sort-by`, `--color`, for all commands with an answer; kubectl's forms.
-//! Comes in: arguments; an [`Answer`].
+//! Comes in: arguments; an [`Printable`].
 //! Goes out: text on standard output; a reader who has seen enough (`| head`) is no failure.
 //! Keeps:    what is read by programs is never shortened, painted or wrapped.
-//! Not here: what an answer says (each command); colours (`paint.rs`).
+//! Not here: what an answer says (each command); colours (`color.rs`).
 
-mod columns;
-mod form;
+mod custom_columns;
+mod format;
 mod jsonpath;
-mod machine;
-mod moment;
-mod paper;
 mod sort;
+mod structured;
 mod table;
+mod terminal;
+mod time;
 
-pub(crate) use form::{FORMS, Form};
-pub(crate) use machine::{json, yaml_with};
-pub(crate) use moment::{age, dated, when, zone_name};
-pub(crate) use paper::{Paper, harmless, harmless_lines, width, wrap};
-pub(crate) use table::{Cell, Column, Table};
+pub(crate) use format::{FORMS, OutputFormat};
+pub(crate) use structured::{json, yaml_with};
+pub(crate) use table::{Table, TableCell, TableColumn};
+pub(crate) use terminal::{Terminal, harmless, harmless_lines, width, wrap};
+pub(crate) use time::{age, dated, when, zone_name};
 
-use crate::paint::ColorChoice;
+use crate::color::ColorChoice;
 use clap::Args;
 use jsonpath::TemplateError;
 use serde_json::Value;
@@ -37,16 +37,16 @@ const HEADING: &str = "The output";
 pub(crate) struct OutputArgs {
     /// How the answer is written: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
-    #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = Form::parse)]
-    output: Form,
+    #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = OutputFormat::parse)]
+    output: OutputFormat,
     #[command(flatten)]
-    look: LookArgs,
+    look: TableArgs,
 }
 
 /// The same, without the form: for commands that have forms of their own.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
-pub(crate) struct LookArgs {
+pub(crate) struct TableArgs {
     /// Tables without their first line
     #[arg(long)]
     no_headers: bool,
@@ -62,7 +62,7 @@ pub(crate) struct LookArgs {
 const ITEMS: &str = "items";
 
 /// What a command found.
-pub(crate) trait Answer {
+pub(crate) trait Printable {
     /// As programs read it: `apiVersion: taintward.io/v1alpha1`, `kind`, and what belongs to it.
     fn object(&self) -> Value;
 
@@ -70,13 +70,13 @@ pub(crate) trait Answer {
     fn names(&self) -> Vec<String>;
 
     /// As people read it, each line ended.
-    fn human(&self, view: &View) -> String;
+    fn human(&self, view: &PrintOptions) -> String;
 }
 
 /// How people want to see it.
 #[derive(Clone, Debug)]
-pub(crate) struct View {
-    pub(crate) paper: Paper,
+pub(crate) struct PrintOptions {
+    pub(crate) paper: Terminal,
     pub(crate) wide: bool,
     pub(crate) headers: bool,
     order: Option<Vec<usize>>,
@@ -84,10 +84,10 @@ pub(crate) struct View {
 
 /// How an answer is written.
 #[derive(Clone, Debug)]
-pub(crate) struct Output {
-    form: Form,
+pub(crate) struct OutputOptions {
+    form: OutputFormat,
     sort_by: Option<SortKey>,
-    view: View,
+    view: PrintOptions,
 }
 
 /// A file that a form names cannot be used.
@@ -113,14 +113,14 @@ pub(crate) enum PrintError {
 }
 
 impl OutputArgs {
-    pub(crate) fn settle(self) -> Result<Output, OutputError> {
-        Output::new(self.output, self.look)
+    pub(crate) fn settle(self) -> Result<OutputOptions, OutputError> {
+        OutputOptions::new(self.output, self.look)
     }
 }
 
-impl View {
+impl PrintOptions {
     /// A table with its titles.
-    pub(crate) fn on(paper: Paper) -> Self {
+    pub(crate) fn on(paper: Terminal) -> Self {
         Self { paper, wide: false, headers: true, order: None }
     }
 
@@ -133,54 +133,58 @@ impl View {
     }
 }
 
-impl Output {
-    pub(crate) fn new(form: Form, look: LookArgs) -> Result<Self, OutputError> {
+impl OutputOptions {
+    pub(crate) fn new(form: OutputFormat, look: TableArgs) -> Result<Self, OutputError> {
         let form = form.with_file_read()?;
-        let paper = Paper::of_standard_output(look.color.paints());
-        let view = View { wide: form == Form::Wide, headers: !look.no_headers, ..View::on(paper) };
+        let paper = Terminal::of_standard_output(look.color.paints());
+        let view = PrintOptions {
+            wide: form == OutputFormat::Wide,
+            headers: !look.no_headers,
+            ..PrintOptions::on(paper)
+        };
         Ok(Self { form, sort_by: look.sort_by, view })
     }
 
     /// Whether a table is written: remarks beside it are welcome.
     pub(crate) fn is_for_people(&self) -> bool {
-        matches!(self.form, Form::Table | Form::Wide)
+        matches!(self.form, OutputFormat::Table | OutputFormat::Wide)
     }
 
-    pub(crate) const fn form(&self) -> &Form {
+    pub(crate) const fn form(&self) -> &OutputFormat {
         &self.form
     }
 
-    pub(crate) const fn view(&self) -> &View {
+    pub(crate) const fn view(&self) -> &PrintOptions {
         &self.view
     }
 
     /// Writes an answer to standard output.
-    pub(crate) fn print(&self, answer: &dyn Answer) -> Result<(), PrintError> {
+    pub(crate) fn print(&self, answer: &dyn Printable) -> Result<(), PrintError> {
         print(&self.text(answer)?)
     }
 
-    fn text(&self, answer: &dyn Answer) -> Result<String, PrintError> {
-        let view = View { order: self.order(answer)?, ..self.view.clone() };
+    fn text(&self, answer: &dyn Printable) -> Result<String, PrintError> {
+        let view = PrintOptions { order: self.order(answer)?, ..self.view.clone() };
         match &self.form {
-            Form::Table | Form::Wide => Ok(answer.human(&view)),
-            Form::Name => {
+            OutputFormat::Table | OutputFormat::Wide => Ok(answer.human(&view)),
+            OutputFormat::Name => {
                 let names = answer.names();
                 Ok(view.in_order(&names).into_iter().map(|name| harmless(name) + "\n").collect())
             }
-            Form::Json => Ok(json(&sorted(answer, &view))),
-            Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
-            Form::Template(template) => {
+            OutputFormat::Json => Ok(json(&sorted(answer, &view))),
+            OutputFormat::Yaml => structured::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
+            OutputFormat::Template(template) => {
                 let text = template.execute(&sorted(answer, &view))?;
                 // A program gets what stands there; a terminal would obey it.
                 Ok(if view.paper.is_terminal { harmless_lines(&text) } else { text })
             }
-            Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
+            OutputFormat::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
             // Read before anything was begun.
-            Form::TemplateFile(_) | Form::ColumnsFile(_) => Ok(String::new()),
+            OutputFormat::TemplateFile(_) | OutputFormat::ColumnsFile(_) => Ok(String::new()),
         }
     }
 
-    fn order(&self, answer: &dyn Answer) -> Result<Option<Vec<usize>>, SortError> {
+    fn order(&self, answer: &dyn Printable) -> Result<Option<Vec<usize>>, SortError> {
         let Some(key) = &self.sort_by else { return Ok(None) };
         match answer.object().get(ITEMS).and_then(Value::as_array) {
             Some(items) if !items.is_empty() => key.order(items).map(Some),
@@ -199,7 +203,7 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 }
 
 /// The object, with its items in the order of the view.
-fn sorted(answer: &dyn Answer, view: &View) -> Value {
+fn sorted(answer: &dyn Printable, view: &PrintOptions) -> Value {
     let mut object = answer.object();
     if view.order.is_some()
         && let Some(Value::Array(items)) = object.get_mut(ITEMS)

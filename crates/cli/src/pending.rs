@@ -1,23 +1,23 @@
 //! # Pending: `taintward pending`
 //! Room:     the pods that leave, who is due next first; once, or for as long as somebody watches.
-//! Comes in: [`Ask`].
+//! Comes in: [`PendingOptions`].
 //! Goes out: a list on standard output; gaps, and whether anybody evicts, on standard error; an exit code of [`EXIT_CODES`].
 //! Keeps:    every deadline is the core's.
 //! Not here: the flags (`args/pending.rs`); why one pod leaves (`explain.rs`); what would be (`plan.rs`).
 
-mod ledger;
 mod list;
 mod row;
-mod screen;
+mod terminal_screen;
+mod tracker;
 mod watch;
 
-use crate::enforcer::Enforcers;
-use crate::kube_args::Cluster;
-use crate::output::{Output, PrintError};
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ReadError, StateSource};
+use crate::kube_args::ClusterOptions;
+use crate::messages;
+use crate::output::{OutputOptions, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
-use crate::survey::{self, Gap, Reach, Source, Survey, SurveyError};
-use crate::words;
 use jiff::Timestamp;
 use list::PendingList;
 use std::collections::BTreeMap;
@@ -28,14 +28,14 @@ use taintward_core::toleration_matching::NumericOperators;
 
 /// What is asked.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct PendingOptions {
     pub(crate) watch: bool,
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: ClusterOptions,
     /// The moment to judge by; without it now.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 /// Exit codes of `taintward pending`.
@@ -48,7 +48,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 #[derive(Debug, thiserror::Error)]
 enum PendingError {
     #[error(transparent)]
-    Survey(#[from] SurveyError),
+    Survey(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
     #[error("the operating system refuses what the program needs to go on: {0}")]
@@ -59,7 +59,7 @@ enum PendingError {
     Rejected(String),
 }
 
-pub(crate) fn run(ask: &Ask) -> ExitCode {
+pub(crate) fn run(ask: &PendingOptions) -> ExitCode {
     let done = if ask.watch { watch::run(ask).map(|()| ExitCode::SUCCESS) } else { answer(ask) };
     match done {
         Ok(code) => code,
@@ -73,14 +73,14 @@ pub(crate) fn run(ask: &Ask) -> ExitCode {
     }
 }
 
-fn answer(ask: &Ask) -> Result<ExitCode, PendingError> {
-    let Read { survey, enforcers, namespace, elsewhere } = read(ask)?;
+fn answer(ask: &PendingOptions) -> Result<ExitCode, PendingError> {
+    let PendingSnapshot { survey, enforcers, namespace, elsewhere } = read(ask)?;
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
     let list = PendingList::of(&survey, enforcers, &namespace, offline(ask));
     if ask.output.is_for_people() {
         if io::stderr().is_terminal() {
-            say::line("", words::about(&survey.from, survey.snapshot.now()));
+            say::line("", messages::about(&survey.from, survey.snapshot.now()));
         }
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
@@ -95,33 +95,33 @@ fn answer(ask: &Ask) -> Result<ExitCode, PendingError> {
 }
 
 /// What the list is made from.
-struct Read {
-    survey: Survey,
-    enforcers: Option<Enforcers>,
+struct PendingSnapshot {
+    survey: ClusterState,
+    enforcers: Option<ActiveControllers>,
     /// The one that is meant; all if empty.
     namespace: String,
     /// How many count down in other namespaces, where nobody does in this one.
     elsewhere: BTreeMap<String, usize>,
 }
 
-fn read(ask: &Ask) -> Result<Read, PendingError> {
+fn read(ask: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
     if !ask.files.is_empty() {
-        let from = Source::Files(ask.files.clone(), Box::new(ask.cluster.clone()));
-        let survey = survey::survey(&from, ask.as_of, ask.numeric)?;
+        let from = StateSource::Files(ask.files.clone(), Box::new(ask.cluster.clone()));
+        let survey = cluster_state::survey(&from, ask.as_of, ask.numeric)?;
         let namespace = ask.cluster.named_namespace().to_owned();
         let elsewhere = list::by_namespace(&survey);
-        return Ok(Read { survey, enforcers: None, namespace, elsewhere });
+        return Ok(PendingSnapshot { survey, enforcers: None, namespace, elsewhere });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = Reach::of(&ask.cluster).await?;
+        let reach = ClusterReader::of(&ask.cluster).await?;
         let mut survey = reach.listed(ask.as_of, ask.numeric).await;
-        let enforcers = Enforcers::of(&reach, survey.snapshot.now().wall).await;
+        let enforcers = ActiveControllers::of(&reach, survey.snapshot.now().wall).await;
         let namespace = ask.cluster.namespace(&reach.connected).to_owned();
         let mut elsewhere = BTreeMap::new();
         if !namespace.is_empty() && ask.output.is_for_people() && list::by_namespace(&survey).is_empty() {
             if reach.lacks_namespace(&namespace).await {
-                survey.gaps.push(Gap::plain(format!("there is no namespace {namespace}; check -n")));
+                survey.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
             }
             let everywhere = reach.listed_everywhere(ask.as_of, ask.numeric).await;
             // Who may not look elsewhere is not told of it.
@@ -129,12 +129,12 @@ fn read(ask: &Ask) -> Result<Read, PendingError> {
                 elsewhere = list::by_namespace(&everywhere);
             }
         }
-        Ok(Read { survey, enforcers: Some(enforcers), namespace, elsewhere })
+        Ok(PendingSnapshot { survey, enforcers: Some(enforcers), namespace, elsewhere })
     })
 }
 
 /// The flags that another command needs to ask about the same files.
-fn offline(ask: &Ask) -> String {
+fn offline(ask: &PendingOptions) -> String {
     let files = ask.files.iter().map(|file| format!(" -f {}", file.display()));
     files.chain(ask.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
 }

@@ -1,29 +1,29 @@
 //! # Plan: `taintward plan`
 //! Room:     what would happen if: who leaves, when, why; workloads and budgets hit; where those that leave could go.
-//! Comes in: [`Ask`].
+//! Comes in: [`PlanOptions`].
 //! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
 //! Keeps:    an answer that lacks something says so in every form, and the exit code is 1 then.
 //! Not here: the forecast (`taintward_core::forecast`), the flags (`args/plan.rs`), reading (`survey`).
 
-mod answer;
 mod change_file;
-mod edit;
 mod human;
+mod node_edits;
 mod object;
 mod preview;
+mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{Edit, NodeEditError, NodeSet, Silence};
+pub(crate) use node_edits::{NodeEdit, NodeEditError, NodeFailure, NodeSet};
 pub(crate) use preview::preview;
 
-use crate::kube_args::Cluster;
-use crate::output::Output;
+use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
+use crate::kube_args::ClusterOptions;
+use crate::output::OutputOptions;
 use crate::say;
-use crate::survey::{self, Source, Survey, SurveyError};
-use answer::PlanAnswer;
-use edit::Edited;
 use jiff::Timestamp;
+use node_edits::EditedNodes;
+use report::PlanReport;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, Placement, forecast};
@@ -36,27 +36,27 @@ const PLACES_MOST: usize = 10_000;
 
 /// What is asked.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct PlanOptions {
     pub(crate) files: Vec<PathBuf>,
     /// Files that say how nodes would be, whatever else is in them.
     pub(crate) change_files: Vec<PathBuf>,
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: ClusterOptions,
     /// Which of the things that may happen make the exit code 2.
-    pub(crate) fail_on: Vec<FailOn>,
-    pub(crate) edits: Vec<Edit>,
-    pub(crate) at: At,
+    pub(crate) fail_on: Vec<PlanFailOn>,
+    pub(crate) edits: Vec<NodeEdit>,
+    pub(crate) at: PlanMoment,
     /// The moment to judge by; without it now.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
     pub(crate) health: node_lifecycle::NodeLifecycleConfig,
     /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
     pub(crate) limit: Option<usize>,
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 /// Up to when those that leave count as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum PlanMoment {
     /// Now; those that leave later are told all the same.
     Now,
     /// So much later.
@@ -67,7 +67,7 @@ pub(crate) enum At {
 
 /// What makes the exit code 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum FailOn {
+pub(crate) enum PlanFailOn {
     /// Somebody leaves
     Leaves,
     /// A disruption budget is broken, or refuses an eviction
@@ -94,7 +94,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
-    Survey(#[from] SurveyError),
+    Survey(#[from] ClusterStateError),
     #[error(transparent)]
     Edit(#[from] NodeEditError),
     #[error(transparent)]
@@ -107,7 +107,7 @@ enum PlanError {
     Past { at: Timestamp, now: Timestamp },
 }
 
-pub(crate) fn run(ask: Ask) -> ExitCode {
+pub(crate) fn run(ask: PlanOptions) -> ExitCode {
     match answer(ask) {
         Ok(code) => code,
         Err(why) => {
@@ -120,10 +120,21 @@ pub(crate) fn run(ask: Ask) -> ExitCode {
     }
 }
 
-fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
-    let Ask { files, change_files, cluster, fail_on, mut edits, at, as_of, numeric, health, limit, output } =
-        ask;
-    let given = survey::sort(files);
+fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
+    let PlanOptions {
+        files,
+        change_files,
+        cluster,
+        fail_on,
+        mut edits,
+        at,
+        as_of,
+        numeric,
+        health,
+        limit,
+        output,
+    } = ask;
+    let given = cluster_state::sort(files);
     for file in change_files.iter().chain(&given.changes) {
         edits.extend(change_file::read(file)?);
     }
@@ -131,22 +142,22 @@ fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
         say::note(format!("{} has nothing but nodes, and is taken for how they would be", file.display()));
     }
     let from = match given.state {
-        state if state.is_empty() => Source::Cluster(Box::new(cluster)),
+        state if state.is_empty() => StateSource::Cluster(Box::new(cluster)),
         state if cluster.is_named => {
             let from = state.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             return Err(PlanError::UnusedCluster { from });
         }
-        state => Source::Files(state, Box::new(cluster)),
+        state => StateSource::Files(state, Box::new(cluster)),
     };
-    let survey = survey::survey(&from, as_of, numeric)?;
+    let survey = cluster_state::survey(&from, as_of, numeric)?;
     let until = until(at, &survey)?;
-    let edited = edit::apply(&survey.snapshot, &edits, &health)?;
+    let edited = node_edits::apply(&survey.snapshot, &edits, &health)?;
     let question = ForecastOptions { until, places_max: PLACES_MOST, about: &survey.about };
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
-    let Edited { told, .. } = &edited;
-    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit };
+    let EditedNodes { told, .. } = &edited;
+    let answer = PlanReport { survey: &survey, forecast: &forecast, told, until, limit };
     output.print(&answer)?;
     Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| what.happens(&answer))) {
         (false, _) => ExitCode::FAILURE,
@@ -155,8 +166,8 @@ fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
     })
 }
 
-impl FailOn {
-    fn happens(self, answer: &PlanAnswer<'_>) -> bool {
+impl PlanFailOn {
+    fn happens(self, answer: &PlanReport<'_>) -> bool {
         let forecast = answer.forecast;
         match self {
             Self::Leaves => forecast.totals.going + forecast.totals.later > 0,
@@ -171,12 +182,12 @@ impl FailOn {
 }
 
 /// [`Mono::NEVER`] where no moment was named: all that leave are looked at, whenever it is.
-fn until(at: At, survey: &Survey) -> Result<Mono, PlanError> {
+fn until(at: PlanMoment, survey: &ClusterState) -> Result<Mono, PlanError> {
     let now = survey.snapshot.now();
     match at {
-        At::Now => Ok(Mono::NEVER),
-        At::In(span) => Ok(now.mono.plus(span)),
-        At::Moment(at) => {
+        PlanMoment::Now => Ok(Mono::NEVER),
+        PlanMoment::In(span) => Ok(now.mono.plus(span)),
+        PlanMoment::Moment(at) => {
             let moment = Mono::from_micros(at.as_microsecond());
             if moment < now.mono {
                 let now = Timestamp::from_microsecond(now.wall.as_micros()).unwrap_or(Timestamp::MAX);

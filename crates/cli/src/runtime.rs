@@ -3,7 +3,7 @@
 //! Comes in: work to wait for.
 //! Goes out: its result.
 //! Keeps:    a name that is being looked up, or a file on a disk that does not answer, holds up no end of the process.
-//! Not here: the work; signals (`program.rs`).
+//! Not here: the work; signals (`dispatch.rs`).
 
 use std::io;
 use tokio::runtime::Builder;

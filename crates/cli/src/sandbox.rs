@@ -1,14 +1,14 @@
 //! # Sandbox: a cluster for newcomers, in this process
 //! Room:     the embedded cluster with Taintward in it; what the terminal shows of it.
-//! Comes in: [`SandboxPlan`].
+//! Comes in: [`SandboxOptions`].
 //! Goes out: a live board or plain lines, until interrupted; or the tour.
 //! Not here: the cluster itself (`taintward_sandbox`), flags (`args/sandbox.rs`).
 
-mod board;
-mod feed;
+mod cluster_view;
+mod dashboard;
+mod event_log;
 mod files;
-pub(crate) mod misbehave;
-mod scene;
+pub(crate) mod node_faults;
 pub(crate) mod tour;
 
 use serde_json::Value;
@@ -35,7 +35,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What `taintward sandbox` is to do.
 #[derive(Debug)]
-pub(crate) struct SandboxPlan {
+pub(crate) struct SandboxOptions {
     pub(crate) world: world::Settings,
     pub(crate) listen: SocketAddr,
     pub(crate) kubeconfig_out: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub(crate) enum SandboxError {
 }
 
 /// Runs it to its end.
-pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
     standard::furnish(&world);
     if !plan.empty {
@@ -83,7 +83,7 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     }
     more_handles();
     // From here on it ends as it should: what is to be saved is saved, even if it is told so before it says a word.
-    let ending = Ending::asked_for();
+    let ending = EndSignals::asked_for();
     let address = plan.listen;
     // Over plain HTTP, kubectl would send no token.
     let listening = Listening::open(address, true);
@@ -145,9 +145,9 @@ async fn save_on_signal(mut asked: Signal, server: Server, path: PathBuf) {
 }
 
 /// Ctrl-C, or a request to terminate.
-struct Ending([Option<Signal>; 2]);
+struct EndSignals([Option<Signal>; 2]);
 
-impl Ending {
+impl EndSignals {
     /// Listens from now on.
     fn asked_for() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok()))
@@ -168,10 +168,10 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 }
 
 async fn show(
-    plan: &SandboxPlan,
+    plan: &SandboxOptions,
     world: &World,
     (url, kubeconfig): (&str, &Path),
-    mut ending: Ending,
+    mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
     let terminal = io::stdout().is_terminal() && !plan.plain;
     if plan.tour {
@@ -185,10 +185,10 @@ async fn show(
     let watching = async {
         match terminal {
             true => {
-                board::run(world, &introduction, speed).await;
+                dashboard::run(world, &introduction, speed).await;
                 Ok(())
             }
-            false => feed::run(world, &introduction).await,
+            false => event_log::run(world, &introduction).await,
         }
     };
     let watched = tokio::select! {
@@ -196,13 +196,13 @@ async fn show(
         () = ending.come() => Ok(()),
     };
     if terminal {
-        board::leave();
+        dashboard::leave();
     }
     watched.map_err(SandboxError::Closed)
 }
 
 /// What runs, how to get in, and what to try.
-fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) -> Vec<String> {
+fn opening(plan: &SandboxOptions, server: &Server, url: &str, kubeconfig: &Path) -> Vec<String> {
     let all = Range { namespace: None, after: None, limit: 0 };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =

@@ -1,42 +1,42 @@
 //! # Taint: `taintward taint`
 //! Room:     adds and removes taints as kubectl does (KT-1 to KT-10), without losing anybody's edit; says who would leave,
 //!           and asks; shows what nodes have.
-//! Comes in: [`TaintPlan`]; what is to be said before pods are sent away ([`Preview`]).
+//! Comes in: [`TaintOptions`]; what is to be said before pods are sent away ([`Preview`]).
 //! Goes out: kubectl's messages on standard output and standard error, an exit code.
 //! Keeps:    without a terminal nothing is asked and nothing is printed that kubectl does not print, but for what
 //!           docs/differences.md lists.
 //! Not here: the grammar (`taintward_core::change`), requests (`taintward_client::nodes`), the flags (`args/taint.rs`).
 
-mod ask;
-mod failure;
+mod confirm;
 mod list;
+mod node_write_error;
 mod output;
 mod request;
 mod targets;
 mod write;
 
-pub(crate) use ask::Preview;
-pub(crate) use output::Form;
+pub(crate) use confirm::Preview;
+pub(crate) use output::TaintOutputFormat;
 
-use crate::kube_args::Cluster;
-use crate::output::Paper;
+use crate::kube_args::ClusterOptions;
+use crate::output::Terminal;
 use crate::runtime::Runtime;
-use ask::Answer;
-use failure::Failure;
-use request::{Misuse, Request};
+use confirm::Confirmed;
+use node_write_error::NodeWriteError;
+use request::{TaintRequest, TaintUsageError};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 use taintward_client::config::{ConnectError, Connected, ProbeError, connect, probe};
 use taintward_client::node_client::NodeClient;
-use targets::Targets;
+use targets::NodeTargets;
 
 /// How long it is asked why nobody answered.
 const PROBED_MOST: Duration = Duration::from_secs(5);
 
 /// What `taintward taint` is to do.
 #[derive(Debug)]
-pub(crate) struct TaintPlan {
+pub(crate) struct TaintOptions {
     /// What stands beside the flags: a type, names, taints (KT-2).
     pub(crate) arguments: Vec<String>,
     pub(crate) all: bool,
@@ -51,15 +51,15 @@ pub(crate) struct TaintPlan {
     /// As the API calls it: `Strict`, `Warn`, `Ignore`.
     pub(crate) validation: &'static str,
     pub(crate) field_manager: String,
-    pub(crate) form: Form,
+    pub(crate) form: TaintOutputFormat,
     pub(crate) managed_fields: bool,
     /// Whether to show who would leave, on a terminal.
     pub(crate) preview: bool,
     /// Whether to ask then.
     pub(crate) ask: bool,
-    pub(crate) note: NoteWish,
-    pub(crate) cluster: Cluster,
-    pub(crate) paper: Paper,
+    pub(crate) note: NoteOptions,
+    pub(crate) cluster: ClusterOptions,
+    pub(crate) paper: Terminal,
 }
 
 /// What is only tried.
@@ -86,13 +86,13 @@ impl DryRun {
 
 /// What people are told beside a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NoteWish {
+pub(crate) struct NoteOptions {
     /// How long it is meant to stay.
     pub(crate) lasts: Option<Duration>,
     pub(crate) reason: Option<String>,
 }
 
-impl NoteWish {
+impl NoteOptions {
     pub(crate) const fn is_empty(&self) -> bool {
         self.lasts.is_none() && self.reason.is_none()
     }
@@ -100,9 +100,9 @@ impl NoteWish {
 
 /// Why nothing was begun.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum TaintCommandError {
     #[error(transparent)]
-    Misuse(#[from] Misuse),
+    Misuse(#[from] TaintUsageError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("the operating system refuses what the program needs to start: {0}")]
@@ -122,14 +122,14 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Not all nodes were changed, or the command line makes no sense"),
 ];
 
-pub(crate) fn run(plan: &TaintPlan, preview: Preview<'_>) -> ExitCode {
+pub(crate) fn run(plan: &TaintOptions, preview: Preview<'_>) -> ExitCode {
     if let Some(warning) = &plan.warning {
         crate::say::warning(warning);
     }
     match carry_out(plan, preview) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
-        Ok(failures) => complain(&failure::told(&failures)),
-        Err(trouble @ Trouble::Misuse(_)) => complain(&format!("error: {trouble}\n")),
+        Ok(failures) => complain(&node_write_error::told(&failures)),
+        Err(trouble @ TaintCommandError::Misuse(_)) => complain(&format!("error: {trouble}\n")),
         Err(trouble) => {
             crate::say::error(trouble);
             ExitCode::FAILURE
@@ -143,8 +143,8 @@ fn complain(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Trouble> {
-    let request = Request::read(plan)?;
+fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
+    let request = TaintRequest::read(plan)?;
     let runtime = Runtime::new()?;
     let connected = runtime.block_on(connect(&plan.cluster.settings))?;
     let names = match runtime.block_on(names(plan, &request.targets, &connected)) {
@@ -155,8 +155,8 @@ fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Tro
         }
     };
     // Outside of the runtime: a preview may start one of its own.
-    if ask::before(plan, &request.change, &names, preview)? == Answer::No {
-        return Err(Trouble::Declined);
+    if confirm::before(plan, &request.change, &names, preview)? == Confirmed::No {
+        return Err(TaintCommandError::Declined);
     }
     let nodes = NodeClient::new(connected.client.clone(), plan.cluster.patience);
     runtime.block_on(async {
@@ -164,7 +164,7 @@ fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Tro
             true => list::show(plan, &nodes, &names).await,
             false => write::all(plan, &request.change, &nodes, &names).await,
         };
-        let is_silent = |failure: &Failure| matches!(failure, Failure::Silent(_));
+        let is_silent = |failure: &NodeWriteError| matches!(failure, NodeWriteError::Silent(_));
         if !failures.is_empty() && failures.len() == names.len() && failures.iter().all(is_silent) {
             reached(plan, &connected).await?;
         }
@@ -173,16 +173,20 @@ fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Tro
 }
 
 /// Where nobody answers at all, that is told with the place and the way out.
-async fn reached(plan: &TaintPlan, connected: &Connected) -> Result<(), Trouble> {
-    let unreachable = |why| Trouble::Unreachable { place: connected.where_from.clone(), why };
+async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), TaintCommandError> {
+    let unreachable = |why| TaintCommandError::Unreachable { place: connected.where_from.clone(), why };
     let asked = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
     asked.map(drop).map_err(unreachable)
 }
 
-async fn names(plan: &TaintPlan, targets: &Targets, connected: &Connected) -> Result<Vec<String>, Trouble> {
+async fn names(
+    plan: &TaintOptions,
+    targets: &NodeTargets,
+    connected: &Connected,
+) -> Result<Vec<String>, TaintCommandError> {
     match targets {
-        Targets::Named(names) => Ok(names.clone()),
-        Targets::Labelled(selector) => {
+        NodeTargets::Named(names) => Ok(names.clone()),
+        NodeTargets::Labelled(selector) => {
             Ok(targets::find(&connected.streams, selector, plan.cluster.patience).await?)
         }
     }

@@ -1,11 +1,11 @@
 //! # Version: `taintward version`
 //! Room:     which versions answer.
-//! Comes in: [`VersionPlan`].
+//! Comes in: [`VersionOptions`].
 //! Goes out: versions on standard output; if no server answers, one line on standard error and exit code 1, as kubectl does.
 //! Not here: the flags (`args/version.rs`); `taintward --version`, which asks nobody.
 
-use crate::kube_args::Server;
-use crate::output::{Answer, Output, View};
+use crate::kube_args::ServerOptions;
+use crate::output::{OutputOptions, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use serde_json::{Value, json};
 use std::io;
@@ -24,10 +24,10 @@ const OURS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// What `taintward version` is to do.
 #[derive(Debug)]
-pub(crate) struct VersionPlan {
+pub(crate) struct VersionOptions {
     /// `None`: nobody is asked.
-    pub(crate) server: Option<Server>,
-    pub(crate) output: Output,
+    pub(crate) server: Option<ServerOptions>,
+    pub(crate) output: OutputOptions,
 }
 
 /// Why the server's version is not known.
@@ -45,7 +45,7 @@ struct Versions {
     server: Option<String>,
 }
 
-impl Answer for Versions {
+impl Printable for Versions {
     fn object(&self) -> Value {
         let mut object = json!({
             "apiVersion": "taintward.io/v1alpha1",
@@ -63,13 +63,13 @@ impl Answer for Versions {
         std::iter::once(format!("client/{OURS}")).chain(server).collect()
     }
 
-    fn human(&self, _: &View) -> String {
+    fn human(&self, _: &PrintOptions) -> String {
         let server = self.server.iter().map(|version| format!("Server Version: {version}\n"));
         std::iter::once(format!("Client Version: {OURS}\n")).chain(server).collect()
     }
 }
 
-pub(crate) fn run(plan: VersionPlan) -> ExitCode {
+pub(crate) fn run(plan: VersionOptions) -> ExitCode {
     let (server, failure) = match plan.server.as_ref().map(ask).transpose() {
         Ok(server) => (server, None),
         Err(why) => (None, Some(why.to_string())),
@@ -83,7 +83,7 @@ pub(crate) fn run(plan: VersionPlan) -> ExitCode {
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn ask(server: &Server) -> Result<String, VersionError> {
+fn ask(server: &ServerOptions) -> Result<String, VersionError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let connected = connect(&server.settings).await?;

@@ -1,6 +1,6 @@
 //! # Webhook: `taintward webhook`
 //! Room:     starting the webhook, and telling how it ended.
-//! Comes in: a [`WebhookPlan`].
+//! Comes in: a [`WebhookOptions`].
 //! Goes out: an exit code.
 //! Not here: its flags (`args/webhook.rs`), its work (taintward-controller's `webhook`).
 
@@ -18,21 +18,21 @@ use taintward_controller::webhook::{WebhookError, WebhookSettings, run};
 
 /// How to run the webhook.
 #[derive(Debug)]
-pub(crate) struct WebhookPlan {
+pub(crate) struct WebhookOptions {
     pub(crate) settings: WebhookSettings,
     pub(crate) logging: LogSettings,
 }
 
 /// Why it ends with an error.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum WebhookCommandError {
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] io::Error),
     #[error(transparent)]
     Webhook(#[from] WebhookError),
 }
 
-pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
+pub(crate) fn serve(plan: WebhookOptions) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
         // Nobody is left to tell if standard error is gone.
         crate::say::error(format!("cannot log: {error}"));
@@ -49,7 +49,7 @@ pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
 
 /// One thread, which answers tens of thousands of questions a second (docs/benchmarks-webhook.md): with a second one each
 /// question would also cost a change of threads.
-fn drive(settings: WebhookSettings) -> Result<(), Failure> {
+fn drive(settings: WebhookSettings) -> Result<(), WebhookCommandError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;

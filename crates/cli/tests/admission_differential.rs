@@ -21,7 +21,7 @@ use futures::stream;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 /// How many pods are made up.
 const PODS: usize = 560;
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_webhook_does_what_the_plugins_do() {
-    let Some(tools) = tools::for_test("admission_differential") else { return };
+    let Some(tools) = binaries::for_test("admission_differential") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let all = async {

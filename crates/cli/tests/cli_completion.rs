@@ -18,7 +18,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 const OBJECTS: &str = "\
 apiVersion: v1
@@ -165,7 +165,7 @@ fn on_a_terminal(stage: &Stage, shell: &str, load: &str) {
 #[test]
 fn bash_completes_what_is_in_the_cluster() {
     if !is_there("script") || !is_there("bash") {
-        return tools::skipped(
+        return binaries::skipped(
             "bash_completes_what_is_in_the_cluster",
             "it needs bash, and script for a terminal",
         );
@@ -177,7 +177,7 @@ fn bash_completes_what_is_in_the_cluster() {
 #[test]
 fn zsh_completes_what_is_in_the_cluster() {
     if !is_there("script") || !is_there("zsh") {
-        return tools::skipped(
+        return binaries::skipped(
             "zsh_completes_what_is_in_the_cluster",
             "it needs zsh, and script for a terminal",
         );
@@ -190,7 +190,7 @@ fn zsh_completes_what_is_in_the_cluster() {
 #[test]
 fn fish_completes_what_is_in_the_cluster() {
     if !is_there("fish") {
-        return tools::skipped("fish_completes_what_is_in_the_cluster", "it needs fish");
+        return binaries::skipped("fish_completes_what_is_in_the_cluster", "it needs fish");
     }
     let stage = Stage::set("complete-fish");
     for (line, expected) in LINES {
@@ -244,7 +244,7 @@ fn nobody_waits_for_a_server_that_does_not_answer() {
 
 #[test]
 fn kubectl_finds_its_plugin_and_completes_it() {
-    let Some(tools) = tools::for_test("kubectl_finds_its_plugin_and_completes_it") else { return };
+    let Some(tools) = binaries::for_test("kubectl_finds_its_plugin_and_completes_it") else { return };
     let stage = Stage::set("plugin");
     let kubectl = tools.path("kubectl").unwrap();
     let run = |words: &[&str]| {

@@ -8,7 +8,7 @@ mod cli {
 use cli::running::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 fn docs(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_taintward")).arg("docs").args(arguments).output().unwrap()
@@ -69,7 +69,7 @@ fn man_pages_are_written_and_can_be_read() {
         assert!(names.iter().any(|written| written == name), "{name}: {names:?}");
     }
     if Command::new("groff").arg("--version").output().is_err() {
-        return tools::skipped("man_pages_are_written_and_can_be_read", "it needs groff");
+        return binaries::skipped("man_pages_are_written_and_can_be_read", "it needs groff");
     }
     for name in names {
         let mut groff = Command::new("groff");

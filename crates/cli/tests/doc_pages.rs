@@ -15,7 +15,7 @@ use cli::patience::Said;
 use cli::running::{Folder, Running, text};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 /// A sandbox as it is for everybody, and a folder with the files of the page.
 struct Stage {
@@ -27,7 +27,7 @@ struct Stage {
 impl Stage {
     /// `None`, and a word about it, where there is no kubectl.
     fn set(page: &str, document: &str) -> Option<Self> {
-        let kubectl = tools::for_test("doc_pages")?.path("kubectl").unwrap();
+        let kubectl = binaries::for_test("doc_pages")?.path("kubectl").unwrap();
         let folder = Folder::named(page);
         for (name, text) in files(document) {
             std::fs::write(folder.file(name), text).unwrap();

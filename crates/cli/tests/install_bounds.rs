@@ -16,11 +16,11 @@ mod install {
 
 use install::attempts::{beyond_roles, of_controller, of_webhook, writes_of_controller, writes_of_webhook};
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 #[test]
 fn accounts_change_what_their_parts_write_and_nothing_else() {
-    let Some(tools) = tools::for_test("accounts_change_what_their_parts_write_and_nothing_else") else {
+    let Some(tools) = binaries::for_test("accounts_change_what_their_parts_write_and_nothing_else") else {
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -44,7 +44,7 @@ fn accounts_change_what_their_parts_write_and_nothing_else() {
 /// Who does not run may not write: each controller that is off takes its part of the bounds with it.
 #[test]
 fn bounds_are_as_narrow_as_what_runs() {
-    let Some(tools) = tools::for_test("bounds_are_as_narrow_as_what_runs") else { return };
+    let Some(tools) = binaries::for_test("bounds_are_as_narrow_as_what_runs") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let scene = Scene::set(&tools).await;

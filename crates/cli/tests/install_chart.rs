@@ -17,7 +17,7 @@ use install::objects::{ByName, by_name, deploy, documents, items, printed, read}
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 /// Choices, as flags and as a chart's values.
 const CHOICES: [(&[&str], &[&str]); 12] = [
@@ -154,7 +154,7 @@ fn rendered(helm: &Path, chart: &Path, home: &Folder, namespace: &str, sets: &[&
 
 #[test]
 fn the_chart_renders_to_what_is_printed() {
-    let Some(helm) = tools::helm_for_test("the_chart_renders_to_what_is_printed") else { return };
+    let Some(helm) = binaries::helm_for_test("the_chart_renders_to_what_is_printed") else { return };
     let folder = Folder::named("install-helm");
     let chart = deploy("chart");
     for (choice, sets) in CHOICES.into_iter().chain([NAMED]) {
@@ -177,7 +177,7 @@ fn the_chart_renders_to_what_is_printed() {
 
 #[test]
 fn the_chart_refuses_what_the_flags_refuse() {
-    let Some(helm) = tools::helm_for_test("the_chart_refuses_what_the_flags_refuse") else { return };
+    let Some(helm) = binaries::helm_for_test("the_chart_refuses_what_the_flags_refuse") else { return };
     let folder = Folder::named("install-helm-refuses");
     let rows = [
         "controller.controllers=*\\,node-health",

@@ -14,15 +14,15 @@ mod install {
 use install::cluster::Installed;
 use serde_json::Value;
 use std::path::Path;
-use taintward_cluster::{Account, Cluster, Options, tools};
+use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 
 #[test]
 fn an_installation_on_a_real_server_and_its_end() {
-    let Some(tools) = tools::for_test("an_installation_on_a_real_server_and_its_end") else { return };
+    let Some(tools) = binaries::for_test("an_installation_on_a_real_server_and_its_end") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let cluster = runtime.block_on(Cluster::start(&tools, Options::default())).unwrap();
+    let cluster = runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap();
     let there = Installed::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
     it_can_be_tried(&there);
     it_is_applied_and_stays(&there);

@@ -31,16 +31,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use taintward_cluster::{Account, Cluster, Options, Tools, tools};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::Runtime;
 
 const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";
 
 /// Everything that the page needs, or why there is none.
-fn needed() -> Option<(Tools, PathBuf)> {
-    let tools = tools::for_test(TEST)?;
-    tools::kwok_for_test(TEST)?;
-    Some((tools, tools::helm_for_test(TEST)?))
+fn needed() -> Option<(Binaries, PathBuf)> {
+    let tools = binaries::for_test(TEST)?;
+    binaries::kwok_for_test(TEST)?;
+    Some((tools, binaries::helm_for_test(TEST)?))
 }
 
 #[test]
@@ -84,7 +84,7 @@ ports: [{name: https, port: 6443}]
 /// A folder with the checkout's `deploy` in it, and a path with the programs of the page.
 struct Desk<'p> {
     place: &'p Place,
-    tools: &'p Tools,
+    tools: &'p Binaries,
     runtime: &'p Runtime,
     installed: Option<Installed>,
     /// Scripts that were about another cluster.
@@ -92,7 +92,7 @@ struct Desk<'p> {
 }
 
 impl<'p> Desk<'p> {
-    fn set(place: &'p Place, tools: &'p Tools, helm: &Path, runtime: &'p Runtime) -> Self {
+    fn set(place: &'p Place, tools: &'p Binaries, helm: &Path, runtime: &'p Runtime) -> Self {
         let programs = place.folder.join("bin");
         fs::create_dir_all(&programs).unwrap();
         let kubectl = tools.path("kubectl").unwrap();
@@ -155,7 +155,7 @@ impl Typist for Desk<'_> {
             return self.must(text, &self.place.kubeconfig);
         }
         self.elsewhere += 1;
-        let cluster = self.runtime.block_on(Cluster::start(self.tools, Options::default())).unwrap();
+        let cluster = self.runtime.block_on(Cluster::start(self.tools, ClusterConfig::default())).unwrap();
         self.must(text, &cluster.kubeconfig(Account::Admin, 0));
     }
 

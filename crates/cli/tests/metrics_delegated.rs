@@ -18,7 +18,7 @@ use serde_json::json;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Api, Audit, Cluster, Options, access, tools};
+use taintward_cluster::{Account, Audit, Cluster, ClusterConfig, TestApi, access, binaries};
 
 /// A port that nobody has at the moment.
 fn free() -> u16 {
@@ -39,7 +39,7 @@ async fn get(url: &str, path: &str, token: &str) -> Option<u16> {
     answer.ok().map(|answer| answer.status().as_u16())
 }
 
-async fn token(admin: &Api, account: &str) -> String {
+async fn token(admin: &TestApi, account: &str) -> String {
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
     admin.create(accounts, &object).await.unwrap();
@@ -49,7 +49,7 @@ async fn token(admin: &Api, account: &str) -> String {
 }
 
 /// Gives a ClusterRole to a service account.
-async fn bind(admin: &Api, role: &str, (namespace, account): (&str, &str)) {
+async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
         "metadata": {"name": format!("{account}-{}", role.replace(':', "-"))},
@@ -61,10 +61,10 @@ async fn bind(admin: &Api, role: &str, (namespace, account): (&str, &str)) {
 
 #[test]
 fn metrics_are_for_those_whom_the_api_server_lets() {
-    let Some(tools) = tools::for_test("metrics_delegated") else { return };
+    let Some(tools) = binaries::for_test("metrics_delegated") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let options = Options { audit: Audit::Full, ..Options::default() };
+        let options = ClusterConfig { audit: Audit::Full, ..ClusterConfig::default() };
         let mut cluster = Cluster::start(&tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         access::grant(&admin).await.unwrap();

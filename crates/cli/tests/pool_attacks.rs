@@ -29,7 +29,7 @@ use pool_attacks::scene::Scene;
 use pool_attacks::table::Table;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Audit, Cluster, Options, tools};
+use taintward_cluster::{Audit, Cluster, ClusterConfig, binaries};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// All of it; on a machine to itself it takes 25 s.
@@ -48,10 +48,10 @@ const MODES: [&str; 4] = ["up", "crowded", "paused", "at zero"];
 
 #[test]
 fn nobody_gets_in_whatever_becomes_of_the_webhook() {
-    let Some(tools) = tools::for_test("pool_attacks") else { return };
+    let Some(tools) = binaries::for_test("pool_attacks") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let options = Options { audit: Audit::Off, ..Options::default() };
+        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
         let cluster = Cluster::start(&tools, options).await.unwrap();
         tokio::time::timeout(WHOLE, all(&cluster)).await.expect("done in time");
     });

@@ -17,7 +17,7 @@ use pool_guard::reader::{change, creation};
 use pool_guard::world::{Answer, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
 use taintward_core::admission::request::{NodePoolMembership, PodRequest};
 
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_policies_say_what_the_core_says() {
-    let Some(tools) = tools::for_test("pool_guard_differential") else { return };
+    let Some(tools) = binaries::for_test("pool_guard_differential") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let all = async {

@@ -47,9 +47,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use taintward_cluster::api::Patch;
-use taintward_cluster::certificates::Authority;
-use taintward_cluster::{Audit, Cluster, Options, tools};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::certificates::TestAuthority;
+use taintward_cluster::{Audit, Cluster, ClusterConfig, binaries};
 
 /// All of it; on a machine to itself it takes 40 s.
 const WHOLE: Duration = Duration::from_secs(600);
@@ -69,11 +69,11 @@ const LEAST: usize = 8;
 
 #[test]
 fn pods_of_outsiders_are_never_on_dedicated_nodes() {
-    let Some(tools) = tools::for_test("pool_property") else { return };
+    let Some(tools) = binaries::for_test("pool_property") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let all = async {
         let feature_gates = "TaintTolerationComparisonOperators=true".to_owned();
-        let options = Options { audit: Audit::Off, feature_gates, ..Options::default() };
+        let options = ClusterConfig { audit: Audit::Off, feature_gates, ..ClusterConfig::default() };
         let cluster = Cluster::start(&tools, options).await.unwrap();
         tokio::time::timeout(WHOLE, play(&cluster)).await.expect("done in time");
     };
@@ -105,7 +105,7 @@ async fn play(cluster: &Cluster) {
         let outcome = run.world.act(&action).await;
         run.note(None, &action, &outcome);
     }
-    let authority = Authority::new().unwrap();
+    let authority = TestAuthority::new().unwrap();
     let installed = Installation::apply(cluster, &authority.certificate).await;
     let _controller = installed.controller().await;
     run.world.make_pools(&mut run.history).await;
@@ -120,7 +120,7 @@ async fn play(cluster: &Cluster) {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/taintward");
         let sooner =
             json!([{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": TIMEOUT_SECONDS}]);
-        run.world.admin.patch(&path, Patch::Json, &sooner.to_string()).await.unwrap();
+        run.world.admin.patch(&path, PatchType::Json, &sooner.to_string()).await.unwrap();
     }
     webhook.delay.set(SLOW);
     let missed = installed.times_missed().await;

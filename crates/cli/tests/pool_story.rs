@@ -26,7 +26,7 @@ use parts::place::Place;
 use parts::programs::Programs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use taintward_cluster::{Tools, tools};
+use taintward_cluster::{Binaries, binaries};
 
 /// What differs from a sandbox: pods and nodes that are there besides.
 const COUNTS: &str = "kubectl get dedicatedpool";
@@ -36,8 +36,8 @@ const REFUSED: &str = "kubectl apply -f smuggler.yaml";
 #[test]
 fn dedicated_nodes_as_the_page_tells_it() {
     let test = "dedicated_nodes_as_the_page_tells_it";
-    let Some(tools) = tools::for_test(test) else { return };
-    if tools::kwok_for_test(test).is_none() {
+    let Some(tools) = binaries::for_test(test) else { return };
+    if binaries::kwok_for_test(test).is_none() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -80,7 +80,7 @@ struct Stage<'p> {
 }
 
 impl<'p> Stage<'p> {
-    fn set(place: &'p Place, tools: &Tools) -> Self {
+    fn set(place: &'p Place, tools: &Binaries) -> Self {
         let kubectl = tools.path("kubectl").unwrap();
         let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));
         install.args(["install", "--apply", "--image=none"]).env("KUBECONFIG", &place.kubeconfig);

@@ -23,17 +23,17 @@ mod pools {
 use pools::plot::Plot;
 use pools::{ends, evicting, trouble, usual};
 use std::time::Duration;
-use taintward_cluster::{Account, Cluster, Options, tools};
+use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
 
 /// Nothing is waited for longer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[test]
 fn dedicated_nodes_as_one_object() {
-    let Some(tools) = tools::for_test("pools_live") else { return };
+    let Some(tools) = binaries::for_test("pools_live") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+        let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         let plot = Plot::new(&cluster).await;
         tokio::time::timeout(PATIENCE, all(&plot)).await.expect("done within three minutes");
         plot.checks_the_record();

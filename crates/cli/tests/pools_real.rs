@@ -16,9 +16,9 @@ use std::time::Duration;
 use taintward_client::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
 use taintward_client::pools::{PoolNodeBody, status_patch, told};
 use taintward_client::watch::{WatchEvent, WatchSettings, Watcher};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Api, Cluster, Options, tools, wait};
+use taintward_cluster::{Account, Cluster, ClusterConfig, TestApi, binaries, wait};
 use taintward_core::admission::policy::TolerationDuration;
 use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolAssessment, PoolStatus, PoolValidity, RecordTrust, reconcile,
@@ -34,16 +34,16 @@ const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
 
 #[test]
 fn pools_and_policies_on_a_real_server() {
-    let Some(tools) = tools::for_test("pools_real") else { return };
+    let Some(tools) = binaries::for_test("pools_real") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+        let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
         tokio::time::timeout(PATIENCE, all(&cluster, &api)).await.expect("done within a minute");
     });
 }
 
-async fn all(cluster: &Cluster, api: &Api) {
+async fn all(cluster: &Cluster, api: &TestApi) {
     define(cluster, api).await;
     what_is_wrong_is_refused_with_the_way_out(api).await;
     api.create(POOLS, &serde_json::from_str(POOL).unwrap()).await.unwrap();
@@ -60,7 +60,7 @@ fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
     cluster.kubectl(args.iter().copied().chain(["--request-timeout=60s"])).unwrap()
 }
 
-async fn define(cluster: &Cluster, api: &Api) {
+async fn define(cluster: &Cluster, api: &TestApi) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
     kubectl(cluster, &["apply", "-f", folder.to_str().unwrap()]);
     for name in ["dedicatedpools", "taintwardpolicies"] {
@@ -82,7 +82,7 @@ async fn define(cluster: &Cluster, api: &Api) {
     }
 }
 
-async fn what_is_wrong_is_refused_with_the_way_out(api: &Api) {
+async fn what_is_wrong_is_refused_with_the_way_out(api: &TestApi) {
     for (path, good, cases) in [(POOLS, POOL, pools()), (POLICIES, POLICY, policies())] {
         let path = format!("{path}?dryRun=All&fieldValidation=Strict");
         let good: Value = serde_json::from_str(good).unwrap();
@@ -145,7 +145,7 @@ async fn what_is_there_is_heard(cluster: &Cluster) -> PoolObject {
     pool
 }
 
-async fn read_pool(api: &Api) -> PoolObject {
+async fn read_pool(api: &TestApi) -> PoolObject {
     let object = api.get(&format!("{POOLS}/team-a")).await.unwrap();
     match PoolObject::from_json(object.to_string().as_bytes()) {
         taintward_client::decode::Decoded::Object(seen) => seen,
@@ -153,18 +153,18 @@ async fn read_pool(api: &Api) -> PoolObject {
     }
 }
 
-async fn a_status_is_written_once(api: &Api, seen: &PoolObject) {
+async fn a_status_is_written_once(api: &TestApi, seen: &PoolObject) {
     let status = PoolStatus { nodes: 3, pods: 17, ..PoolStatus::default() };
     let news = told(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
     let past = seen.pool.marks();
     let patch = status_patch(seen, &news, &past).unwrap();
     let body = std::str::from_utf8(&patch).unwrap();
     let path = format!("{POOLS}/team-a/status");
-    api.patch(&path, Patch::Merge, body).await.unwrap();
+    api.patch(&path, PatchType::Merge, body).await.unwrap();
     let after = read_pool(api).await;
     assert_eq!((after.recorded.as_ref(), &after.pool.applied_marks), (Some(&news), &past));
     assert_eq!(status_patch(&after, &news, &past), None);
-    let late = api.patch(&path, Patch::Merge, body).await.unwrap_err();
+    let late = api.patch(&path, PatchType::Merge, body).await.unwrap_err();
     assert_eq!(late.code(), Some(409), "another version: {late}");
     assert_eq!((after.generation, after.pool.name), (seen.generation, seen.pool.name.clone()));
 }
@@ -186,7 +186,7 @@ fn columns_show_it(cluster: &Cluster) {
     assert!(words.contains("Exclusive") && words.contains("Allowed"), "{words}");
 }
 
-async fn read_node(api: &Api) -> (PoolNodeBody, Value) {
+async fn read_node(api: &TestApi) -> (PoolNodeBody, Value) {
     let object = api.get("/api/v1/nodes/n1").await.unwrap();
     (PoolNodeBody::read(object.to_string().as_bytes()).unwrap(), object)
 }
@@ -197,24 +197,24 @@ fn edits(node: &PoolNodeBody, pool: &DedicatedPool) -> NodeEdits {
 }
 
 /// Writes what the pool wants after somebody else was faster, and then again.
-async fn contested(api: &Api, pool: &DedicatedPool, faster: &str) -> Value {
+async fn contested(api: &TestApi, pool: &DedicatedPool, faster: &str) -> Value {
     let node = read_node(api).await.0;
     let patch = node.patch(&edits(&node, pool)).unwrap().unwrap();
-    api.patch("/api/v1/nodes/n1", Patch::Merge, faster).await.unwrap();
-    let late = api.patch("/api/v1/nodes/n1", Patch::Json, std::str::from_utf8(&patch).unwrap()).await;
+    api.patch("/api/v1/nodes/n1", PatchType::Merge, faster).await.unwrap();
+    let late = api.patch("/api/v1/nodes/n1", PatchType::Json, std::str::from_utf8(&patch).unwrap()).await;
     assert!(
         matches!(late.as_ref().map_err(|error| error.code()), Err(Some(409 | 422))),
         "{faster}: {late:?}"
     );
     let node = read_node(api).await.0;
     let patch = node.patch(&edits(&node, pool)).unwrap().unwrap();
-    api.patch("/api/v1/nodes/n1", Patch::Json, std::str::from_utf8(&patch).unwrap()).await.unwrap();
+    api.patch("/api/v1/nodes/n1", PatchType::Json, std::str::from_utf8(&patch).unwrap()).await.unwrap();
     let (node, object) = read_node(api).await;
     assert_eq!(edits(&node, pool), NodeEdits::default());
     object
 }
 
-async fn a_node_gets_what_the_pool_wants_and_loses_nothing(api: &Api, pool: &DedicatedPool) {
+async fn a_node_gets_what_the_pool_wants_and_loses_nothing(api: &TestApi, pool: &DedicatedPool) {
     let before = read_node(api).await.1;
     let joined = contested(api, pool, r#"{"metadata":{"labels":{"theirs":"1"}}}"#).await;
     assert_eq!(joined["metadata"]["labels"]["theirs"], "1");

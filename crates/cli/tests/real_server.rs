@@ -5,7 +5,7 @@
 
 use real::runner::{Group, Play, run};
 use std::process::ExitCode;
-use taintward_cluster::Options;
+use taintward_cluster::ClusterConfig;
 
 mod real {
     pub(crate) mod accounts;
@@ -55,8 +55,11 @@ fn main() -> ExitCode {
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
-fn numeric() -> Options {
-    Options { feature_gates: "TaintTolerationComparisonOperators=true".into(), ..Options::default() }
+fn numeric() -> ClusterConfig {
+    ClusterConfig {
+        feature_gates: "TaintTolerationComparisonOperators=true".into(),
+        ..ClusterConfig::default()
+    }
 }
 
 /// Scenarios on nodes of their own, watching one taintward with default flags.
@@ -118,7 +121,7 @@ fn processes() -> Group {
 fn servers() -> Group {
     Group {
         name: "servers",
-        options: Options { servers: 2, ..Options::default() },
+        options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
         play: alone![
             faults::a_denied_deletion_is_never_forgotten,
@@ -135,7 +138,7 @@ fn servers() -> Group {
 fn outages() -> Group {
     Group {
         name: "outages",
-        options: Options { servers: 2, ..Options::default() },
+        options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
         play: alone![
             outages::evictions_go_on_when_the_network_heals,
@@ -152,7 +155,7 @@ fn outages() -> Group {
 fn lists() -> Group {
     Group {
         name: "lists",
-        options: Options { feature_gates: "WatchList=false".into(), ..Options::default() },
+        options: ClusterConfig { feature_gates: "WatchList=false".into(), ..ClusterConfig::default() },
         kwok: false,
         play: alone![relists::evictions_go_on_while_everything_is_listed_again],
     }
@@ -162,7 +165,7 @@ fn lists() -> Group {
 fn identities() -> Group {
     Group {
         name: "identities",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![
             credentials::an_expired_certificate_that_is_replaced_is_used,
@@ -176,7 +179,7 @@ fn identities() -> Group {
 fn stores() -> Group {
     Group {
         name: "stores",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![
             restored::only_what_the_restored_store_says_counts,
@@ -190,7 +193,7 @@ fn stores() -> Group {
 fn kubelets() -> Group {
     Group {
         name: "kubelets",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: true,
         play: alone![kubelet::who_is_evicted_is_ended_and_gone],
     }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 mod cli {
     pub(crate) mod patience;
@@ -35,7 +35,7 @@ impl Stage {
     /// `None`, and a word about it, where there is no kubectl.
     fn set(test: &str, flags: &[&str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let kubectl = tools::for_test(test)?.path("kubectl").unwrap();
+        let kubectl = binaries::for_test(test)?.path("kubectl").unwrap();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("taintward-sandbox-kubectl-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);

@@ -8,7 +8,7 @@
 
 use std::env;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Tools, tools};
+use taintward_cluster::{Binaries, binaries};
 
 mod parts {
     pub(crate) mod ledger;
@@ -34,17 +34,17 @@ fn seconds() -> Duration {
 }
 
 /// The binaries, these among them; `None`, and a word about it, where they can't be had.
-fn tools(test: &str, programs: &[&str]) -> Option<Tools> {
-    let tools = tools::for_test(test)?;
+fn tools(test: &str, programs: &[&str]) -> Option<Binaries> {
+    let tools = binaries::for_test(test)?;
     let why = programs.iter().find_map(|program| tools.path(program).err());
     let Some(why) = why else { return Some(tools) };
     assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
-    tools::skipped(test, &format!("{why:#}"));
+    binaries::skipped(test, &format!("{why:#}"));
     None
 }
 
 /// Does rounds of work until the time is over, at least one, and holds both programs to what is usual.
-async fn spend(place: &Place, tools: &Tools, length: Duration) {
+async fn spend(place: &Place, tools: &Binaries, length: Duration) {
     let ledger = Ledger::open(&place.api).await;
     let mut programs = Programs::start(place, tools);
     let began = Instant::now();
@@ -85,9 +85,9 @@ async fn they_work_as_well_on_a_real_server() {
     let test = "they_work_as_well_on_a_real_server";
     let programs = ["kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"];
     let Some(tools) = tools(test, &programs) else { return };
-    if let Err(why) = tools::find_kwok() {
+    if let Err(why) = binaries::find_kwok() {
         assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
-        return tools::skipped(test, &format!("{why:#}"));
+        return binaries::skipped(test, &format!("{why:#}"));
     }
     let _turn = TURN.lock().await;
     let place = Place::real(&tools).await;

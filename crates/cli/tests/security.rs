@@ -52,7 +52,7 @@ use install::cluster::Installed;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 /// For one item; on a machine to itself none takes more than 20 s.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     {
         return ExitCode::SUCCESS;
     }
-    let Some(tools) = tools::for_test("security") else { return ExitCode::SUCCESS };
+    let Some(tools) = binaries::for_test("security") else { return ExitCode::SUCCESS };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (results, failed) = runtime.block_on(async {
         let mut ground = Ground::lay(&tools).await;

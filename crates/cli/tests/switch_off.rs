@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_cluster::fixtures::{create_node, find_pod, no_execute, pod, set_taints};
-use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Program, tools, wait};
+use taintward_cluster::{
+    Account, Audit, ChildProcess, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const EVICTION: &str = "-taint-eviction-controller";
@@ -85,8 +87,8 @@ fn the_page_shows_only_what_its_table_has() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_the_page_says_switches_nothing_else_off() {
-    let Some(tools) = tools::for_test("what_the_page_says_switches_nothing_else_off") else { return };
-    let options = Options { audit: Audit::Off, ..Options::default() };
+    let Some(tools) = binaries::for_test("what_the_page_says_switches_nothing_else_off") else { return };
+    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await.unwrap();
     let stage = Stage::set(&cluster).await;
 
@@ -121,7 +123,7 @@ async fn what_the_page_says_switches_nothing_else_off() {
 /// A cluster with a pod that does not tolerate its node's taint, and what people fetch who want to join.
 struct Stage<'c> {
     cluster: &'c Cluster,
-    admin: Api,
+    admin: TestApi,
 }
 
 impl<'c> Stage<'c> {
@@ -139,13 +141,13 @@ impl<'c> Stage<'c> {
     }
 
     /// kube-controller-manager, given the flag as often as there are values.
-    async fn start(&self, values: &[String]) -> Program {
+    async fn start(&self, values: &[String]) -> ChildProcess {
         let more: Vec<String> = values[1..].iter().map(|value| format!("--controllers={value}")).collect();
         self.cluster.controller_manager(&values[0], &more).await.unwrap()
     }
 
     /// Everything that the distribution's own value does, but eviction.
-    async fn keeps(&self, row: &Row, values: &[String], number: usize) -> Program {
+    async fn keeps(&self, row: &Row, values: &[String], number: usize) -> ChildProcess {
         let manager = self.start(values).await;
         self.is_off(&manager, "taint-eviction-controller").await;
         if row.had("tokencleaner") {
@@ -185,7 +187,7 @@ impl<'c> Stage<'c> {
         info["data"][format!("jws-kubeconfig-{id}")].is_string()
     }
 
-    async fn is_off(&self, manager: &Program, controller: &str) {
+    async fn is_off(&self, manager: &ChildProcess, controller: &str) {
         let told = format!("controller is disabled\" controller=\"{controller}\"");
         self.until(&told, async || Ok(manager.output().contains(&told))).await;
     }
@@ -209,7 +211,7 @@ impl<'c> Stage<'c> {
             .await;
     }
 
-    async fn until(&self, what: &str, mut question: impl AsyncFnMut() -> Result<bool, ApiError>) {
+    async fn until(&self, what: &str, mut question: impl AsyncFnMut() -> Result<bool, TestApiError>) {
         wait::until(what, PATIENCE, async || Ok(question().await?.then_some(()))).await.unwrap();
     }
 }

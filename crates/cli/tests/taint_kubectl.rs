@@ -16,12 +16,12 @@ use std::process::Stdio;
 use taint::cases::{Case, all};
 use taint::sides::{Outcome, Side, Stage};
 use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Cluster, Options, tools};
+use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
 
 /// The cluster, or `None` and a word about it where there is none.
-fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, tools::Tools)> {
-    let tools = tools::for_test(test)?;
-    Some((runtime.block_on(Cluster::start(&tools, Options::default())).unwrap(), tools))
+fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, binaries::Binaries)> {
+    let tools = binaries::for_test(test)?;
+    Some((runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap(), tools))
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -31,8 +31,8 @@ use admission::account;
 use admission::register::define;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use taintward_cluster::certificates::Authority;
-use taintward_cluster::{Account, Admission, Api, Audit, Cluster, Options, tools};
+use taintward_cluster::certificates::TestAuthority;
+use taintward_cluster::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, TestApi, binaries};
 
 /// All of it; on a machine to itself it takes a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -40,25 +40,26 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// What all scenes stand on.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
-    pub(crate) api: Api,
+    pub(crate) api: TestApi,
     /// Of the webhook's own account.
     pub(crate) account: PathBuf,
     /// Who signs certificates that come in files.
-    pub(crate) authority: Authority,
+    pub(crate) authority: TestAuthority,
 }
 
 #[test]
 fn the_webhook_on_a_real_server() {
-    let Some(tools) = tools::for_test("webhook_real") else { return };
+    let Some(tools) = binaries::for_test("webhook_real") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // What the webhook gives must not be there already.
-        let without = Admission { off: vec!["DefaultTolerationSeconds"], ..Admission::default() };
-        let options = Options { audit: Audit::Off, admission: vec![without], ..Options::default() };
+        let without = AdmissionConfig { off: vec!["DefaultTolerationSeconds"], ..AdmissionConfig::default() };
+        let options =
+            ClusterConfig { audit: Audit::Off, admission: vec![without], ..ClusterConfig::default() };
         let cluster = Cluster::start(&tools, options).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
         let account = account::make(&cluster).await;
-        let authority = Authority::new().unwrap();
+        let authority = TestAuthority::new().unwrap();
         let stage = Stage { cluster, api, account, authority };
         tokio::time::timeout(PATIENCE, all(&stage)).await.expect("done in time");
     });

@@ -1,10 +1,10 @@
 //! # Access: what our account may do
 //! Room:     applies deploy/rbac.yaml and deploy/bounds.yaml as they are shipped, and takes single verbs away again for tests.
-//! Comes in: the manifests; an admin's [`Api`].
+//! Comes in: the manifests; an admin's [`TestApi`].
 //! Goes out: rights of the account `taintward`.
 //! Not here: certificates (`certificates.rs`).
 
-use crate::api::{Api, ApiError, Patch};
+use crate::api::{PatchType, TestApi, TestApiError};
 use crate::wait;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -23,28 +23,28 @@ const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedica
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
 
 /// Grants what deploy/rbac.yaml says, and nothing else; also after [`revoke`]. Within what deploy/bounds.yaml says.
-pub async fn grant(admin: &Api) -> Result<()> {
+pub async fn grant(admin: &TestApi) -> Result<()> {
     apply(admin, BOUNDS_MANIFEST).await?;
     apply(admin, MANIFEST).await
 }
 
 /// Grants what `--stamp-taints` needs on top (deploy/rbac-stamp-taints.yaml).
-pub async fn grant_stamping(admin: &Api) -> Result<()> {
+pub async fn grant_stamping(admin: &TestApi) -> Result<()> {
     apply(admin, STAMP_MANIFEST).await
 }
 
 /// Grants what node-lifecycle-controller needs on top (deploy/rbac-node-lifecycle.yaml).
-pub async fn grant_node_lifecycle(admin: &Api) -> Result<()> {
+pub async fn grant_node_lifecycle(admin: &TestApi) -> Result<()> {
     apply(admin, NODE_LIFECYCLE_MANIFEST).await
 }
 
 /// Grants what dedicated-pool-controller needs on top (deploy/rbac-dedicated-pools.yaml).
-pub async fn grant_dedicated_pools(admin: &Api) -> Result<()> {
+pub async fn grant_dedicated_pools(admin: &TestApi) -> Result<()> {
     apply(admin, DEDICATED_POOLS_MANIFEST).await
 }
 
 /// Takes a verb on a resource (`pods`, `pods/status` …) away from our account. Authorizers learn of it within moments.
-pub async fn revoke(admin: &Api, verb: &str, resource: &str) -> Result<()> {
+pub async fn revoke(admin: &TestApi, verb: &str, resource: &str) -> Result<()> {
     let mut role = admin.get(ROLE).await?;
     let mut found = false;
     for rule in role["rules"].as_array_mut().into_iter().flatten() {
@@ -66,13 +66,13 @@ pub async fn revoke(admin: &Api, verb: &str, resource: &str) -> Result<()> {
 }
 
 /// Server-side apply of every document; the namespace may come into being a moment after the server is ready.
-async fn apply(admin: &Api, manifest: &str) -> Result<()> {
+async fn apply(admin: &TestApi, manifest: &str) -> Result<()> {
     for document in manifest.split("\n---\n") {
         let path = format!("{}?fieldManager=taintward-cluster&force=true", path_of(document)?);
         wait::until("the namespace kube-system", Duration::from_secs(30), async || {
-            match admin.patch(&path, Patch::Apply, document).await {
+            match admin.patch(&path, PatchType::Apply, document).await {
                 Ok(_) => Ok(Some(())),
-                Err(ApiError::Refused { code: 404, .. }) => Ok(None),
+                Err(TestApiError::Refused { code: 404, .. }) => Ok(None),
                 Err(error) => Err(error).context(path.clone()),
             }
         })

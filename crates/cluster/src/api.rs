@@ -1,7 +1,7 @@
 //! # Api: arranging and looking
 //! Room:     plain requests with JSON bodies to one API server, as one account.
 //! Comes in: a kubeconfig; paths as the API documents them.
-//! Goes out: JSON values, or an [`ApiError`] with the server's code.
+//! Goes out: JSON values, or an [`TestApiError`] with the server's code.
 //! Not here: what the objects look like (`fixtures.rs`); retries (tests want to see what the server said).
 
 use anyhow::Context as _;
@@ -18,7 +18,7 @@ use tower::{BoxError, ServiceBuilder};
 
 /// Why a request brought no object.
 #[derive(Debug, thiserror::Error)]
-pub enum ApiError {
+pub enum TestApiError {
     /// The server answered with an error status.
     #[error("{code} {reason}: {message}")]
     Refused {
@@ -34,7 +34,7 @@ pub enum ApiError {
     Unanswered(String),
 }
 
-impl ApiError {
+impl TestApiError {
     /// The HTTP status, if the server answered.
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -44,7 +44,7 @@ impl ApiError {
     }
 }
 
-impl From<kube::Error> for ApiError {
+impl From<kube::Error> for TestApiError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
@@ -57,7 +57,7 @@ impl From<kube::Error> for ApiError {
 
 /// How a patch is to be read.
 #[derive(Clone, Copy, Debug)]
-pub enum Patch {
+pub enum PatchType {
     /// RFC 7386.
     Merge,
     /// Kubernetes' own.
@@ -70,11 +70,11 @@ pub enum Patch {
 
 /// Requests to one server as one account.
 #[derive(Clone)]
-pub struct Api {
+pub struct TestApi {
     client: Client,
 }
 
-impl Api {
+impl TestApi {
     /// Connects as a kubeconfig says. Belongs to the async runtime it is made in.
     pub async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read_from(path)?;
@@ -83,12 +83,12 @@ impl Api {
     }
 
     /// Reads an object or a list.
-    pub async fn get(&self, path: &str) -> Result<Value, ApiError> {
+    pub async fn get(&self, path: &str) -> Result<Value, TestApiError> {
         self.send("GET", path, None, Vec::new()).await
     }
 
     /// Reads an object that may not be there.
-    pub async fn find(&self, path: &str) -> Result<Option<Value>, ApiError> {
+    pub async fn find(&self, path: &str) -> Result<Option<Value>, TestApiError> {
         match self.get(path).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.code() == Some(404) => Ok(None),
@@ -97,45 +97,45 @@ impl Api {
     }
 
     /// Reads text (`/readyz`, `/metrics`).
-    pub async fn text(&self, path: &str) -> Result<String, ApiError> {
+    pub async fn text(&self, path: &str) -> Result<String, TestApiError> {
         Ok(self.client.request_text(request("GET", path, None, Vec::new())?).await?)
     }
 
     /// Creates an object that is text already, and does not read the answer: for load that is to cost little here.
-    pub async fn create_text(&self, path: &str, object: String) -> Result<(), ApiError> {
+    pub async fn create_text(&self, path: &str, object: String) -> Result<(), TestApiError> {
         let request = request("POST", path, Some("application/json"), object.into_bytes())?;
-        self.client.request_text(request).await.map(drop).map_err(ApiError::from)
+        self.client.request_text(request).await.map(drop).map_err(TestApiError::from)
     }
 
     /// A merge patch of which the answer is not read.
-    pub async fn patch_text(&self, path: &str, body: &str) -> Result<(), ApiError> {
+    pub async fn patch_text(&self, path: &str, body: &str) -> Result<(), TestApiError> {
         let request = request("PATCH", path, Some("application/merge-patch+json"), body.into())?;
-        self.client.request_text(request).await.map(drop).map_err(ApiError::from)
+        self.client.request_text(request).await.map(drop).map_err(TestApiError::from)
     }
 
     /// Creates an object.
-    pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Value, TestApiError> {
         self.send("POST", path, Some("application/json"), object.to_string().into_bytes()).await
     }
 
     /// Replaces an object.
-    pub async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+    pub async fn replace(&self, path: &str, object: &Value) -> Result<Value, TestApiError> {
         self.send("PUT", path, Some("application/json"), object.to_string().into_bytes()).await
     }
 
     /// Patches an object.
-    pub async fn patch(&self, path: &str, patch: Patch, body: &str) -> Result<Value, ApiError> {
+    pub async fn patch(&self, path: &str, patch: PatchType, body: &str) -> Result<Value, TestApiError> {
         let content = match patch {
-            Patch::Merge => "application/merge-patch+json",
-            Patch::Strategic => "application/strategic-merge-patch+json",
-            Patch::Json => "application/json-patch+json",
-            Patch::Apply => "application/apply-patch+yaml",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Strategic => "application/strategic-merge-patch+json",
+            PatchType::Json => "application/json-patch+json",
+            PatchType::Apply => "application/apply-patch+yaml",
         };
         self.send("PATCH", path, Some(content), body.into()).await
     }
 
     /// Deletes an object; `options` is a DeleteOptions object.
-    pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, ApiError> {
+    pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, TestApiError> {
         self.send("DELETE", path, Some("application/json"), options.to_string().into_bytes()).await
     }
 
@@ -143,7 +143,7 @@ impl Api {
     pub async fn watch(
         &self,
         path: &str,
-    ) -> Result<impl Stream<Item = std::io::Result<String>> + Unpin + use<>, ApiError> {
+    ) -> Result<impl Stream<Item = std::io::Result<String>> + Unpin + use<>, TestApiError> {
         let body = self.client.request_stream(request("GET", path, None, Vec::new())?).await?;
         Ok(Box::pin(body).lines())
     }
@@ -154,7 +154,7 @@ impl Api {
         path: &str,
         kind: Option<&str>,
         body: Vec<u8>,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<Value, TestApiError> {
         Ok(self.client.request(request(verb, path, kind, body)?).await?)
     }
 }
@@ -180,10 +180,12 @@ fn request(
     path: &str,
     kind: Option<&str>,
     body: Vec<u8>,
-) -> Result<http::Request<Vec<u8>>, ApiError> {
+) -> Result<http::Request<Vec<u8>>, TestApiError> {
     let mut request = http::Request::builder().method(verb).uri(path);
     if let Some(kind) = kind {
         request = request.header(http::header::CONTENT_TYPE, kind);
     }
-    request.body(body).map_err(|error| ApiError::Unanswered(format!("{verb} {path} is no request: {error}")))
+    request
+        .body(body)
+        .map_err(|error| TestApiError::Unanswered(format!("{verb} {path} is no request: {error}")))
 }

@@ -1,7 +1,7 @@
 //! # Audit: what the API server saw
 //! Room:     the audit log, parsed: the witness for "who wrote what, when".
 //! Comes in: the servers' log files, one JSON object a line.
-//! Goes out: [`Entry`]s in the order the requests arrived.
+//! Goes out: [`AuditEntry`]s in the order the requests arrived.
 //! Not here: the policy that decides what is logged (`servers.rs`).
 
 use anyhow::Result;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// One request as an API server recorded it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct AuditEntry {
     /// `ResponseComplete`, or `ResponseStarted` for a watch that goes on.
     pub stage: String,
     /// Who asked.
@@ -40,7 +40,7 @@ pub struct Entry {
     pub received: Timestamp,
 }
 
-impl Entry {
+impl AuditEntry {
     /// Whether the request asked for a change of the cluster. Reviews and dry runs change nothing.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
@@ -50,24 +50,24 @@ impl Entry {
 }
 
 /// Reads every whole line of the given files. A line that is still being written is left for the next time.
-pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
-    Tail::of(files).read()
+pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<AuditEntry>> {
+    AuditTail::of(files).read()
 }
 
 /// Log files, each read up to some place.
 #[derive(Debug)]
-pub struct Tail {
+pub struct AuditTail {
     files: Vec<(PathBuf, u64)>,
 }
 
-impl Tail {
+impl AuditTail {
     /// The given files from their beginning.
     pub fn of<'a>(files: impl IntoIterator<Item = &'a Path>) -> Self {
         Self { files: files.into_iter().map(|file| (file.to_owned(), 0)).collect() }
     }
 
     /// What was recorded since the last call, in the order it arrived.
-    pub fn read(&mut self) -> Result<Vec<Entry>> {
+    pub fn read(&mut self) -> Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
         for (path, place) in &mut self.files {
             let Ok(mut file) = File::open(path) else { continue };
@@ -84,7 +84,7 @@ impl Tail {
     }
 }
 
-fn parse(line: &Value) -> Result<Entry> {
+fn parse(line: &Value) -> Result<AuditEntry> {
     let text = |pointer: &str| line.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut resource = text("/objectRef/resource");
     let subresource = text("/objectRef/subresource");
@@ -92,7 +92,7 @@ fn parse(line: &Value) -> Result<Entry> {
         resource = format!("{resource}/{subresource}");
     }
     let code = line.pointer("/responseStatus/code").and_then(Value::as_u64).unwrap_or_default();
-    Ok(Entry {
+    Ok(AuditEntry {
         stage: text("/stage"),
         user: text("/user/username"),
         agent: text("/userAgent"),
@@ -118,7 +118,7 @@ mod tests {
     fn a_line_still_being_written_waits() {
         let file = std::env::temp_dir().join(format!("taintward-audit-test-{}", std::process::id()));
         std::fs::write(&file, format!("{LINE}\n{}", &LINE[..40])).unwrap();
-        let mut tail = Tail::of([file.as_path()]);
+        let mut tail = AuditTail::of([file.as_path()]);
         let entries = tail.read().unwrap();
         assert_eq!((entries.len(), tail.read().unwrap().len()), (1, 0));
         std::fs::write(&file, format!("{LINE}\n{LINE}\n")).unwrap();

@@ -13,7 +13,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// A certificate and its key, both PEM.
-pub struct Identity {
+pub struct SignedIdentity {
     /// The certificate.
     pub certificate: String,
     /// Its private key.
@@ -21,20 +21,20 @@ pub struct Identity {
 }
 
 /// An authority: the one everybody on a cluster trusts, or another that a test wants.
-pub struct Authority {
+pub struct TestAuthority {
     /// Its own certificate, PEM.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// Its key is nobody's business.
-impl fmt::Debug for Authority {
+impl fmt::Debug for TestAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.certificate)
     }
 }
 
-impl Authority {
+impl TestAuthority {
     /// A new one.
     pub fn new() -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
@@ -47,23 +47,23 @@ impl Authority {
     }
 
     /// What an API server shows.
-    pub(crate) fn api_server(&self) -> Result<Identity> {
+    pub(crate) fn api_server(&self) -> Result<SignedIdentity> {
         self.server("kube-apiserver", &["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"])
     }
 
     /// What a server of these names and addresses shows.
-    pub fn server(&self, name: &str, called: &[&str]) -> Result<Identity> {
+    pub fn server(&self, name: &str, called: &[&str]) -> Result<SignedIdentity> {
         let called: Vec<String> = called.iter().map(|name| String::from(*name)).collect();
         self.sign(CertificateParams::new(called)?, name, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
     /// What a user shows; the API server reads the name and the group from it.
-    pub fn client(&self, name: &str, group: &str) -> Result<Identity> {
+    pub fn client(&self, name: &str, group: &str) -> Result<SignedIdentity> {
         self.client_until(name, group, None)
     }
 
     /// The same, with an end: so long after 1970.
-    pub fn client_until(&self, name: &str, group: &str, end: Option<Duration>) -> Result<Identity> {
+    pub fn client_until(&self, name: &str, group: &str, end: Option<Duration>) -> Result<SignedIdentity> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::OrganizationName, group);
         if let Some(end) = end {
@@ -77,13 +77,16 @@ impl Authority {
         mut params: CertificateParams,
         name: &str,
         usage: ExtendedKeyUsagePurpose,
-    ) -> Result<Identity> {
+    ) -> Result<SignedIdentity> {
         params.distinguished_name.push(DnType::CommonName, name);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate()?;
-        Ok(Identity { certificate: params.signed_by(&key, &self.issuer)?.pem(), key: key.serialize_pem() })
+        Ok(SignedIdentity {
+            certificate: params.signed_by(&key, &self.issuer)?.pem(),
+            key: key.serialize_pem(),
+        })
     }
 }
 

@@ -1,20 +1,20 @@
 //! # Cluster: a whole control plane, private to its owner
 //! Room:     one etcd, one or two API servers, accounts, kubeconfigs, the audit log.
-//! Comes in: [`Options`].
+//! Comes in: [`ClusterConfig`].
 //! Goes out: a running [`Cluster`]; dropped, it is gone.
-//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`), kubeconfigs
+//! Not here: finding the binaries (`binaries.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`), kubeconfigs
 //!           (`kubeconfig.rs`).
 
 use crate::access;
-use crate::api::Api;
-use crate::audit::{Entry, Tail};
-use crate::certificates::{self, Authority, Identity};
+use crate::api::TestApi;
+use crate::audit::{AuditEntry, AuditTail};
+use crate::binaries::Binaries;
+use crate::certificates::{self, SignedIdentity, TestAuthority};
+use crate::etcd::EtcdStore;
 use crate::kubeconfig;
 use crate::kwok;
-use crate::program::Program;
+use crate::process::ChildProcess;
 use crate::servers;
-use crate::store::Store;
-use crate::tools::Tools;
 use crate::wait;
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail};
@@ -34,7 +34,7 @@ const STARTS: usize = 3;
 
 /// What kind of cluster is wanted.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ClusterConfig {
     /// API servers on the one etcd.
     pub servers: usize,
     /// Whether requests are recorded.
@@ -42,14 +42,14 @@ pub struct Options {
     /// Feature gates of the API servers, as in `A=true,B=false`.
     pub feature_gates: String,
     /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
-    pub admission: Vec<Admission>,
+    pub admission: Vec<AdmissionConfig>,
     /// Whether etcd waits for its disk.
-    pub disk: Disk,
+    pub disk: DiskSync,
 }
 
 /// Plugins of an API server, besides those that are on by default.
 #[derive(Clone, Debug, Default)]
-pub struct Admission {
+pub struct AdmissionConfig {
     /// Switched on, as in `ExtendedResourceToleration`.
     pub on: Vec<&'static str>,
     /// Switched off, besides ServiceAccount and TaintNodesByCondition (`servers.rs`).
@@ -58,14 +58,14 @@ pub struct Admission {
     pub configuration: String,
 }
 
-impl Default for Options {
+impl Default for ClusterConfig {
     fn default() -> Self {
         Self {
             servers: 1,
             audit: Audit::Full,
             feature_gates: String::new(),
             admission: Vec::new(),
-            disk: Disk::Unsynced,
+            disk: DiskSync::Unsynced,
         }
     }
 }
@@ -81,7 +81,7 @@ pub enum Audit {
 
 /// What etcd does before it says that something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disk {
+pub enum DiskSync {
     /// Nothing: what tests write does not outlive them.
     Unsynced,
     /// It waits until the disk has it, as every etcd that is meant to last: for benchmarks of writes.
@@ -124,25 +124,25 @@ impl Account {
 /// A running control plane. Dropped, or its owner killed, it ends and its folder is removed.
 #[derive(Debug)]
 pub struct Cluster {
-    tools: Tools,
-    options: Options,
+    tools: Binaries,
+    options: ClusterConfig,
     // Order matters: programs end before the watchdog, which then removes the folder.
-    servers: Vec<Server>,
-    store: Store,
-    authority: Authority,
+    servers: Vec<ApiServerProcess>,
+    store: EtcdStore,
+    authority: TestAuthority,
     folder: PathBuf,
     watchdog: Arc<Watchdog>,
 }
 
 #[derive(Debug)]
-struct Server {
+struct ApiServerProcess {
     port: u16,
-    program: Program,
+    program: ChildProcess,
 }
 
 impl Cluster {
     /// Starts a control plane and waits until it is ready and the accounts are in place.
-    pub async fn start(tools: &Tools, options: Options) -> Result<Self> {
+    pub async fn start(tools: &Binaries, options: ClusterConfig) -> Result<Self> {
         let mut attempt = 1;
         loop {
             match Self::try_start(tools, options.clone()).await {
@@ -154,14 +154,14 @@ impl Cluster {
         }
     }
 
-    async fn try_start(tools: &Tools, options: Options) -> Result<Self> {
+    async fn try_start(tools: &Binaries, options: ClusterConfig) -> Result<Self> {
         let folder = private_folder()?;
         let watchdog = Arc::new(Watchdog::over(&folder)?);
         let authority = write_secrets(&folder)?;
         for (index, admission) in options.admission.iter().enumerate() {
             fs::write(folder.join(servers::admission_file(index)), &admission.configuration)?;
         }
-        let store = Store::start(&tools.path("etcd")?, &folder, options.disk, &watchdog).await?;
+        let store = EtcdStore::start(&tools.path("etcd")?, &folder, options.disk, &watchdog).await?;
         let mut cluster =
             Self { tools: tools.clone(), options, servers: Vec::new(), store, authority, folder, watchdog };
         for index in 0..cluster.options.servers {
@@ -170,7 +170,7 @@ impl Cluster {
                 kubeconfig::write(&cluster.folder, &cluster.authority, account, index, port)?;
             }
             let program = cluster.launch_server(index, port)?;
-            cluster.servers.push(Server { port, program });
+            cluster.servers.push(ApiServerProcess { port, program });
         }
         for index in 0..cluster.options.servers {
             cluster.ready(index).await?;
@@ -179,10 +179,10 @@ impl Cluster {
         Ok(cluster)
     }
 
-    fn launch_server(&self, index: usize, port: u16) -> Result<Program> {
+    fn launch_server(&self, index: usize, port: u16) -> Result<ChildProcess> {
         let path = self.tools.path("kube-apiserver")?;
         let command = servers::api_server(&path, &self.folder, self.store.port(), port, index, &self.options);
-        Program::start(
+        ChildProcess::start(
             "kube-apiserver",
             command,
             &self.folder.join(format!("apiserver-{index}.log")),
@@ -192,7 +192,7 @@ impl Cluster {
 
     /// Waits until an API server says it is ready.
     pub async fn ready(&mut self, index: usize) -> Result<()> {
-        let api = Api::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
+        let api = TestApi::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
         let (etcd, server) = (self.store.program(), &mut self.servers[index].program);
         wait::until("the API server to be ready", PATIENCE, async || {
             etcd.expect_running()?;
@@ -204,12 +204,12 @@ impl Cluster {
     }
 
     /// Requests as an account, to the first API server.
-    pub async fn api(&self, account: Account) -> Result<Api> {
-        Api::from_kubeconfig(&self.kubeconfig(account, 0)).await
+    pub async fn api(&self, account: Account) -> Result<TestApi> {
+        TestApi::from_kubeconfig(&self.kubeconfig(account, 0)).await
     }
 
     /// A client certificate of an account and its key, PEM, good for so long.
-    pub fn identity(&self, account: Account, good_for: Duration) -> Result<Identity> {
+    pub fn identity(&self, account: Account, good_for: Duration) -> Result<SignedIdentity> {
         let end = SystemTime::now().duration_since(UNIX_EPOCH)? + good_for;
         self.authority.client_until(account.user(), account.group(), Some(end))
     }
@@ -225,12 +225,12 @@ impl Cluster {
     }
 
     /// The process of an API server, to pause, resume or kill.
-    pub fn server(&mut self, server: usize) -> &mut Program {
+    pub fn server(&mut self, server: usize) -> &mut ChildProcess {
         &mut self.servers[server].program
     }
 
     /// The process of etcd.
-    pub fn etcd(&mut self) -> &mut Program {
+    pub fn etcd(&mut self) -> &mut ChildProcess {
         self.store.program()
     }
 
@@ -273,15 +273,15 @@ impl Cluster {
     }
 
     /// Starts any program under the cluster's care: it ends with the cluster, its output is kept.
-    pub fn run(&self, name: &str, command: Command) -> Result<Program> {
+    pub fn run(&self, name: &str, command: Command) -> Result<ChildProcess> {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
         let log = self.folder.join(format!("{name}-{}.log", RUNS.fetch_add(1, Ordering::Relaxed)));
-        Program::start(name, command, &log, &self.watchdog)
+        ChildProcess::start(name, command, &log, &self.watchdog)
     }
 
     /// Starts kube-controller-manager with only the given controllers (comma-separated) and further flags, and waits
     /// until it listens.
-    pub async fn controller_manager(&self, controllers: &str, flags: &[String]) -> Result<Program> {
+    pub async fn controller_manager(&self, controllers: &str, flags: &[String]) -> Result<ChildProcess> {
         let port = servers::free_port()?;
         let path = self.tools.path("kube-controller-manager")?;
         let mut command =
@@ -292,13 +292,13 @@ impl Cluster {
 
     /// Starts KWOK (`tools::find_kwok`): from then on nodes given to it ([`kwok::adopt`]) are Ready, their pods run, and
     /// pods deleted there are gone within moments, whatever their grace period.
-    pub async fn kwok(&self, program: &Path) -> Result<Program> {
+    pub async fn kwok(&self, program: &Path) -> Result<ChildProcess> {
         let port = servers::free_port()?;
         let command = kwok::command(program, &self.folder, &self.kubeconfig(Account::Admin, 0), port)?;
         self.run_until_listening("kwok", command, port).await
     }
 
-    async fn run_until_listening(&self, name: &str, command: Command, port: u16) -> Result<Program> {
+    async fn run_until_listening(&self, name: &str, command: Command, port: u16) -> Result<ChildProcess> {
         let mut program = self.run(name, command)?;
         wait::until(&format!("{name} to listen"), PATIENCE, async || {
             program.expect_running()?;
@@ -326,15 +326,15 @@ impl Cluster {
     }
 
     /// Everything the API servers recorded so far, in the order it arrived.
-    pub fn audit(&self) -> Result<Vec<Entry>> {
+    pub fn audit(&self) -> Result<Vec<AuditEntry>> {
         self.audit_tail().read()
     }
 
     /// The API servers' audit logs, to be followed from their beginning.
-    pub fn audit_tail(&self) -> Tail {
+    pub fn audit_tail(&self) -> AuditTail {
         let logs: Vec<PathBuf> =
             (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
-        Tail::of(logs.iter().map(PathBuf::as_path))
+        AuditTail::of(logs.iter().map(PathBuf::as_path))
     }
 }
 
@@ -348,8 +348,8 @@ fn private_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn write_secrets(folder: &Path) -> Result<Authority> {
-    let authority = Authority::new()?;
+fn write_secrets(folder: &Path) -> Result<TestAuthority> {
+    let authority = TestAuthority::new()?;
     let server = authority.api_server()?;
     let (token_key, token_public_key) = certificates::token_keys()?;
     for (name, content) in [

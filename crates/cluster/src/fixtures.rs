@@ -4,7 +4,7 @@
 //! Goes out: objects on the server; UIDs.
 //! Not here: kubelets. A pod made here has no grace period unless one is given, so that a DELETE removes it at once.
 
-use crate::api::{Api, ApiError, Patch};
+use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
@@ -13,13 +13,13 @@ pub const NAMESPACE: &str = "default";
 
 /// A pod to be created.
 #[derive(Clone, Debug)]
-pub struct Pod {
+pub struct PodFixture {
     object: Value,
 }
 
 /// A pod called `name`, bound to `node`, without grace period.
-pub fn pod(name: &str, node: &str) -> Pod {
-    Pod {
+pub fn pod(name: &str, node: &str) -> PodFixture {
+    PodFixture {
         object: json!({
             "apiVersion": "v1",
             "kind": "Pod",
@@ -34,7 +34,7 @@ pub fn pod(name: &str, node: &str) -> Pod {
     }
 }
 
-impl Pod {
+impl PodFixture {
     /// Adds a toleration.
     #[must_use]
     pub fn tolerating(mut self, toleration: Value) -> Self {
@@ -81,7 +81,7 @@ impl Pod {
     }
 
     /// Creates it; its UID comes back.
-    pub async fn create(&self, api: &Api) -> Result<String> {
+    pub async fn create(&self, api: &TestApi) -> Result<String> {
         let namespace = self.object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE);
         uid_of(&api.create(&format!("/api/v1/namespaces/{namespace}/pods"), &self.object).await?)
     }
@@ -96,45 +96,45 @@ fn uid_of(object: &Value) -> Result<String> {
 }
 
 /// Reads a pod that may be gone.
-pub async fn find_pod(api: &Api, name: &str) -> Result<Option<Value>, ApiError> {
+pub async fn find_pod(api: &TestApi, name: &str) -> Result<Option<Value>, TestApiError> {
     api.find(&pod_path(name)).await
 }
 
 /// Deletes a pod as a user would.
-pub async fn delete_pod(api: &Api, name: &str) -> Result<(), ApiError> {
+pub async fn delete_pod(api: &TestApi, name: &str) -> Result<(), TestApiError> {
     api.delete(&pod_path(name), &json!({})).await.map(drop)
 }
 
 /// Does the kubelet's part for a terminating pod: it is gone.
-pub async fn finish(api: &Api, name: &str) -> Result<(), ApiError> {
+pub async fn finish(api: &TestApi, name: &str) -> Result<(), TestApiError> {
     api.delete(&pod_path(name), &json!({"gracePeriodSeconds": 0})).await.map(drop)
 }
 
 /// Sets a pod's phase, as a kubelet would.
-pub async fn set_phase(api: &Api, name: &str, phase: &str) -> Result<(), ApiError> {
+pub async fn set_phase(api: &TestApi, name: &str, phase: &str) -> Result<(), TestApiError> {
     let body = json!({"status": {"phase": phase}}).to_string();
-    api.patch(&format!("{}/status", pod_path(name)), Patch::Merge, &body).await.map(drop)
+    api.patch(&format!("{}/status", pod_path(name)), PatchType::Merge, &body).await.map(drop)
 }
 
 /// Adds a toleration to a running pod's list, at the end; the only change of the list an API server allows besides
 /// changed seconds (VAL-6).
-pub async fn add_toleration(api: &Api, name: &str, toleration: Value) -> Result<(), ApiError> {
+pub async fn add_toleration(api: &TestApi, name: &str, toleration: Value) -> Result<(), TestApiError> {
     let body = json!([{"op": "add", "path": "/spec/tolerations/-", "value": toleration}]).to_string();
-    api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
+    api.patch(&pod_path(name), PatchType::Json, &body).await.map(drop)
 }
 
 /// Changes the seconds of a running pod's toleration at `index`.
-pub async fn set_seconds(api: &Api, name: &str, index: usize, seconds: i64) -> Result<(), ApiError> {
+pub async fn set_seconds(api: &TestApi, name: &str, index: usize, seconds: i64) -> Result<(), TestApiError> {
     let path = format!("/spec/tolerations/{index}/tolerationSeconds");
     let body = json!([{"op": "add", "path": path, "value": seconds}]).to_string();
-    api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
+    api.patch(&pod_path(name), PatchType::Json, &body).await.map(drop)
 }
 
 /// Creates a node with these taints and a label that every kubelet sets; its UID comes back.
 ///
 /// An API server keeps no managedFields at all, then or later, for an object that is created without a single field of
 /// its own; a node without label would be unlike any real one.
-pub async fn create_node(api: &Api, name: &str, taints: &[Value]) -> Result<String> {
+pub async fn create_node(api: &TestApi, name: &str, taints: &[Value]) -> Result<String> {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
@@ -144,7 +144,7 @@ pub async fn create_node(api: &Api, name: &str, taints: &[Value]) -> Result<Stri
 }
 
 /// Deletes a node.
-pub async fn delete_node(api: &Api, name: &str) -> Result<(), ApiError> {
+pub async fn delete_node(api: &TestApi, name: &str) -> Result<(), TestApiError> {
     api.delete(&format!("/api/v1/nodes/{name}"), &json!({})).await.map(drop)
 }
 
@@ -155,14 +155,14 @@ pub fn no_execute(key: &str, value: &str) -> Value {
 
 /// Replaces a node's taints as `kubectl taint` does: one patch of the whole list, under kubectl's name, without
 /// `timeAdded` unless a taint brings it.
-pub async fn set_taints(api: &Api, node: &str, taints: &[Value]) -> Result<(), ApiError> {
+pub async fn set_taints(api: &TestApi, node: &str, taints: &[Value]) -> Result<(), TestApiError> {
     let body = json!({"spec": {"taints": taints}}).to_string();
     let path = format!("/api/v1/nodes/{node}?fieldManager=kubectl-taint");
-    api.patch(&path, Patch::Strategic, &body).await.map(drop)
+    api.patch(&path, PatchType::Strategic, &body).await.map(drop)
 }
 
 /// The live pods of a node, by name.
-pub async fn pods_on(api: &Api, node: &str) -> Result<Vec<String>> {
+pub async fn pods_on(api: &TestApi, node: &str) -> Result<Vec<String>> {
     let list = api.get(&format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")).await?;
     let items = list["items"].as_array().context("a list without items")?;
     let live = items.iter().filter(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());

@@ -4,12 +4,12 @@
 //! Goes out: nodes, leases, renewals; how late our own renewals were.
 //! Keeps:    renewals have a thread of their own, so a test that blocks does not make them late; a bounded number is
 //!           out at a time; everything ends when dropped.
-//! Not here: what becomes of the nodes (`record.rs`); pods.
+//! Not here: what becomes of the nodes (`node_history.rs`); pods.
 
 mod objects;
-mod rounds;
+mod renewal_schedule;
 
-use crate::api::{Api, ApiError, Patch};
+use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const CREATING: usize = 32;
 
 /// A node to be.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct FakeNode {
     /// Its name.
     pub name: String,
     /// Its zone (`topology.kubernetes.io/zone`).
@@ -37,7 +37,7 @@ pub struct Plan {
 /// Kubelets of a fleet of nodes.
 #[derive(Debug)]
 pub struct Heartbeats {
-    shared: Arc<Shared>,
+    shared: Arc<HeartbeatState>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -55,22 +55,22 @@ pub struct Lateness {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HeartbeatState {
     period: Duration,
     ends: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<HeartbeatNodes>,
 }
 
 #[derive(Debug)]
-struct State {
-    nodes: Vec<Node>,
+struct HeartbeatNodes {
+    nodes: Vec<HeartbeatNode>,
     places: HashMap<String, usize>,
     lateness: Lateness,
 }
 
 /// One kubelet.
 #[derive(Debug)]
-struct Node {
+struct HeartbeatNode {
     name: String,
     zone: String,
     images: usize,
@@ -85,14 +85,15 @@ struct Node {
 
 impl Heartbeats {
     /// Creates the nodes, Ready, and their leases; renews each every `period` from then on.
-    pub async fn start(kubeconfig: &Path, plans: Vec<Plan>, period: Duration) -> Result<Self> {
-        let api = Api::from_kubeconfig(kubeconfig).await?;
+    pub async fn start(kubeconfig: &Path, plans: Vec<FakeNode>, period: Duration) -> Result<Self> {
+        let api = TestApi::from_kubeconfig(kubeconfig).await?;
         let places = plans.iter().enumerate().map(|(place, plan)| (plan.name.clone(), place)).collect();
-        let nodes = plans.into_iter().map(Node::from).collect();
-        let state = State { nodes, places, lateness: Lateness::default() };
-        let shared = Arc::new(Shared { period, ends: AtomicBool::new(false), state: Mutex::new(state) });
+        let nodes = plans.into_iter().map(HeartbeatNode::from).collect();
+        let state = HeartbeatNodes { nodes, places, lateness: Lateness::default() };
+        let shared =
+            Arc::new(HeartbeatState { period, ends: AtomicBool::new(false), state: Mutex::new(state) });
         // Renewals begin before the last node is there: a big fleet takes longer to create than a grace period lasts.
-        let thread = rounds::spawn(&shared, kubeconfig)?;
+        let thread = renewal_schedule::spawn(&shared, kubeconfig)?;
         let heartbeats = Self { shared, thread: Some(thread) };
         let names = heartbeats.all();
         let all = stream::iter(&names).map(|name| heartbeats.create(&api, name));
@@ -101,7 +102,7 @@ impl Heartbeats {
     }
 
     /// Creates a node of this fleet, again if it was deleted: Ready, with its lease, and alive from then on.
-    pub async fn create(&self, api: &Api, name: &str) -> Result<()> {
+    pub async fn create(&self, api: &TestApi, name: &str) -> Result<()> {
         let (zone, images, skew) = {
             let state = self.state();
             let node = state.node(name)?;
@@ -111,10 +112,10 @@ impl Heartbeats {
         let uid = node.pointer("/metadata/uid").and_then(Value::as_str).context("a node without UID")?;
         let lease = objects::lease(name, uid, skew);
         match api.create(objects::LEASES, &lease).await {
-            Err(ApiError::Refused { code: 409, .. }) => {
+            Err(TestApiError::Refused { code: 409, .. }) => {
                 // The predecessor's; nobody collects garbage here.
                 let body = json!({"metadata": lease["metadata"], "spec": lease["spec"]}).to_string();
-                api.patch(&objects::lease_path(name), Patch::Merge, &body).await?;
+                api.patch(&objects::lease_path(name), PatchType::Merge, &body).await?;
             }
             answer => drop(answer?),
         }
@@ -146,7 +147,7 @@ impl Heartbeats {
     /// They are back, as a kubelet is: the lease is renewed and the status says Ready.
     pub async fn revive<N: AsRef<str>>(
         &self,
-        api: &Api,
+        api: &TestApi,
         names: impl IntoIterator<Item = N>,
     ) -> Result<(), anyhow::Error> {
         let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
@@ -159,7 +160,7 @@ impl Heartbeats {
     }
 
     /// It is heard of again, and says nothing new about itself.
-    pub async fn renew(&self, api: &Api, name: &str) -> Result<()> {
+    pub async fn renew(&self, api: &TestApi, name: &str) -> Result<()> {
         let skew = self.state().node(name)?.skew;
         Ok(api.patch_text(&objects::lease_path(name), &objects::renewal(skew)).await?)
     }
@@ -220,7 +221,7 @@ impl Heartbeats {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HeartbeatNodes> {
         self.shared.state()
     }
 }
@@ -232,35 +233,35 @@ impl Drop for Heartbeats {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl HeartbeatState {
+    fn state(&self) -> MutexGuard<'_, HeartbeatNodes> {
         // Nothing in here is left half done by a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn node(&self, name: &str) -> Result<&Node> {
+impl HeartbeatNodes {
+    fn node(&self, name: &str) -> Result<&HeartbeatNode> {
         let place = self.places.get(name).with_context(|| format!("no node {name} in this fleet"))?;
         Ok(&self.nodes[*place])
     }
 
-    fn node_mut(&mut self, name: &str) -> Result<&mut Node> {
+    fn node_mut(&mut self, name: &str) -> Result<&mut HeartbeatNode> {
         let place = self.places.get(name).with_context(|| format!("no node {name} in this fleet"))?;
         Ok(&mut self.nodes[*place])
     }
 }
 
-impl From<Plan> for Node {
-    fn from(plan: Plan) -> Self {
-        let Plan { name, zone, images } = plan;
+impl From<FakeNode> for HeartbeatNode {
+    fn from(plan: FakeNode) -> Self {
+        let FakeNode { name, zone, images } = plan;
         Self { name, zone, images, alive: false, skew: 0, turns: 0, renewed: None }
     }
 }
 
 /// `count` nodes spread over `zones` in turn: `node-00000` in `zone-0` and so on.
-pub fn plans(count: usize, zones: usize, images: usize) -> Vec<Plan> {
-    let plan = |number: usize| Plan {
+pub fn plans(count: usize, zones: usize, images: usize) -> Vec<FakeNode> {
+    let plan = |number: usize| FakeNode {
         name: format!("node-{number:05}"),
         zone: format!("zone-{}", number % zones),
         images,
@@ -269,20 +270,20 @@ pub fn plans(count: usize, zones: usize, images: usize) -> Vec<Plan> {
 }
 
 /// The kubelet posts conditions, (type, status) each, heard of now.
-pub async fn say(api: &Api, node: &str, conditions: &[(&str, &str)]) -> Result<()> {
+pub async fn say(api: &TestApi, node: &str, conditions: &[(&str, &str)]) -> Result<()> {
     let path = format!("/api/v1/nodes/{node}/status");
     let body = json!({"status": {"conditions": objects::conditions(conditions)}}).to_string();
-    Ok(api.patch(&path, Patch::Strategic, &body).await.map(drop)?)
+    Ok(api.patch(&path, PatchType::Strategic, &body).await.map(drop)?)
 }
 
 /// What `kubectl cordon` and `uncordon` do.
-pub async fn cordon(api: &Api, node: &str, unschedulable: bool) -> Result<()> {
+pub async fn cordon(api: &TestApi, node: &str, unschedulable: bool) -> Result<()> {
     let body = json!({"spec": {"unschedulable": unschedulable.then_some(true)}}).to_string();
-    Ok(api.patch(&format!("/api/v1/nodes/{node}"), Patch::Strategic, &body).await.map(drop)?)
+    Ok(api.patch(&format!("/api/v1/nodes/{node}"), PatchType::Strategic, &body).await.map(drop)?)
 }
 
 /// Sets or, with `None`, removes a label of a node.
-pub async fn label(api: &Api, node: &str, key: &str, value: Option<&str>) -> Result<()> {
+pub async fn label(api: &TestApi, node: &str, key: &str, value: Option<&str>) -> Result<()> {
     let body = json!({"metadata": {"labels": {key: value}}}).to_string();
-    Ok(api.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &body).await.map(drop)?)
+    Ok(api.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &body).await.map(drop)?)
 }

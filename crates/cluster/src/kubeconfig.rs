@@ -4,7 +4,7 @@
 //! Goes out: paths.
 //! Not here: what users may do (`access.rs`).
 
-use crate::certificates::Authority;
+use crate::certificates::TestAuthority;
 use crate::cluster::{Account, Cluster};
 use anyhow::{Context as _, Result};
 use kube::config::Kubeconfig;
@@ -40,7 +40,7 @@ fn file(folder: &Path, account: Account, server: usize) -> PathBuf {
 /// Writes that of an account, with a certificate of its own.
 pub(crate) fn write(
     folder: &Path,
-    authority: &Authority,
+    authority: &TestAuthority,
     account: Account,
     server: usize,
     port: u16,

@@ -2,9 +2,9 @@
 //! Room:     which nodes KWOK looks after, and its command line.
 //! Comes in: a running cluster's folder and kubeconfig; xtask/kwok/stages.yaml.
 //! Goes out: a [`Command`]; nodes made for it.
-//! Not here: building it (`tools.rs`), starting it ([`crate::Cluster::kwok`]).
+//! Not here: building it (`binaries.rs`), starting it ([`crate::Cluster::kwok`]).
 
-use crate::api::{Api, ApiError, Patch};
+use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::Result;
 use serde_json::json;
 use std::fs;
@@ -35,8 +35,8 @@ pub(crate) fn command(program: &Path, folder: &Path, kubeconfig: &Path, port: u1
 }
 
 /// Hands a node over to KWOK.
-pub async fn adopt(api: &Api, node: &str) -> Result<(), ApiError> {
+pub async fn adopt(api: &TestApi, node: &str) -> Result<(), TestApiError> {
     let (key, value) = LABEL;
     let body = json!({"metadata": {"labels": {key: value}}}).to_string();
-    api.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &body).await.map(drop)
+    api.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &body).await.map(drop)
 }

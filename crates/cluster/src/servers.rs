@@ -4,7 +4,7 @@
 //! Goes out: [`Command`]s.
 //! Not here: starting and watching them (`cluster.rs`).
 
-use crate::Options;
+use crate::ClusterConfig;
 use crate::cluster::Audit;
 use anyhow::Result;
 use std::net::TcpListener;
@@ -68,7 +68,7 @@ pub(crate) fn api_server(
     etcd_port: u16,
     port: u16,
     index: usize,
-    options: &Options,
+    options: &ClusterConfig,
 ) -> Command {
     let file = |flag: &str, name: &str| format!("--{flag}={}", folder.join(name).display());
     let mut command = Command::new(program);
@@ -102,7 +102,7 @@ pub(crate) fn api_server(
     command
 }
 
-fn admit(command: &mut Command, folder: &Path, index: usize, options: &Options) {
+fn admit(command: &mut Command, folder: &Path, index: usize, options: &ClusterConfig) {
     let admission = options.admission.get(index).cloned().unwrap_or_default();
     let off = [&[OFF], &admission.off[..]].concat().join(",");
     command.arg(format!("--disable-admission-plugins={off}"));
@@ -139,12 +139,12 @@ pub(crate) fn controller_manager(program: &Path, kubeconfig: &Path, controllers:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Admission;
+    use crate::cluster::AdmissionConfig;
 
     #[test]
     fn each_server_admits_in_its_own_way() {
-        let own = Admission { on: vec!["A", "B"], off: vec!["C"], configuration: "{}".into() };
-        let options = Options { servers: 2, admission: vec![own], ..Options::default() };
+        let own = AdmissionConfig { on: vec!["A", "B"], off: vec!["C"], configuration: "{}".into() };
+        let options = ClusterConfig { servers: 2, admission: vec![own], ..ClusterConfig::default() };
         let flags = |index| {
             let command = api_server(Path::new("server"), Path::new("/there"), 1, 2, index, &options);
             let all = command.get_args().map(|flag| flag.to_string_lossy().into_owned());

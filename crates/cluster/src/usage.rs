@@ -1,7 +1,7 @@
 //! # Usage: what a process costs
 //! Room:     memory and processor time of a running process, as Linux counts them.
 //! Comes in: a process id.
-//! Goes out: [`Usage`].
+//! Goes out: [`ProcessUsage`].
 //! Not here: what is done with the numbers.
 
 use anyhow::{Context as _, Result};
@@ -13,7 +13,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// One reading.
 #[derive(Clone, Copy, Debug)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Resident memory, in bytes.
     pub resident: u64,
     /// The highest resident memory so far, in bytes.
@@ -23,10 +23,10 @@ pub struct Usage {
 }
 
 /// Reads the usage of process `pid`.
-pub fn of(pid: u32) -> Result<Usage> {
+pub fn of(pid: u32) -> Result<ProcessUsage> {
     let status = read_to_string(format!("/proc/{pid}/status")).context("the process is gone")?;
     let stat = read_to_string(format!("/proc/{pid}/stat")).context("the process is gone")?;
-    Ok(Usage {
+    Ok(ProcessUsage {
         resident: kibibytes(&status, "VmRSS:")?,
         peak: kibibytes(&status, "VmHWM:")?,
         cpu: cpu(&stat).context("unexpected form of /proc/…/stat")?,

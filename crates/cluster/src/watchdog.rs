@@ -3,7 +3,7 @@
 //!           it kills the programs it was told about and removes the folder.
 //! Comes in: process ids, as programs start and end.
 //! Goes out: a clean machine, also after `kill -9` of a test.
-//! Not here: the ordinary end of a program (`program.rs`).
+//! Not here: the ordinary end of a program (`process.rs`).
 
 use anyhow::{Context as _, Result};
 use std::io::Write as _;

@@ -4,17 +4,17 @@ use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{
     create_node, delete_pod, find_pod, finish, no_execute, pod, pods_on, set_taints,
 };
-use taintward_cluster::{Account, Cluster, Options, access, tools, wait};
+use taintward_cluster::{Account, Cluster, ClusterConfig, access, binaries, wait};
 
 #[tokio::test]
 async fn objects_accounts_and_audit_log_are_real() {
-    let Some(tools) = tools::for_test("objects_accounts_and_audit_log_are_real") else { return };
+    let Some(tools) = binaries::for_test("objects_accounts_and_audit_log_are_real") else { return };
     let start = Instant::now();
-    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     eprintln!("ready after {:?}", start.elapsed());
     let admin = cluster.api(Account::Admin).await.unwrap();
     create_node(&admin, "n1", &[]).await.unwrap();
@@ -38,7 +38,7 @@ async fn objects_accounts_and_audit_log_are_real() {
     assert!(find_pod(&ours, "slow").await.unwrap().is_none());
 
     // … and no more.
-    let refused = ours.patch("/api/v1/nodes/n1", Patch::Merge, "{}").await.unwrap_err();
+    let refused = ours.patch("/api/v1/nodes/n1", PatchType::Merge, "{}").await.unwrap_err();
     assert_eq!(refused.code(), Some(403));
     assert_eq!(pod("x", "n1").create(&ours).await.unwrap_err().to_string().split(' ').next(), Some("403"));
     access::revoke(&admin, "delete", "pods").await.unwrap();
@@ -69,11 +69,12 @@ async fn objects_accounts_and_audit_log_are_real() {
 
 #[tokio::test]
 async fn two_servers_share_one_truth_and_one_can_fall() {
-    let Some(tools) = tools::for_test("two_servers_share_one_truth_and_one_can_fall") else { return };
-    let mut cluster = Cluster::start(&tools, Options { servers: 2, ..Options::default() }).await.unwrap();
+    let Some(tools) = binaries::for_test("two_servers_share_one_truth_and_one_can_fall") else { return };
+    let mut cluster =
+        Cluster::start(&tools, ClusterConfig { servers: 2, ..ClusterConfig::default() }).await.unwrap();
     let first = cluster.api(Account::Admin).await.unwrap();
     let second =
-        taintward_cluster::Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+        taintward_cluster::TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     create_node(&first, "n1", &[]).await.unwrap();
     assert!(second.find("/api/v1/nodes/n1").await.unwrap().is_some());
 
@@ -98,9 +99,9 @@ async fn two_servers_share_one_truth_and_one_can_fall() {
 #[tokio::test]
 async fn nothing_survives_a_killed_owner() {
     const ROLE: &str = "TAINTWARD_TEST_OWNER";
-    let Some(tools) = tools::for_test("nothing_survives_a_killed_owner") else { return };
+    let Some(tools) = binaries::for_test("nothing_survives_a_killed_owner") else { return };
     if std::env::var_os(ROLE).is_some() {
-        let mut cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+        let mut cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         println!("\nOWNED {} {}", cluster.server(0).pid(), cluster.folder().display());
         tokio::time::sleep(Duration::from_secs(600)).await;
     }
@@ -127,10 +128,10 @@ async fn nothing_survives_a_killed_owner() {
 
 #[tokio::test]
 async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
-    let Some(tools) = tools::for_test("what_is_shipped_is_accepted_and_grants_this_and_no_more") else {
+    let Some(tools) = binaries::for_test("what_is_shipped_is_accepted_and_grants_this_and_no_more") else {
         return;
     };
-    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
     // A dry run makes no namespace in which what comes after it could be tried.
     cluster.kubectl(["create", "namespace", "taintward-system"]).unwrap();

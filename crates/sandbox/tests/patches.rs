@@ -9,8 +9,8 @@ mod cases;
 use cases::{CASES, Case, How, OBJECTS};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, ApiError, Cluster, Options, tools, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
 use taintward_sandbox::patch::{self, Writer};
 use taintward_sandbox::schema::{Schema, TypeId};
 
@@ -31,8 +31,8 @@ const ADDED_LATER: [(&str, &str, &str); 8] = [
 
 #[tokio::test]
 async fn a_real_server_does_the_same() {
-    let Some(tools) = tools::for_test("a_real_server_does_the_same") else { return };
-    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let Some(tools) = binaries::for_test("a_real_server_does_the_same") else { return };
+    let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let api = cluster.api(Account::Admin).await.unwrap();
     let mut wrong = String::new();
     for (path, object) in OBJECTS.iter().copied() {
@@ -60,7 +60,7 @@ async fn a_real_server_does_the_same() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-async fn created(api: &Api, path: &str, object: &Value) -> Value {
+async fn created(api: &TestApi, path: &str, object: &Value) -> Value {
     wait::until("the object to be accepted", Duration::from_secs(20), async || {
         match api.create(path, object).await {
             Ok(made) => Ok(Some(made)),
@@ -101,7 +101,7 @@ async fn next_second(object: &Value) {
 }
 
 /// Sends the case to both; what differs.
-async fn run(api: &Api, case: &Case) -> Vec<String> {
+async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let object = case.path.trim_end_matches("/status");
     let subresource = if object == case.path { "" } else { "status" };
     let before = api.find(object).await.unwrap();
@@ -109,11 +109,11 @@ async fn run(api: &Api, case: &Case) -> Vec<String> {
         next_second(before).await;
     }
     let (how, query) = match case.how {
-        How::Json => (Patch::Json, ""),
-        How::Merge => (Patch::Merge, ""),
-        How::Strategic => (Patch::Strategic, ""),
-        How::Apply => (Patch::Apply, ""),
-        How::Force => (Patch::Apply, "&force=true"),
+        How::Json => (PatchType::Json, ""),
+        How::Merge => (PatchType::Merge, ""),
+        How::Strategic => (PatchType::Strategic, ""),
+        How::Apply => (PatchType::Apply, ""),
+        How::Force => (PatchType::Apply, "&force=true"),
     };
     let path = format!("{}?fieldManager={}{query}", case.path, case.manager);
     let theirs = api.patch(&path, how, case.body).await;
@@ -134,7 +134,7 @@ async fn run(api: &Api, case: &Case) -> Vec<String> {
     };
     let theirs = match (theirs, &ours) {
         (Ok(theirs), Ok(_)) => theirs,
-        (Err(ApiError::Refused { code, reason, message }), Err(ours)) => {
+        (Err(TestApiError::Refused { code, reason, message }), Err(ours)) => {
             let theirs = json!([code, reason, sorted(&message)]);
             let reason = ours.get("reason").cloned().unwrap_or_else(|| json!(""));
             let ours = json!([ours["code"], reason, sorted(text(ours, "/message"))]);

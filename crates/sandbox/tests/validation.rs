@@ -10,7 +10,7 @@ mod real;
 
 use cases::{Case, Verdict};
 use std::collections::BTreeMap;
-use taintward_cluster::{Cluster, Options, tools};
+use taintward_cluster::{Cluster, ClusterConfig, binaries};
 
 const ANSWERS: &str = include_str!("validation/answers.txt");
 
@@ -46,8 +46,8 @@ fn the_sandbox_answers_as_the_real_server_did() {
 
 #[tokio::test]
 async fn the_sandbox_answers_as_the_real_server_does() {
-    let Some(tools) = tools::for_test("the_sandbox_answers_as_the_real_server_does") else { return };
-    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let Some(tools) = binaries::for_test("the_sandbox_answers_as_the_real_server_does") else { return };
+    let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let server = real::Server::of(&cluster).await;
     let cases = cases::all();
     let mut answers = BTreeMap::new();

@@ -19,7 +19,7 @@ use confine::Confined;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Api, Audit, Cluster, Options, Tools};
+use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// What the manifests give its container.
 const MEMORY: u64 = 128 << 20;
@@ -43,9 +43,10 @@ struct Readings {
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let lasts = Duration::from_secs(if quick { 5 } else { 60 });
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
-    let cluster = Cluster::start(&tools, Options { audit: Audit::Off, ..Options::default() }).await?;
+    let cluster =
+        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
     let api = Fleet::new(cluster.api(Account::Admin).await?).api;
     let bindings = policies::install(&cluster, &api).await?;
     policies::bind(&api, &bindings, true).await?;
@@ -84,7 +85,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
 }
 
 /// Good questions at their pace, and pods that may come in and that may not.
-async fn measure(hook: &webhook::Webhook, api: &Api, lasts: Duration) -> Result<Readings> {
+async fn measure(hook: &webhook::Webhook, api: &TestApi, lasts: Duration) -> Result<Readings> {
     let sleeper = std::thread::spawn(move || {
         let (begin, moment, mut worst) = (Instant::now(), Duration::from_millis(1), Duration::ZERO);
         while begin.elapsed() < lasts {
@@ -135,7 +136,7 @@ async fn ask(hook: &webhook::Webhook, lasts: Duration) -> (Vec<Duration>, usize)
 }
 
 /// By way of the API server: one that smuggles the pool's toleration in, and one that is none of its business.
-async fn create(api: &Api, lasts: Duration) -> Result<(usize, usize, Vec<Duration>)> {
+async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Duration>)> {
     let (begin, mut refused, mut admitted, mut created) = (Instant::now(), 0, 0, Vec::new());
     for number in 0.. {
         if begin.elapsed() > lasts {

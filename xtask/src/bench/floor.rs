@@ -8,7 +8,7 @@ use super::load::{Fleet, IN_FLIGHT, pod_path};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 
 /// The names of all pods.
 pub(crate) async fn names(fleet: &Fleet) -> Result<Vec<String>> {
@@ -26,7 +26,7 @@ pub(crate) async fn evict(fleet: &Fleet, names: &[String]) -> Result<()> {
     .to_string();
     let all = stream::iter(names).map(async |name| {
         let path = pod_path(name);
-        fleet.api.patch(&format!("{path}/status"), Patch::Strategic, &condition).await?;
+        fleet.api.patch(&format!("{path}/status"), PatchType::Strategic, &condition).await?;
         fleet.api.delete(&path, &json!({})).await
     });
     Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)

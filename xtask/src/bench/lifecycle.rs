@@ -16,8 +16,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use taintward_cluster::heartbeats::{Heartbeats, plans};
-use taintward_cluster::record::Record;
-use taintward_cluster::{Account, Cluster, Options, Tools, access, cluster, wait};
+use taintward_cluster::node_history::NodeHistory;
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, access, cluster, wait};
 
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";
@@ -74,10 +74,10 @@ enum Who {
 
 /// Runs both and tells.
 pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
     let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
-    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
     let mut readings = Readings::default();
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
@@ -131,7 +131,7 @@ async fn compared(
 ) -> Result<()> {
     let heartbeats = fleet(cluster, sizes.nodes, sizes, sizes.period).await?;
     let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
-    let record = Record::start(&kubeconfig).await?;
+    let record = NodeHistory::start(&kubeconfig).await?;
     let api = cluster.api(Account::Admin).await?;
     for round in 0..rounds {
         let mut order = [Who::Ours, Who::Original];

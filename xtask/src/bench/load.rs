@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_cluster::fixtures::{create_node, delete_node, no_execute, set_taints};
-use taintward_cluster::{Api, ApiError};
+use taintward_cluster::{TestApi, TestApiError};
 
 /// Requests in flight at the same time: more does not make a two-core API server faster.
 pub(crate) const IN_FLIGHT: usize = 32;
@@ -19,7 +19,7 @@ const KEY: &str = "bench.taintward/down";
 
 /// Nodes and pods of a benchmark.
 pub(crate) struct Fleet {
-    pub(crate) api: Api,
+    pub(crate) api: TestApi,
 }
 
 /// Where a pod lives on the server.
@@ -28,7 +28,7 @@ pub(crate) fn pod_path(name: &str) -> String {
 }
 
 impl Fleet {
-    pub(crate) fn new(api: Api) -> Self {
+    pub(crate) fn new(api: TestApi) -> Self {
         Self { api }
     }
 
@@ -57,15 +57,15 @@ impl Fleet {
     }
 
     /// Taints all nodes at once; done when the API server has answered for all of them.
-    pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), ApiError> {
+    pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), TestApiError> {
         self.set(nodes, &[no_execute(KEY, "")]).await
     }
 
-    pub(crate) async fn untaint(&self, nodes: &[String]) -> Result<(), ApiError> {
+    pub(crate) async fn untaint(&self, nodes: &[String]) -> Result<(), TestApiError> {
         self.set(nodes, &[]).await
     }
 
-    async fn set(&self, nodes: &[String], taints: &[Value]) -> Result<(), ApiError> {
+    async fn set(&self, nodes: &[String], taints: &[Value]) -> Result<(), TestApiError> {
         let all = stream::iter(nodes).map(|node| set_taints(&self.api, node, taints));
         all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await
     }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Cluster, Program, usage};
+use taintward_cluster::{ChildProcess, Cluster, usage};
 
 /// What a reading is of; the rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 }
 
 /// Starts a contender and waits until it has nothing more to do.
-async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(Program, Duration)> {
+async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProcess, Duration)> {
     let start = Instant::now();
     let mut program = contender.start(cluster).await?;
     let ready = start.elapsed();
@@ -104,9 +104,10 @@ pub(crate) async fn latency(
             };
             for (row, pods, repeats) in [(Row::One, 1, 7), (Row::Last, 100, 3)] {
                 for _ in 0..repeats {
-                    let reading = time_to_gone(fleet, &node, pods, program.is_none())
-                        .await
-                        .with_context(|| program.as_ref().map(Program::last_words).unwrap_or_default())?;
+                    let reading =
+                        time_to_gone(fleet, &node, pods, program.is_none()).await.with_context(|| {
+                            program.as_ref().map(ChildProcess::last_words).unwrap_or_default()
+                        })?;
                     eprintln!("  {row:?} {:.1} ms", reading.as_secs_f64() * 1e3);
                     results.add(row, who, reading.as_secs_f64());
                 }

@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError};
 
 const GOAL: Duration = Duration::from_micros(300);
 const POOLS: [usize; 4] = [0, 1, 10, 100];
@@ -40,8 +40,9 @@ type Blocks = Vec<[Vec<Duration>; 2]>;
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let amount = if quick { Amount { rounds: 2, creates: 50 } } else { Amount { rounds: 5, creates: 200 } };
-    let tools = Tools::find_or_build()?;
-    let cluster = Cluster::start(&tools, Options { audit: Audit::Off, ..Options::default() }).await?;
+    let tools = Binaries::find_or_build()?;
+    let cluster =
+        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
     let api = Fleet::new(cluster.api(Account::Admin).await?).api;
     let bindings = install(&cluster, &api).await?;
     let (mut table, mut there) = (HEAD.to_owned(), 0);
@@ -80,7 +81,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
 }
 
 /// All that is installed but what would run or ask; the bindings, which are not there yet.
-pub(super) async fn install(cluster: &Cluster, api: &Api) -> Result<Vec<Value>> {
+pub(super) async fn install(cluster: &Cluster, api: &TestApi) -> Result<Vec<Value>> {
     let binary = sources::build_taintward(true)?;
     let output = Command::new(binary).args(["install", "-o", "json"]).output();
     let output = output.context("starting taintward install")?;
@@ -115,14 +116,14 @@ pub(super) fn pool(number: usize) -> Value {
     }})
 }
 
-pub(super) async fn bind(api: &Api, bindings: &[Value], there: bool) -> Result<()> {
+pub(super) async fn bind(api: &TestApi, bindings: &[Value], there: bool) -> Result<()> {
     for binding in bindings {
         let name = binding["metadata"]["name"].as_str().context("a name")?;
         let path = format!("{BINDINGS}/{name}");
         match there {
             true => {
                 let path = format!("{path}?fieldManager=bench&force=true");
-                api.patch(&path, Patch::Apply, &binding.to_string()).await?;
+                api.patch(&path, PatchType::Apply, &binding.to_string()).await?;
             }
             false => match api.delete(&path, &json!({})).await {
                 Err(error) if error.code() != Some(404) => return Err(error.into()),
@@ -135,7 +136,7 @@ pub(super) async fn bind(api: &Api, bindings: &[Value], there: bool) -> Result<(
 }
 
 /// Whether a pod gets in that the first pool keeps out: the server does what is to be measured, or it does not.
-pub(super) async fn keeps_out(api: &Api) -> Result<bool> {
+pub(super) async fn keeps_out(api: &TestApi) -> Result<bool> {
     let mut pod = asking::pod("intruder");
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
     match api.create(&format!("{PODS}?dryRun=All"), &pod).await {
@@ -146,7 +147,7 @@ pub(super) async fn keeps_out(api: &Api) -> Result<bool> {
 }
 
 async fn measure(
-    api: &Api,
+    api: &TestApi,
     bindings: &[Value],
     amount: &Amount,
     name: &str,
@@ -170,7 +171,12 @@ async fn measure(
 }
 
 /// Creates pods one after the other and takes them away again; the times, sorted.
-async fn timed(api: &Api, name: &str, key: Option<&str>, number: usize) -> Result<Vec<Duration>, ApiError> {
+async fn timed(
+    api: &TestApi,
+    name: &str,
+    key: Option<&str>,
+    number: usize,
+) -> Result<Vec<Duration>, TestApiError> {
     let mut took = Vec::with_capacity(number);
     for at in 0..number + WARM {
         let mut pod = asking::pod(&format!("{name}-{at}"));

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, cluster, usage};
 
 /// Pods created and patched one by one, for the rates.
 const RATED: usize = 5000;
@@ -42,7 +42,7 @@ struct Readings {
 
 /// Runs both and tells.
 pub(crate) async fn run(pods: usize) -> Result<()> {
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let ours = ours(pods).await?;
     let real = real(&tools, pods).await?;
     let table = table(&ours, &real, pods);
@@ -91,7 +91,7 @@ async fn ours(pods: usize) -> Result<Readings> {
         if began.elapsed() > Duration::from_secs(10) {
             bail!("the sandbox does not answer");
         }
-        if let Ok(api) = Api::from_kubeconfig(&sandbox.kubeconfig).await
+        if let Ok(api) = TestApi::from_kubeconfig(&sandbox.kubeconfig).await
             && api.text("/readyz").await.is_ok()
         {
             break api;
@@ -103,9 +103,9 @@ async fn ours(pods: usize) -> Result<Readings> {
     measure(&Fleet::new(api), pods, start, || Ok(usage::of(pid)?.resident)).await
 }
 
-async fn real(tools: &Tools, pods: usize) -> Result<Readings> {
+async fn real(tools: &Binaries, pods: usize) -> Result<Readings> {
     let began = Instant::now();
-    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let mut cluster = Cluster::start(tools, options).await?;
     let start = began.elapsed().as_secs_f64();
     let fleet = Fleet::new(cluster.api(Account::Admin).await?);

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Api, Audit, Cluster, Disk, Options, Tools, usage};
+use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi, usage};
 
 /// Reviews a second and core, and the pace at which answers are timed.
 const GOAL_RATE: f64 = 20_000.0;
@@ -56,9 +56,9 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     } else {
         Amount { saturated: Duration::from_secs(8), paced: Duration::from_secs(15), rounds: 7, creates: 400 }
     };
-    let tools = Tools::find_or_build()?;
+    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
-    let options = Options { audit: Audit::Off, disk: Disk::Synced, ..Options::default() };
+    let options = ClusterConfig { audit: Audit::Off, disk: DiskSync::Synced, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
     let fleet = Fleet::new(cluster.api(Account::Admin).await?);
     furnish(&cluster, &fleet).await?;
@@ -122,7 +122,7 @@ async fn furnish(cluster: &Cluster, fleet: &Fleet) -> Result<()> {
 }
 
 /// A new resource is not served at once.
-async fn eventually(api: &Api, path: &str, object: &Value) -> Result<()> {
+async fn eventually(api: &TestApi, path: &str, object: &Value) -> Result<()> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
         match api.create(path, object).await {
@@ -211,12 +211,12 @@ impl Webhook {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    fn usage(&self) -> Result<usage::Usage> {
+    fn usage(&self) -> Result<usage::ProcessUsage> {
         usage::of(self.child.id())
     }
 }
 
-async fn measure(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Readings> {
+async fn measure(webhook: &Webhook, api: &TestApi, amount: &Amount) -> Result<Readings> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let idle = webhook.usage()?;
     let began = Instant::now();
@@ -240,7 +240,7 @@ const CONFIGURATIONS: [(&str, &str); 2] = [
 /// The rules of two installations: what the built-in plugin does, and the default.
 const INSTALLED: [&str; 2] = ["default-tolerations", "*"];
 
-async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[Duration; 3]>> {
+async fn creates(webhook: &Webhook, api: &TestApi, amount: &Amount) -> Result<Vec<[Duration; 3]>> {
     let mut all = Vec::new();
     for round in 0..amount.rounds {
         let mut middle = [Duration::ZERO; 3];
@@ -262,7 +262,7 @@ async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[D
 }
 
 /// Creates pods one after the other; the middle time.
-async fn timed(api: &Api, name: &str, number: usize) -> Result<Duration> {
+async fn timed(api: &TestApi, name: &str, number: usize) -> Result<Duration> {
     let pods = "/api/v1/namespaces/ns-7/pods";
     let mut took = Vec::with_capacity(number);
     for at in 0..number + 50 {
@@ -300,7 +300,7 @@ fn configurations(webhook: &Webhook, rules: &str, failure: &str) -> Result<Vec<(
     Ok(found)
 }
 
-pub(super) async fn register(webhook: &Webhook, api: &Api, rules: &str, failure: &str) -> Result<()> {
+pub(super) async fn register(webhook: &Webhook, api: &TestApi, rules: &str, failure: &str) -> Result<()> {
     for (path, object) in configurations(webhook, rules, failure)? {
         api.create(&path, &object).await?;
     }
@@ -309,7 +309,7 @@ pub(super) async fn register(webhook: &Webhook, api: &Api, rules: &str, failure:
     Ok(())
 }
 
-async fn unregister(webhook: &Webhook, api: &Api, rules: &str) -> Result<()> {
+async fn unregister(webhook: &Webhook, api: &TestApi, rules: &str) -> Result<()> {
     for (path, object) in configurations(webhook, rules, "Fail")? {
         let name = object["metadata"]["name"].as_str().context("a name")?;
         api.delete(&format!("{path}/{name}"), &json!({})).await?;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use taintward_cluster::Api;
+use taintward_cluster::TestApi;
 use taintward_cluster::fixtures::{create_node, pod, set_taints};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
@@ -53,7 +53,7 @@ struct Ground {
 }
 
 pub(crate) struct Stage {
-    api: Api,
+    api: TestApi,
     curtain: Instant,
     grounds: Vec<Ground>,
     pub(crate) actors: Vec<Actor>,
@@ -61,7 +61,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Creates the nodes and pods.
-    pub(crate) async fn set(api: Api) -> Result<Self> {
+    pub(crate) async fn set(api: TestApi) -> Result<Self> {
         let mut actors = Vec::new();
         for node in NODES {
             create_node(&api, node, &[]).await?;

@@ -21,7 +21,7 @@ const ALIAS: &str = "nodelifecycle";
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum ControllerEntry {
     /// `*`: all that are not named and need not be.
     Rest,
     /// `name`.
@@ -36,26 +36,26 @@ pub(super) enum Entry {
 pub(super) struct UnknownController;
 
 /// Reads one entry.
-pub(super) fn parse(text: &str) -> Result<Entry, UnknownController> {
+pub(super) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
     let known = |name: &str| {
         let name = if name == ALIAS { NODE_LIFECYCLE } else { name };
         KNOWN.into_iter().find(|known| *known == name).ok_or(UnknownController)
     };
     match text.strip_prefix('-') {
-        None if text == "*" => Ok(Entry::Rest),
-        None => known(text).map(Entry::On),
-        Some(name) => known(name).map(Entry::Off),
+        None if text == "*" => Ok(ControllerEntry::Rest),
+        None => known(text).map(ControllerEntry::On),
+        Some(name) => known(name).map(ControllerEntry::Off),
     }
 }
 
 /// Whether the list switches `name` on.
-pub(super) fn is_on(list: &[Entry], name: &str) -> bool {
+pub(super) fn is_on(list: &[ControllerEntry], name: &str) -> bool {
     let named = list.iter().find_map(|entry| match entry {
-        Entry::On(on) if *on == name => Some(true),
-        Entry::Off(off) if *off == name => Some(false),
+        ControllerEntry::On(on) if *on == name => Some(true),
+        ControllerEntry::Off(off) if *off == name => Some(false),
         _ => None,
     });
-    named.unwrap_or_else(|| name == TAINT_EVICTION && list.contains(&Entry::Rest))
+    named.unwrap_or_else(|| name == TAINT_EVICTION && list.contains(&ControllerEntry::Rest))
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
             ("-taint-eviction-controller,taint-eviction-controller", false),
         ];
         for (list, expected) in rows {
-            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
             assert_eq!(is_on(&entries, TAINT_EVICTION), expected, "{list}");
         }
         assert!(!is_on(&[], TAINT_EVICTION));
@@ -93,7 +93,7 @@ mod tests {
             ("-nodelifecycle,node-lifecycle-controller", false),
         ];
         for (list, expected) in rows {
-            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
             assert_eq!(is_on(&entries, NODE_LIFECYCLE), expected, "{list}");
         }
     }
@@ -108,7 +108,7 @@ mod tests {
             ("node-lifecycle-controller", false),
         ];
         for (list, expected) in rows {
-            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
             assert_eq!(is_on(&entries, DEDICATED_POOLS), expected, "{list}");
         }
     }

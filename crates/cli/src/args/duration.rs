@@ -23,7 +23,7 @@ const LONGEST: u128 = i64::MAX as u128;
 
 /// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotADuration {
+pub(super) enum InvalidDuration {
     #[error("expected a duration with its unit, such as 15s, 1m30s or 500ms")]
     Malformed,
     #[error("a duration cannot be negative")]
@@ -33,16 +33,16 @@ pub(super) enum NotADuration {
 }
 
 /// Reads a duration.
-pub(super) fn parse(text: &str) -> Result<Duration, NotADuration> {
+pub(super) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     if unsigned == "0" {
         return Ok(Duration::ZERO);
     }
     if let Some(rest) = text.strip_prefix('-') {
-        return Err(if parse(rest).is_ok() { NotADuration::Negative } else { NotADuration::Malformed });
+        return Err(if parse(rest).is_ok() { InvalidDuration::Negative } else { InvalidDuration::Malformed });
     }
     if unsigned.is_empty() {
-        return Err(NotADuration::Malformed);
+        return Err(InvalidDuration::Malformed);
     }
     let mut rest = unsigned;
     let mut total: u128 = 0;
@@ -51,12 +51,12 @@ pub(super) fn parse(text: &str) -> Result<Duration, NotADuration> {
         total = total.saturating_add(nanos);
         rest = after;
     }
-    let nanos = u64::try_from(total).ok().filter(|_| total <= LONGEST).ok_or(NotADuration::TooLong)?;
+    let nanos = u64::try_from(total).ok().filter(|_| total <= LONGEST).ok_or(InvalidDuration::TooLong)?;
     Ok(Duration::from_nanos(nanos))
 }
 
 /// One number with its unit, in nanoseconds, and what follows it.
-fn term(text: &str) -> Result<(u128, &str), NotADuration> {
+fn term(text: &str) -> Result<(u128, &str), InvalidDuration> {
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (whole, rest) = text.split_at(digits(text));
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -64,13 +64,13 @@ fn term(text: &str) -> Result<(u128, &str), NotADuration> {
         None => ("", rest),
     };
     if whole.is_empty() && fraction.is_empty() {
-        return Err(NotADuration::Malformed);
+        return Err(InvalidDuration::Malformed);
     }
     let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
     let (name, rest) = rest.split_at(unit_end);
-    let (_, unit) = UNITS.iter().find(|(unit, _)| *unit == name).ok_or(NotADuration::Malformed)?;
+    let (_, unit) = UNITS.iter().find(|(unit, _)| *unit == name).ok_or(InvalidDuration::Malformed)?;
     let whole =
-        if whole.is_empty() { 0 } else { whole.parse::<u128>().map_err(|_| NotADuration::TooLong)? };
+        if whole.is_empty() { 0 } else { whole.parse::<u128>().map_err(|_| InvalidDuration::TooLong)? };
     Ok((whole.saturating_mul(*unit).saturating_add(part_of(fraction, *unit)), rest))
 }
 
@@ -138,13 +138,13 @@ mod tests {
             "", "15", "s", ".", ".s", "1 s", "15S", "15sec", "1d", "1e3s", "∞", "+", "-", "--1s", "1s-1s",
             "+ 1s",
         ] {
-            assert_eq!(parse(text), Err(NotADuration::Malformed), "{text}");
+            assert_eq!(parse(text), Err(InvalidDuration::Malformed), "{text}");
         }
         for text in ["-1s", "-0.5h"] {
-            assert_eq!(parse(text), Err(NotADuration::Negative), "{text}");
+            assert_eq!(parse(text), Err(InvalidDuration::Negative), "{text}");
         }
         for text in ["9223372036854775808ns", "2562048h", "99999999999999999999999999999999999999999s"] {
-            assert_eq!(parse(text), Err(NotADuration::TooLong), "{text}");
+            assert_eq!(parse(text), Err(InvalidDuration::TooLong), "{text}");
         }
     }
 

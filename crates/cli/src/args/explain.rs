@@ -1,12 +1,12 @@
 //! # Explain: the flags of `taintward explain`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments.
-//! Goes out: an [`Ask`].
+//! Goes out: an [`ExplainOptions`].
 //! Not here: what the choices do (`explain.rs`).
 
-use super::survey::{Survey, SurveyArgs};
-use crate::complete::Kind;
-use crate::explain::{Ask, TargetError, parse_targets};
+use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
+use crate::complete::CompletionKind;
+use crate::explain::{ExplainOptions, TargetError, parse_targets};
 use crate::kube_args::WHICH;
 use crate::output::OutputError;
 use clap::Args;
@@ -23,14 +23,14 @@ use std::path::PathBuf;
 pub(crate) struct ExplainArgs {
     /// What is to be explained: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
     /// job/NAME; also pod NAME...; several at once
-    #[arg(value_name = "TYPE/NAME", add = Kind::Explained.completer())]
+    #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
     /// input; may be repeated. Without it the current cluster is read
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]
-    survey: SurveyArgs,
+    survey: ClusterStateArgs,
 }
 
 /// What is wrong with the flags.
@@ -47,12 +47,12 @@ pub(super) enum ExplainArgsError {
 }
 
 impl ExplainArgs {
-    pub(super) fn settle(self) -> Result<Ask, ExplainArgsError> {
+    pub(super) fn settle(self) -> Result<ExplainOptions, ExplainArgsError> {
         if self.survey.kube.chooses() {
             return Err(ExplainArgsError::Chosen);
         }
         let targets = parse_targets(&self.objects)?;
-        let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
-        Ok(Ask { targets, files: self.filename, cluster, as_of, numeric, output })
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
+        Ok(ExplainOptions { targets, files: self.filename, cluster, as_of, numeric, output })
     }
 }

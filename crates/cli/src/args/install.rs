@@ -1,12 +1,13 @@
 //! # Install: the flags of `taintward install`
 //! Room:     flags, defaults, words; which of them go together.
 //! Comes in: arguments.
-//! Goes out: an [`InstallPlan`], or what is wrong.
+//! Goes out: an [`InstallOptions`], or what is wrong.
 //! Not here: what is installed (`install.rs` beside `args.rs`).
 
-use super::names;
+use super::object_names;
 use crate::install::{
-    Certificate, Clients, Conflicts, InstallPlan, Leftovers, Parts, RULES, Try, Values, What, contradiction,
+    ClientCa, Components, ConflictPolicy, DryRunKind, InstallAction, InstallOptions, InstallValues,
+    PoolRemoval, ProvidedCertificate, RULES, contradiction,
 };
 use crate::kube_args::ServerArgs;
 use crate::webhook::{ListsError, checked};
@@ -27,7 +28,7 @@ pub(crate) struct InstallArgs {
     uninstall: bool,
     /// With --apply: only tries it. client sends nothing but reads, server has everything checked and keeps nothing
     #[arg(long, value_name = "HOW", value_enum, requires = "apply")]
-    dry_run: Option<TryArg>,
+    dry_run: Option<DryRunArg>,
     /// With --apply: takes fields that others have changed since
     #[arg(long, requires = "apply", conflicts_with = "uninstall")]
     force_conflicts: bool,
@@ -45,13 +46,13 @@ pub(crate) struct InstallArgs {
     chart: Option<PathBuf>,
     /// How manifests are printed
     #[arg(short, long, value_name = "FORM", value_enum, default_value = "yaml", conflicts_with = "apply")]
-    output: FormArg,
+    output: InstallOutputArg,
     #[command(flatten)]
     installed: InstalledArgs,
     #[command(flatten)]
-    controller: ControllerArgs,
+    controller: InstalledControllerArgs,
     #[command(flatten)]
-    webhook: WebhookArgs,
+    webhook: InstalledWebhookArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -67,21 +68,21 @@ struct InstalledArgs {
         value_delimiter = ',',
         default_value = "controller,webhook,viewer"
     )]
-    parts: Vec<PartArg>,
+    parts: Vec<ComponentArg>,
     /// The namespace of it all
-    #[arg(long, value_name = "NAME", default_value = "taintward-system", value_parser = names::namespace)]
+    #[arg(long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
     namespace: String,
     /// The image, where you have pushed it
-    #[arg(long, value_name = "IMAGE", default_value_t = Values::default().image, value_parser = image)]
+    #[arg(long, value_name = "IMAGE", default_value_t = InstallValues::default().image, value_parser = image)]
     image: String,
     /// A Secret with which the image is pulled; may be repeated
-    #[arg(long, value_name = "SECRET", value_parser = names::object)]
+    #[arg(long, value_name = "SECRET", value_parser = object_names::object)]
     image_pull_secret: Vec<String>,
     /// Pods of each part
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=100))]
     replicas: u16,
     /// The priority of the pods
-    #[arg(long, value_name = "NAME", default_value = "system-cluster-critical", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", default_value = "system-cluster-critical", value_parser = object_names::object)]
     priority_class: String,
     /// Where API servers are: only they reach the webhook, and our pods reach only them; may be repeated. Without it both is
     /// open, but --apply looks for them, and lets only them reach the webhook if it can tell
@@ -89,13 +90,13 @@ struct InstalledArgs {
     api_server_cidr: Vec<String>,
     /// Namespaces that no DedicatedPool has a say in, beside kube-system and the one of --namespace: their pods may be on any
     /// node
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     exempt_namespaces: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The controllers")]
-struct ControllerArgs {
+struct InstalledControllerArgs {
     /// Which controllers run, as `taintward run` takes them; each named once
     #[arg(long, value_name = "LIST", default_value = "*,dedicated-pool-controller", value_parser = controllers)]
     controllers: String,
@@ -112,7 +113,7 @@ struct ControllerArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The webhook")]
-struct WebhookArgs {
+struct InstalledWebhookArgs {
     /// Which rules hold, as `taintward webhook` takes them: '*' for default-tolerations and dedicated-pools; further extended-resources,
     /// toleration-restriction, advice, brake
     #[arg(long, value_name = "LIST", default_value = "*", value_parser = rules)]
@@ -125,17 +126,17 @@ struct WebhookArgs {
     failure_policy: String,
     /// A Secret with the certificate, of type kubernetes.io/tls, that somebody else renews; without it the webhook makes its
     /// own
-    #[arg(long, value_name = "SECRET", requires = "ca_bundle", value_parser = names::object)]
+    #[arg(long, value_name = "SECRET", requires = "ca_bundle", value_parser = object_names::object)]
     cert_secret: Option<String>,
     /// With --cert-secret: what API servers are to trust, PEM
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     ca_bundle: Option<PathBuf>,
     /// A ConfigMap in whose ca.crt are authorities: only clients that show a certificate of one of them are let in. API servers show
     /// one if their AdmissionConfiguration names it
-    #[arg(long, value_name = "NAME", conflicts_with = "client_ca_secret", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", conflicts_with = "client_ca_secret", value_parser = object_names::object)]
     client_ca_config_map: Option<String>,
     /// The same, in a Secret
-    #[arg(long, value_name = "NAME", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", value_parser = object_names::object)]
     client_ca_secret: Option<String>,
     /// Of these clients only those with one of these common names
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = common_name)]
@@ -146,19 +147,19 @@ struct WebhookArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TryArg {
+enum DryRunArg {
     Client,
     Server,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormArg {
+enum InstallOutputArg {
     Yaml,
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PartArg {
+enum ComponentArg {
     Controller,
     Webhook,
     Viewer,
@@ -166,7 +167,7 @@ enum PartArg {
 
 /// Why a file that is named cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum InstallFault {
+pub(super) enum InstallArgsError {
     #[error("cannot read {}, which --ca-bundle names: {why}", file.display())]
     Unreadable { file: PathBuf, why: std::io::Error },
     #[error("there is no certificate in {}, which --ca-bundle names; expected PEM", file.display())]
@@ -185,17 +186,17 @@ pub(super) enum InstallFault {
 }
 
 impl InstallArgs {
-    pub(super) fn settle(self) -> Result<InstallPlan, InstallFault> {
+    pub(super) fn settle(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
-        let (json, patience) = (self.output == FormArg::Json, self.timeout);
+        let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
         let Self { installed, controller, webhook, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
-        let parts = Parts {
-            controller: has(PartArg::Controller),
-            webhook: has(PartArg::Webhook),
-            viewer: has(PartArg::Viewer),
+        let parts = Components {
+            controller: has(ComponentArg::Controller),
+            webhook: has(ComponentArg::Webhook),
+            viewer: has(ComponentArg::Viewer),
         };
-        let values = Values {
+        let values = InstallValues {
             parts,
             namespace: installed.namespace,
             image: installed.image,
@@ -224,58 +225,61 @@ impl InstallArgs {
             webhook_args: webhook.webhook_arg,
             found: Vec::new(),
         };
-        Ok(InstallPlan { values, what, json, server: server.settle(), patience })
+        Ok(InstallOptions { values, what, json, server: server.settle(), patience })
     }
 
-    fn what(&self) -> What {
+    fn what(&self) -> InstallAction {
         let tried = match self.dry_run {
-            None => Try::No,
-            Some(TryArg::Client) => Try::Client,
-            Some(TryArg::Server) => Try::Server,
+            None => DryRunKind::No,
+            Some(DryRunArg::Client) => DryRunKind::Client,
+            Some(DryRunArg::Server) => DryRunKind::Server,
         };
         let leftovers = match (self.crds, self.keep_pools) {
-            (true, _) => Leftovers::Delete,
-            (false, true) => Leftovers::Keep,
-            (false, false) => Leftovers::Refuse,
+            (true, _) => PoolRemoval::Delete,
+            (false, true) => PoolRemoval::Keep,
+            (false, false) => PoolRemoval::Refuse,
         };
-        let conflicts = if self.force_conflicts { Conflicts::Take } else { Conflicts::Refuse };
+        let conflicts = if self.force_conflicts { ConflictPolicy::Take } else { ConflictPolicy::Refuse };
         match (&self.chart, self.uninstall, self.apply) {
-            (Some(folder), ..) => What::Chart(folder.clone()),
-            (None, false, false) => What::Print,
-            (None, false, true) => What::Apply(tried, conflicts),
-            (None, true, false) => What::PrintRemoval(leftovers),
-            (None, true, true) => What::Remove(tried, leftovers),
+            (Some(folder), ..) => InstallAction::Chart(folder.clone()),
+            (None, false, false) => InstallAction::Print,
+            (None, false, true) => InstallAction::Apply(tried, conflicts),
+            (None, true, false) => InstallAction::PrintRemoval(leftovers),
+            (None, true, true) => InstallAction::Remove(tried, leftovers),
         }
     }
 }
 
-fn certificate(secret: Option<String>, file: Option<PathBuf>) -> Result<Option<Certificate>, InstallFault> {
+fn certificate(
+    secret: Option<String>,
+    file: Option<PathBuf>,
+) -> Result<Option<ProvidedCertificate>, InstallArgsError> {
     let (Some(secret), Some(file)) = (secret, file) else { return Ok(None) };
-    let pem = std::fs::read(&file).map_err(|why| InstallFault::Unreadable { file: file.clone(), why })?;
+    let pem = std::fs::read(&file).map_err(|why| InstallArgsError::Unreadable { file: file.clone(), why })?;
     if !String::from_utf8_lossy(&pem).contains("-----BEGIN CERTIFICATE-----") {
-        return Err(InstallFault::NoCertificate { file });
+        return Err(InstallArgsError::NoCertificate { file });
     }
-    Ok(Some(Certificate { secret, ca_bundle: STANDARD.encode(pem) }))
+    Ok(Some(ProvidedCertificate { secret, ca_bundle: STANDARD.encode(pem) }))
 }
 
 fn clients(
     map: Option<String>,
     secret: Option<String>,
     names: Vec<String>,
-) -> Result<Option<Clients>, InstallFault> {
+) -> Result<Option<ClientCa>, InstallArgsError> {
     let is_secret = secret.is_some();
     match map.or(secret) {
-        Some(holder) => Ok(Some(Clients { holder, is_secret, names })),
+        Some(holder) => Ok(Some(ClientCa { holder, is_secret, names })),
         None if names.is_empty() => Ok(None),
-        None => Err(InstallFault::NobodySigns),
+        None => Err(InstallArgsError::NobodySigns),
     }
 }
 
 /// The text of the file, if the webhook will understand it.
-fn lists(file: Option<PathBuf>, rules: &str) -> Result<Option<String>, InstallFault> {
+fn lists(file: Option<PathBuf>, rules: &str) -> Result<Option<String>, InstallArgsError> {
     let Some(file) = file else { return Ok(None) };
     if !rules.split(',').any(|rule| rule == "toleration-restriction") {
-        return Err(InstallFault::NobodyReads);
+        return Err(InstallArgsError::NobodyReads);
     }
     Ok(Some(checked(&file)?))
 }

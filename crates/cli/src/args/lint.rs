@@ -1,13 +1,13 @@
 //! # Lint: the flags of `taintward lint`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments.
-//! Goes out: a [`LintPlan`].
+//! Goes out: a [`LintOptions`].
 //! Not here: what the choices do (`lint.rs`).
 
-use super::gates::{self, Gate, Setting};
+use super::feature_gates::{self, FeatureGate, GateSetting};
 use crate::kube_args::KubeArgs;
-use crate::lint::{Form, LintPlan, Source};
-use crate::output::{self, FORMS, LookArgs, Output, OutputError};
+use crate::lint::{LintForm, LintOptions, LintSource};
+use crate::output::{self, FORMS, OutputError, OutputOptions, TableArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use taintward_core::lint::Severity;
@@ -31,13 +31,13 @@ pub(crate) struct LintArgs {
     /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
-    output: Written,
+    output: LintOutputArg,
     /// Lists the rules there are, and reads nothing
     #[arg(long, alias = "list-rules", conflicts_with_all = ["filename", "against_cluster"])]
     rules: bool,
     /// The exit code is 2 if something at least this bad is found
-    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
-    fail_on: FailOn,
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
+    fail_on: LintFailOn,
     /// What is silenced, and why; without it .taintward-lint.yaml in the current folder, if there is one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -46,16 +46,16 @@ pub(crate) struct LintArgs {
     baseline: Option<PathBuf>,
     /// Feature gates of the cluster the manifests are for, as Name=true; TaintTolerationComparisonOperators (false by
     /// default) is the one that counts here
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
-    feature_gates: Vec<Setting>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
+    feature_gates: Vec<GateSetting>,
     #[command(flatten)]
-    look: LookArgs,
+    look: TableArgs,
     #[command(flatten)]
     kube: KubeArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailOn {
+enum LintFailOn {
     Error,
     Warning,
     Info,
@@ -64,18 +64,18 @@ enum FailOn {
 
 /// Forms of reports, besides those that all commands have.
 #[derive(Clone, Debug)]
-enum Written {
+enum LintOutputArg {
     Sarif,
     Github,
-    Common(output::Form),
+    Common(output::OutputFormat),
 }
 
-fn written(text: &str) -> Result<Written, String> {
+fn written(text: &str) -> Result<LintOutputArg, String> {
     match text {
-        "sarif" => Ok(Written::Sarif),
-        "github" => Ok(Written::Github),
-        text => output::Form::parse(text)
-            .map(Written::Common)
+        "sarif" => Ok(LintOutputArg::Sarif),
+        "github" => Ok(LintOutputArg::Github),
+        text => output::OutputFormat::parse(text)
+            .map(LintOutputArg::Common)
             .map_err(|why| why.replace(FORMS, &format!("sarif, github, {FORMS}"))),
     }
 }
@@ -92,29 +92,29 @@ pub(super) enum LintArgsError {
 }
 
 impl LintArgs {
-    pub(super) fn settle(self) -> Result<LintPlan, LintArgsError> {
+    pub(super) fn settle(self) -> Result<LintOptions, LintArgsError> {
         let fail_on = match self.fail_on {
-            FailOn::Error => Some(Severity::Error),
-            FailOn::Warning => Some(Severity::Warning),
-            FailOn::Info => Some(Severity::Info),
-            FailOn::Never => None,
+            LintFailOn::Error => Some(Severity::Error),
+            LintFailOn::Warning => Some(Severity::Warning),
+            LintFailOn::Info => Some(Severity::Info),
+            LintFailOn::Never => None,
         };
         let from = match self.filename {
-            _ if self.rules => Source::Nothing,
-            files if files.is_empty() => Source::Cluster(Box::new(self.kube.settle())),
-            files if self.against_cluster => Source::Both(files, Box::new(self.kube.settle())),
+            _ if self.rules => LintSource::Nothing,
+            files if files.is_empty() => LintSource::Cluster(Box::new(self.kube.settle())),
+            files if self.against_cluster => LintSource::Both(files, Box::new(self.kube.settle())),
             _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),
-            files => Source::Files(files),
+            files => LintSource::Files(files),
         };
-        let numeric = match gates::value(&self.feature_gates, Gate::ComparisonOperators) {
+        let numeric = match feature_gates::value(&self.feature_gates, FeatureGate::ComparisonOperators) {
             Some(true) => NumericOperators::On,
             _ => NumericOperators::Off,
         };
         let form = match self.output {
-            Written::Sarif => Form::Sarif,
-            Written::Github => Form::Github,
-            Written::Common(form) => Form::Common(Box::new(Output::new(form, self.look)?)),
+            LintOutputArg::Sarif => LintForm::Sarif,
+            LintOutputArg::Github => LintForm::Github,
+            LintOutputArg::Common(form) => LintForm::Common(Box::new(OutputOptions::new(form, self.look)?)),
         };
-        Ok(LintPlan { from, form, fail_on, config: self.config, baseline: self.baseline, numeric })
+        Ok(LintOptions { from, form, fail_on, config: self.config, baseline: self.baseline, numeric })
     }
 }

@@ -5,8 +5,8 @@
 //! Not here: whether the controller runs (`controllers`), what the numbers mean (the core).
 
 use super::run::rate;
-use super::settle::Complaint;
-use super::{duration, switch};
+use super::run_options::RunArgsError;
+use super::{bool_flag, duration};
 use clap::Args;
 use std::time::Duration;
 use taintward_core::node_lifecycle;
@@ -57,12 +57,12 @@ pub(super) struct NodeHealthArgs {
     pub(super) large_cluster_size_threshold: i64,
     /// While all zones are down, or no node at all is heard of, countdowns that not-ready and unreachable started
     /// stand still
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_HOLD_COUNTDOWNS", hide_env = true)]
     pub(super) hold_countdowns: bool,
     /// A node that is ready again loses its NoSchedule and NoExecute taints in one write; without it, in two
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_LIFT_TAINTS_TOGETHER", hide_env = true)]
     pub(super) lift_taints_together: bool,
@@ -70,7 +70,7 @@ pub(super) struct NodeHealthArgs {
 
 impl NodeHealthArgs {
     /// By what node health goes; checked by the core.
-    pub(super) fn config(&self) -> Result<node_lifecycle::NodeLifecycleConfig, Complaint> {
+    pub(super) fn config(&self) -> Result<node_lifecycle::NodeLifecycleConfig, RunArgsError> {
         let micros = |length: Duration| i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
         let flags = node_lifecycle::NodeLifecycleFlags {
             monitor_period_micros: micros(self.node_monitor_period),
@@ -83,7 +83,7 @@ impl NodeHealthArgs {
             hold_countdowns: self.hold_countdowns,
             lift_together: self.lift_taints_together,
         };
-        node_lifecycle::NodeLifecycleConfig::new(&flags).map_err(Complaint::NodeHealth)
+        node_lifecycle::NodeLifecycleConfig::new(&flags).map_err(RunArgsError::NodeHealth)
     }
 }
 

@@ -1,13 +1,13 @@
 //! # Pending: the flags of `taintward pending`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments.
-//! Goes out: an [`Ask`].
+//! Goes out: an [`PendingOptions`].
 //! Not here: what the choices do (`pending.rs`).
 
-use super::survey::{Survey, SurveyArgs};
+use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
 use crate::kube_args::WHICH;
-use crate::output::{Form, OutputError};
-use crate::pending::Ask;
+use crate::output::{OutputError, OutputFormat};
+use crate::pending::PendingOptions;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(crate) struct PendingArgs {
     )]
     filename: Vec<PathBuf>,
     #[command(flatten)]
-    survey: SurveyArgs,
+    survey: ClusterStateArgs,
 }
 
 /// What is wrong with the flags.
@@ -41,11 +41,13 @@ pub(super) enum PendingArgsError {
 }
 
 impl PendingArgs {
-    pub(super) fn settle(self) -> Result<Ask, PendingArgsError> {
-        let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
-        if self.watch && !matches!(output.form(), Form::Table | Form::Wide | Form::Json) {
+    pub(super) fn settle(self) -> Result<PendingOptions, PendingArgsError> {
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
+        if self.watch
+            && !matches!(output.form(), OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json)
+        {
             return Err(PendingArgsError::WatchForm);
         }
-        Ok(Ask { watch: self.watch, files: self.filename, cluster, as_of, numeric, output })
+        Ok(PendingOptions { watch: self.watch, files: self.filename, cluster, as_of, numeric, output })
     }
 }

@@ -1,13 +1,13 @@
 //! # Plan: the flags of `taintward plan`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments.
-//! Goes out: an [`Ask`].
+//! Goes out: an [`PlanOptions`].
 //! Not here: what the choices do (`plan.rs`).
 
-use super::survey::{EXPECTED, Survey, SurveyArgs};
-use crate::complete::Kind;
+use super::cluster_state::{ClusterStateArgs, ClusterStateOptions, EXPECTED};
+use crate::complete::CompletionKind;
 use crate::output::OutputError;
-use crate::plan::{Ask, At, Edit, FailOn, NodeSet, Silence};
+use crate::plan::{NodeEdit, NodeFailure, NodeSet, PlanFailOn, PlanMoment, PlanOptions};
 use clap::{ArgAction, Args};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,16 +35,16 @@ pub(crate) struct PlanArgs {
     #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
     untaint: Vec<String>,
     /// If these nodes were cordoned: nobody leaves because of it, but nobody can go there
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     cordon: Vec<NodeSet>,
     /// If these nodes were not cordoned
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     uncordon: Vec<NodeSet>,
     /// If these nodes were drained, as kubectl drain does: cordoned, and their pods evicted as disruption budgets permit
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     drain: Vec<NodeSet>,
     /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     node_dead: Vec<NodeSet>,
     /// If all nodes of this zone fell silent now
     #[arg(long, value_name = "ZONE")]
@@ -59,7 +59,7 @@ pub(crate) struct PlanArgs {
     change: Vec<PathBuf>,
     /// How things are at this moment: +10m, or a time such as 2026-11-21T14:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
-    at: Option<At>,
+    at: Option<PlanMoment>,
     /// How long a node may be silent before node health taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = super::duration)]
     node_monitor_grace_period: Duration,
@@ -73,12 +73,12 @@ pub(crate) struct PlanArgs {
         default_value = "leaves",
         hide_possible_values = true
     )]
-    fail_on: Vec<FailOn>,
+    fail_on: Vec<PlanFailOn>,
     /// Rows of each table that are shown; 0 shows all. Without it a terminal shows 100, and a pipe or a file gets all
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
     #[command(flatten)]
-    survey: SurveyArgs,
+    survey: ClusterStateArgs,
 }
 
 /// What is wrong with the flags.
@@ -97,25 +97,25 @@ pub(super) enum PlanArgsError {
 }
 
 /// `+10m`, or a time with its zone.
-fn moment(text: &str) -> Result<At, String> {
+fn moment(text: &str) -> Result<PlanMoment, String> {
     if let Some(later) = text.strip_prefix('+') {
         let later = super::duration(later)?;
         let micros =
             i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
-        return Ok(At::In(Span::from_micros(micros)));
+        return Ok(PlanMoment::In(Span::from_micros(micros)));
     }
-    let time = text.parse().map(At::Moment);
+    let time = text.parse().map(PlanMoment::Moment);
     time.map_err(|_| format!("{EXPECTED}, or +10m for ten minutes from the moment of the plan"))
 }
 
 /// Pairs of nodes and a taint, as edits.
-fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<Edit>, PlanArgsError> {
+fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<NodeEdit>, PlanArgsError> {
     let edit = |pair: &[String]| {
         let [nodes, taint] = pair else { unreachable!("the parser takes them by twos") };
         let wrong = |why| PlanArgsError::Taint { flag, nodes: nodes.clone(), taint: taint.clone(), why };
         let set = NodeSet::parse(nodes).map_err(wrong)?;
         let change = read(taint, removes).map_err(wrong)?;
-        Ok(Edit::Taints { nodes: set, change })
+        Ok(NodeEdit::Taints { nodes: set, change })
     };
     pairs.chunks(2).map(edit).collect()
 }
@@ -133,7 +133,7 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
 }
 
 impl PlanArgs {
-    pub(super) fn settle(self) -> Result<Ask, PlanArgsError> {
+    pub(super) fn settle(self) -> Result<PlanOptions, PlanArgsError> {
         if let Some(word) = self.words.first() {
             let is_taint = |word: &&String| word.contains([':', '=']);
             let of = |word: Option<&String>, else_: &str| word.map_or_else(|| else_.to_owned(), Clone::clone);
@@ -144,29 +144,29 @@ impl PlanArgs {
         }
         let mut all = edits("--taint", &self.taint, false)?;
         all.extend(edits("--untaint", &self.untaint, true)?);
-        let cordon = |cordoned| move |nodes| Edit::Cordon { nodes, cordoned };
+        let cordon = |cordoned| move |nodes| NodeEdit::Cordon { nodes, cordoned };
         all.extend(self.cordon.into_iter().map(cordon(true)));
         all.extend(self.uncordon.into_iter().map(cordon(false)));
-        all.extend(self.drain.into_iter().map(Edit::Drain));
-        all.extend(self.node_dead.into_iter().map(|nodes| Edit::Silence(Silence::Nodes(nodes))));
-        all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
+        all.extend(self.drain.into_iter().map(NodeEdit::Drain));
+        all.extend(self.node_dead.into_iter().map(|nodes| NodeEdit::Silence(NodeFailure::Nodes(nodes))));
+        all.extend(self.zone_dead.into_iter().map(|zone| NodeEdit::Silence(NodeFailure::Zone(zone))));
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
         let health = NodeLifecycleConfig::new(&NodeLifecycleFlags {
             monitor_grace_micros: grace,
             ..NodeLifecycleFlags::default()
         })?;
-        let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
         if self.limit.is_some() && !output.is_for_people() {
             return Err(PlanArgsError::Limit);
         }
-        Ok(Ask {
+        Ok(PlanOptions {
             limit: self.limit,
             files: self.filename,
             change_files: self.change,
             cluster,
             fail_on: self.fail_on,
             edits: all,
-            at: self.at.unwrap_or(At::Now),
+            at: self.at.unwrap_or(PlanMoment::Now),
             as_of,
             numeric,
             health,

@@ -4,10 +4,10 @@
 //! Goes out: [`RunArgs`]: values that make sense each on its own.
 //! Not here: whether they make sense together (`settle`).
 
-use super::controllers::Entry;
-use super::gates::Setting;
+use super::controllers::ControllerEntry;
+use super::feature_gates::GateSetting;
 use super::node_health::NodeHealthArgs;
-use super::{controllers, duration, gates, names, switch};
+use super::{bool_flag, controllers, duration, feature_gates, object_names};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) logging: LoggingArgs,
     #[command(flatten)]
-    pub(super) old: OldArgs,
+    pub(super) old: DeprecatedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -70,35 +70,35 @@ pub(super) struct BehaviourArgs {
     /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
-    pub(super) controllers: Vec<Entry>,
+    pub(super) controllers: Vec<ControllerEntry>,
     /// Namespaces that no DedicatedPool has a say in, beside kube-system and the namespace of the lease: their pods may be on
     /// any node. The webhook and the admission policies have to name the same, as `taintward install` makes them do
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     pub(super) exempt_namespaces: Vec<String>,
     /// Which pods get the DisruptionTarget condition before they are deleted: always every pod, jobs those a Job
     /// owns (the others leave in one request instead of two), never none
     #[arg(long, value_name = "WHICH", value_enum, default_value = "always")]
     #[arg(env = "TAINTWARD_DISRUPTION_CONDITION", hide_env = true)]
-    pub(super) disruption_condition: MarkingArg,
+    pub(super) disruption_condition: DisruptionConditionArg,
     /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start;
     /// without it nothing is ever written to a node
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_STAMP_TAINTS", hide_env = true)]
     pub(super) stamp_taints: bool,
     /// Feature gates, as Name=true,Name=false. TaintTolerationComparisonOperators (false by default) lets the
     /// operators Lt and Gt compare numbers; those of older releases are understood, with a warning
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
     #[arg(env = "TAINTWARD_FEATURE_GATES", hide_env = true)]
-    pub(super) feature_gates: Vec<Setting>,
+    pub(super) feature_gates: Vec<GateSetting>,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Leader election")]
 pub(super) struct ElectionArgs {
     /// Acts only while holding the lease; needed wherever more than one replica may run
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_LEADER_ELECT", hide_env = true)]
     pub(super) leader_elect: bool,
@@ -115,15 +115,15 @@ pub(super) struct ElectionArgs {
     #[arg(env = "TAINTWARD_LEADER_ELECT_RETRY_PERIOD", hide_env = true)]
     pub(super) leader_elect_retry_period: Duration,
     /// The kind of lock; leases is the only one
-    #[arg(long, value_name = "KIND", default_value = "leases", value_parser = names::lock)]
+    #[arg(long, value_name = "KIND", default_value = "leases", value_parser = object_names::lock)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_LOCK", hide_env = true)]
     pub(super) leader_elect_resource_lock: String,
     /// The name of the Lease
-    #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_NAME", hide_env = true)]
     pub(super) leader_elect_resource_name: String,
     /// The namespace of the Lease
-    #[arg(long, value_name = "NAME", default_value = "kube-system", value_parser = names::namespace)]
+    #[arg(long, value_name = "NAME", default_value = "kube-system", value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_NAMESPACE", hide_env = true)]
     pub(super) leader_elect_resource_namespace: String,
 }
@@ -175,9 +175,9 @@ pub(super) struct LoggingArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Switches of older releases (deprecated)")]
-pub(super) struct OldArgs {
+pub(super) struct DeprecatedArgs {
     /// false means: do not evict; --mode=observe says so today
-    #[arg(long, value_name = "BOOL", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_ENABLE_TAINT_MANAGER", hide_env = true)]
     pub(super) enable_taint_manager: Option<bool>,
@@ -194,7 +194,7 @@ pub(super) enum ModeArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum MarkingArg {
+pub(super) enum DisruptionConditionArg {
     Always,
     Jobs,
     Never,
@@ -216,9 +216,9 @@ pub(super) enum FormatArg {
 /// Why a text is no rate.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("expected requests a second, such as 50 or 0.5, or 0 for no limit")]
-pub(super) struct NotARate;
+pub(super) struct InvalidRate;
 
 /// Reads requests a second. Below zero means no limit, as in client-go.
-pub(super) fn rate(text: &str) -> Result<f64, NotARate> {
-    text.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or(NotARate)
+pub(super) fn rate(text: &str) -> Result<f64, InvalidRate> {
+    text.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or(InvalidRate)
 }

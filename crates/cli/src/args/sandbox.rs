@@ -1,12 +1,12 @@
 //! # Sandbox: the flags of `taintward sandbox`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments and environment.
-//! Goes out: a [`Command`], or a complaint.
+//! Goes out: a [`ParsedCommand`], or a complaint.
 //! Not here: what the choices do.
 
-use super::Command;
+use super::ParsedCommand;
 use super::sandbox_node::SandboxVerb;
-use crate::sandbox::SandboxPlan;
+use crate::sandbox::SandboxOptions;
 use crate::sandbox::tour::silence;
 use clap::Args;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub(crate) struct SandboxArgs {
     /// How many nodes there are, 6 unless told otherwise; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o
     /// yaml` prints them. Of a Node in a file, all but apiVersion, kind and metadata.name may be left out
     #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
-    nodes: Option<Nodes>,
+    nodes: Option<SandboxNodes>,
     /// In how many zones, at most one for each node (3 unless told otherwise); nodes of a file are in the zones of their
     /// labels
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -70,22 +70,22 @@ pub(crate) struct SandboxArgs {
 
 /// Where nodes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Nodes {
+enum SandboxNodes {
     Count(usize),
     File(PathBuf),
 }
 
 /// What is no number is a file; a file with a number for a name is `./6`.
-fn nodes(text: &str) -> Result<Nodes, String> {
+fn nodes(text: &str) -> Result<SandboxNodes, String> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return match text {
             "" => Err("expected a number or a file".to_owned()),
-            file => Ok(Nodes::File(file.into())),
+            file => Ok(SandboxNodes::File(file.into())),
         };
     }
     match text.parse() {
-        Ok(count) if count <= NODES_MOST => Ok(Nodes::Count(count)),
+        Ok(count) if count <= NODES_MOST => Ok(SandboxNodes::Count(count)),
         _ => Err(format!("expected a number from 0 to at most {NODES_MOST}, or a file")),
     }
 }
@@ -120,7 +120,7 @@ const OURS: &str = "taintward";
 
 /// Flags that make no sense.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum Complaint {
+pub(crate) enum SandboxArgsError {
     #[error("--speed is {0}; expected a number between 0.01 and 10000")]
     Speed(f64),
     #[error(
@@ -144,10 +144,10 @@ pub(crate) enum Complaint {
 }
 
 /// What is asked for: a sandbox, or something of a running one.
-pub(crate) fn settle(args: SandboxArgs) -> Result<Command, Complaint> {
+pub(crate) fn settle(args: SandboxArgs) -> Result<ParsedCommand, SandboxArgsError> {
     match args.verb {
-        Some(verb) => Ok(Command::Misbehave(Box::new(verb.settle()))),
-        None => start(args).map(|plan| Command::Sandbox(Box::new(plan))),
+        Some(verb) => Ok(ParsedCommand::Misbehave(Box::new(verb.settle()))),
+        None => start(args).map(|plan| ParsedCommand::Sandbox(Box::new(plan))),
     }
 }
 
@@ -168,32 +168,32 @@ fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
 }
 
 /// Checks the flags against each other.
-fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
+fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
     if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
-        return Err(Complaint::Speed(args.speed));
+        return Err(SandboxArgsError::Speed(args.speed));
     }
     if args.load.is_some() && !args.tour && (args.nodes.is_some() || args.zones.is_some()) {
-        return Err(Complaint::Loaded);
+        return Err(SandboxArgsError::Loaded);
     }
-    let (count, file) = match args.nodes.unwrap_or(Nodes::Count(NODES)) {
-        Nodes::Count(count) => (count, None),
-        Nodes::File(_) if args.zones.is_some() => return Err(Complaint::Zones),
-        Nodes::File(file) => (0, Some(file)),
+    let (count, file) = match args.nodes.unwrap_or(SandboxNodes::Count(NODES)) {
+        SandboxNodes::Count(count) => (count, None),
+        SandboxNodes::File(_) if args.zones.is_some() => return Err(SandboxArgsError::Zones),
+        SandboxNodes::File(file) => (0, Some(file)),
     };
     let zones = match args.zones {
         Some(zones) if zones == 0 || zones > count.max(1) => {
-            return Err(Complaint::TooManyZones { zones, nodes: count });
+            return Err(SandboxArgsError::TooManyZones { zones, nodes: count });
         }
         Some(zones) => zones,
         None => ZONES.min(count.max(1)),
     };
     let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
-        return Err(Complaint::Part { unknown: unknown.clone(), known: known.join(", ") });
+        return Err(SandboxArgsError::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
     let can_tour = (3..=TOUR_NODES_MOST).contains(&count) && !args.empty && args.load.is_none();
     if args.tour && !(can_tour && args.without.is_empty()) {
-        return Err(Complaint::Tour);
+        return Err(SandboxArgsError::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
     let controller = (!left_out(OURS)).then(|| ControllerSettings {
@@ -227,7 +227,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         admission: Admission { rules: true, ..Admission::default() },
         ..world::Settings::default()
     };
-    Ok(SandboxPlan {
+    Ok(SandboxOptions {
         world,
         listen: args.listen,
         kubeconfig_out: args.kubeconfig_out,

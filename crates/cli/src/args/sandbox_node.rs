@@ -1,11 +1,11 @@
 //! # Sandbox node: the words of `taintward sandbox node`
 //! Room:     what can be done to nodes, which nodes, and where the sandbox is.
 //! Comes in: arguments.
-//! Goes out: a [`Misbehaviour`].
-//! Not here: doing it (`sandbox/misbehave.rs`).
+//! Goes out: a [`NodeFaultOptions`].
+//! Not here: doing it (`sandbox/node_faults.rs`).
 
-use crate::complete::Kind as Completed;
-use crate::sandbox::misbehave::{Misbehaviour, Mood};
+use crate::complete::CompletionKind as Completed;
+use crate::sandbox::node_faults::{NodeFault, NodeFaultOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use taintward_client::config;
@@ -22,9 +22,9 @@ pub(super) enum SandboxVerb {
 #[derive(Debug, Subcommand)]
 pub(super) enum NodeVerb {
     /// Their kubelets say nothing any more
-    Silence(WhichArgs),
+    Silence(NodeSelectionArgs),
     /// Their kubelets are silent for a minute, speak for a minute, and so on
-    Flap(WhichArgs),
+    Flap(NodeSelectionArgs),
     /// Their kubelets report pressure, of these kinds and no others
     Pressure {
         /// What is short; any of these, with commas
@@ -35,23 +35,23 @@ pub(super) enum NodeVerb {
             default_value = "memory",
             ignore_case = true
         )]
-        kind: Vec<Kind>,
+        kind: Vec<PressureKind>,
         #[command(flatten)]
-        which: WhichArgs,
+        which: NodeSelectionArgs,
     },
     /// They speak again and are under no pressure
-    Recover(WhichArgs),
+    Recover(NodeSelectionArgs),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum PressureKind {
     Memory,
     Disk,
     Pid,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct WhichArgs {
+pub(super) struct NodeSelectionArgs {
     /// The nodes, as kubectl names them: n3 or node/n3
     #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
@@ -64,13 +64,13 @@ pub(super) struct WhichArgs {
 }
 
 impl SandboxVerb {
-    pub(super) fn settle(self) -> Misbehaviour {
+    pub(super) fn settle(self) -> NodeFaultOptions {
         let Self::Node { verb } = self;
         let (mood, which) = match verb {
-            NodeVerb::Silence(which) => (Mood::Silent, which),
-            NodeVerb::Flap(which) => (Mood::Flapping, which),
-            NodeVerb::Recover(which) => (Mood::Well, which),
-            NodeVerb::Pressure { kind, which } => (Mood::Pressed(kinds(&kind)), which),
+            NodeVerb::Silence(which) => (NodeFault::Silent, which),
+            NodeVerb::Flap(which) => (NodeFault::Flapping, which),
+            NodeVerb::Recover(which) => (NodeFault::Well, which),
+            NodeVerb::Pressure { kind, which } => (NodeFault::Pressed(kinds(&kind)), which),
         };
         let mut nodes: Vec<String> = Vec::new();
         for name in which.names {
@@ -87,13 +87,13 @@ impl SandboxVerb {
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };
-        Misbehaviour { mood, nodes, cluster }
+        NodeFaultOptions { mood, nodes, cluster }
     }
 }
 
 /// In one order, each once.
-fn kinds(asked: &[Kind]) -> String {
-    let all = [(Kind::Memory, "memory"), (Kind::Disk, "disk"), (Kind::Pid, "pid")];
+fn kinds(asked: &[PressureKind]) -> String {
+    let all = [(PressureKind::Memory, "memory"), (PressureKind::Disk, "disk"), (PressureKind::Pid, "pid")];
     let asked = all.iter().filter(|(kind, _)| asked.contains(kind)).map(|(_, name)| *name);
     asked.collect::<Vec<_>>().join(",")
 }

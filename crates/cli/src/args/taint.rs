@@ -1,14 +1,14 @@
 //! # Taint: the flags of `taintward taint`
 //! Room:     kubectl's flags, with their values as kubectl takes them (KT-1), and our own.
 //! Comes in: arguments.
-//! Goes out: a [`TaintPlan`].
+//! Goes out: a [`TaintOptions`].
 //! Not here: what stands beside the flags (`taint/request.rs`).
 
-use super::switch;
-use crate::complete::Kind;
+use super::bool_flag;
+use crate::complete::CompletionKind;
 use crate::kube_args::KubeArgs;
-use crate::output::Paper;
-use crate::taint::{DryRun, Form, NoteWish, TaintPlan};
+use crate::output::Terminal;
+use crate::taint::{DryRun, NoteOptions, TaintOptions, TaintOutputFormat};
 use clap::Args;
 use std::time::Duration;
 
@@ -21,25 +21,25 @@ const OWN: &str = "Beyond kubectl";
 pub(crate) struct TaintArgs {
     /// node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key- to
     /// remove
-    #[arg(value_name = "node NAME... TAINT...", add = Kind::NodeName.completer())]
+    #[arg(value_name = "node NAME... TAINT...", add = CompletionKind::NodeName.completer())]
     arguments: Vec<String>,
     /// All nodes of the cluster
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     all: bool,
     /// Taints that are there may be overwritten
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     overwrite: bool,
     /// client: only work out what would be done; server: let the server check it, and keep nothing
     #[arg(long, value_name = "none|client|server", default_value = "none", value_parser = dry_run)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "unchanged")]
-    dry_run: Trial,
+    dry_run: DryRunMode,
     /// How the changed nodes are printed
-    #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Form::Text, hide_default_value = true)]
-    output: Form,
+    #[arg(short, long, value_name = "FORM", value_enum, default_value_t = TaintOutputFormat::Text, hide_default_value = true)]
+    output: TaintOutputFormat,
     /// With -o json or yaml: metadata.managedFields, too
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     show_managed_fields: bool,
     /// Who is named in metadata.managedFields
@@ -53,7 +53,7 @@ pub(crate) struct TaintArgs {
     #[arg(long, value_name = "TEXT", hide = true)]
     template: Option<String>,
     /// Accepted as kubectl does, and does nothing: there is no -o that takes a template
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse, hide = true)]
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse, hide = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     allow_missing_template_keys: bool,
     /// Show the taints of these nodes, and change none
@@ -80,14 +80,14 @@ pub(crate) struct TaintArgs {
 
 /// `--dry-run`, and what is said about an old way to write it.
 #[derive(Clone, Debug)]
-struct Trial {
+struct DryRunMode {
     kind: DryRun,
     warning: Option<String>,
 }
 
-fn dry_run(text: &str) -> Result<Trial, String> {
-    let plain = |kind| Ok(Trial { kind, warning: None });
-    let old = |kind, warning: String| Ok(Trial { kind, warning: Some(warning) });
+fn dry_run(text: &str) -> Result<DryRunMode, String> {
+    let plain = |kind| Ok(DryRunMode { kind, warning: None });
+    let old = |kind, warning: String| Ok(DryRunMode { kind, warning: Some(warning) });
     let boolean = |value: &str| {
         format!("--dry-run={text} is deprecated (boolean value) and can be replaced with --dry-run={value}.")
     };
@@ -99,7 +99,7 @@ fn dry_run(text: &str) -> Result<Trial, String> {
             let warning = "--dry-run is deprecated and can be replaced with --dry-run=client.";
             old(DryRun::Client, warning.to_owned())
         }
-        other => match switch::parse(other) {
+        other => match bool_flag::parse(other) {
             Ok(true) => old(DryRun::Client, boolean("client")),
             Ok(false) => old(DryRun::No, boolean("none")),
             Err(_) => Err("must be \"none\", \"server\", or \"client\"".to_owned()),
@@ -108,7 +108,7 @@ fn dry_run(text: &str) -> Result<Trial, String> {
 }
 
 fn validation(text: &str) -> Result<&'static str, String> {
-    match (text, switch::parse(text)) {
+    match (text, bool_flag::parse(text)) {
         ("strict", _) | (_, Ok(true)) => Ok("Strict"),
         ("warn", _) => Ok("Warn"),
         ("ignore", _) | (_, Ok(false)) => Ok("Ignore"),
@@ -128,8 +128,8 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl TaintArgs {
-    pub(super) fn settle(self) -> TaintPlan {
-        TaintPlan {
+    pub(super) fn settle(self) -> TaintOptions {
+        TaintOptions {
             arguments: self.arguments,
             all: self.all,
             overwrite: self.overwrite,
@@ -143,9 +143,9 @@ impl TaintArgs {
             managed_fields: self.show_managed_fields,
             preview: !self.no_preview,
             ask: !self.yes,
-            note: NoteWish { lasts: self.lasts, reason: self.reason },
+            note: NoteOptions { lasts: self.lasts, reason: self.reason },
             cluster: self.kube.settle(),
-            paper: Paper::of_standard_output(false),
+            paper: Terminal::of_standard_output(false),
         }
     }
 }

@@ -15,13 +15,13 @@ use taintward_controller::settings::{
 };
 use taintward_core::node_lifecycle;
 
-fn parse(flags: &str) -> Result<Command, clap::Error> {
+fn parse(flags: &str) -> Result<ParsedCommand, clap::Error> {
     parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
 }
 
-pub(super) fn plan(flags: &str) -> Plan {
+pub(super) fn plan(flags: &str) -> RunOptions {
     match parse(flags) {
-        Ok(Command::Run(plan)) => *plan,
+        Ok(ParsedCommand::Run(plan)) => *plan,
         other => panic!("{flags}: {other:?}"),
     }
 }
@@ -181,8 +181,10 @@ fn observing_needs_no_lease_and_writes_nothing() {
         (plan.settings.mode, plan.settings.election, plan.settings.stamp_taints),
         (WriteMode::Observe, None, false)
     );
-    let notice =
-        Notice { flag: "--stamp-taints", text: "has no effect in observe mode, which writes nothing".into() };
+    let notice = FlagNotice {
+        flag: "--stamp-taints",
+        text: "has no effect in observe mode, which writes nothing".into(),
+    };
     assert_eq!(plan.notices, [notice]);
 }
 

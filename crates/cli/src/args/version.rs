@@ -1,12 +1,12 @@
 //! # Version: the flags of `taintward version`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments.
-//! Goes out: a [`VersionPlan`].
+//! Goes out: a [`VersionOptions`].
 //! Not here: asking (`version.rs` beside `args.rs`).
 
 use crate::kube_args::{ServerArgs, WHICH};
 use crate::output::{OutputArgs, OutputError};
-use crate::version::VersionPlan;
+use crate::version::VersionOptions;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -21,8 +21,8 @@ pub(crate) struct VersionArgs {
 }
 
 impl VersionArgs {
-    pub(super) fn settle(self) -> Result<VersionPlan, OutputError> {
+    pub(super) fn settle(self) -> Result<VersionOptions, OutputError> {
         let server = (!self.client).then(|| self.server.settle());
-        Ok(VersionPlan { server, output: self.output.settle()? })
+        Ok(VersionOptions { server, output: self.output.settle()? })
     }
 }

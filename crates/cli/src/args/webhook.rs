@@ -1,12 +1,12 @@
 //! # Webhook: the flags of `taintward webhook`
 //! Room:     names, defaults, environment variables and words, in the order `--help` shows them; whether they fit.
 //! Comes in: arguments and environment.
-//! Goes out: a [`WebhookPlan`], or a [`Complaint`].
+//! Goes out: a [`WebhookOptions`], or a [`WebhookArgsError`].
 //! Not here: what the choices do (`taintward_controller::webhook`); the file of lists (`webhook/lists.rs`).
 
 use super::run::{FormatArg, LoggingArgs};
-use super::{duration, names};
-use crate::webhook::{ListsError, WebhookPlan, lists};
+use super::{duration, object_names};
+use crate::webhook::{ListsError, WebhookOptions, lists};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -34,11 +34,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 pub(super) struct WebhookArgs {
     #[command(flatten)]
-    cluster: ClusterArgs,
+    cluster: WebhookClusterArgs,
     #[command(flatten)]
     rules: RulesArgs,
     #[command(flatten)]
-    serving: ServingArgs,
+    serving: WebhookServingArgs,
     #[command(flatten)]
     certificate: CertificateArgs,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct WebhookArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The cluster")]
-struct ClusterArgs {
+struct WebhookClusterArgs {
     /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
     kubeconfig: Option<PathBuf>,
@@ -68,7 +68,7 @@ struct RulesArgs {
     /// the last healthy node, or on too many); '*' stands for the first two
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
     #[arg(env = "TAINTWARD_RULES", hide_env = true)]
-    rules: Vec<Entry>,
+    rules: Vec<RuleEntry>,
     /// For how long a pod stays on a node that is not ready, if neither it, its namespace nor a policy says so; as the
     /// API server's flag of this name, which should say the same
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
@@ -93,12 +93,12 @@ struct RulesArgs {
     restriction_merging: Option<MergingArg>,
     /// Namespaces that no DedicatedPool has a say in, beside kube-system, if the rule dedicated-pools holds: their pods may be
     /// on any node; as --exempt-namespaces of `taintward run`
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
     /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
     /// TaintTolerationComparisonOperators
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_COMPARISON_OPERATORS", hide_env = true)]
     comparison_operators: bool,
@@ -111,7 +111,7 @@ struct RulesArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The port")]
-struct ServingArgs {
+struct WebhookServingArgs {
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
@@ -159,23 +159,23 @@ struct CertificateArgs {
     #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
     client_allowed_names: Vec<String>,
     /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
     self_signed: bool,
     /// The namespace of the Service and the Secret; without it $POD_NAMESPACE, then taintward-system
-    #[arg(long, value_name = "NAME", value_parser = names::namespace, env = "TAINTWARD_NAMESPACE", hide_env = true)]
+    #[arg(long, value_name = "NAME", value_parser = object_names::namespace, env = "TAINTWARD_NAMESPACE", hide_env = true)]
     namespace: Option<String>,
     /// The Service that API servers call
-    #[arg(long, value_name = "NAME", default_value = "taintward-webhook", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", default_value = "taintward-webhook", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_SERVICE", hide_env = true)]
     service: String,
     /// The Secret that keeps the certificate
-    #[arg(long, value_name = "NAME", default_value = "taintward-webhook-certificate", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", default_value = "taintward-webhook-certificate", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_SECRET", hide_env = true)]
     secret: String,
     /// The name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration
-    #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = names::object)]
+    #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_WEBHOOK_CONFIGURATION", hide_env = true)]
     webhook_configuration: String,
     /// Further names for the certificate, such as that of a proxy in front of the webhook
@@ -203,7 +203,7 @@ enum MergingArg {
 
 /// One entry of `--rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum RuleEntry {
     /// `*`
     Usual,
     /// `name`
@@ -217,7 +217,7 @@ const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools
 
 /// Why flags do not fit together.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Complaint {
+pub(super) enum WebhookArgsError {
     #[error(
         "there is no certificate to show: give --tls-cert-file and --tls-private-key-file, or --self-signed, which makes one"
     )]
@@ -240,7 +240,7 @@ fn names_of_rules() -> String {
     AdmissionRule::ALL.map(AdmissionRule::name).join(", ")
 }
 
-fn entry(text: &str) -> Result<Entry, String> {
+fn entry(text: &str) -> Result<RuleEntry, String> {
     let known = |name: &str| {
         let found = AdmissionRule::ALL.into_iter().find(|rule| rule.name() == name);
         found.ok_or_else(|| {
@@ -248,24 +248,24 @@ fn entry(text: &str) -> Result<Entry, String> {
         })
     };
     match text.strip_prefix('-') {
-        None if text == "*" => Ok(Entry::Usual),
-        None => known(text).map(Entry::On),
-        Some(name) => known(name).map(Entry::Off),
+        None if text == "*" => Ok(RuleEntry::Usual),
+        None => known(text).map(RuleEntry::On),
+        Some(name) => known(name).map(RuleEntry::Off),
     }
 }
 
 /// The first entry that names a rule decides, as in `--controllers`.
-fn is_on(list: &[Entry], rule: AdmissionRule) -> bool {
+fn is_on(list: &[RuleEntry], rule: AdmissionRule) -> bool {
     let named = list.iter().find_map(|entry| match entry {
-        Entry::On(on) if *on == rule => Some(true),
-        Entry::Off(off) if *off == rule => Some(false),
+        RuleEntry::On(on) if *on == rule => Some(true),
+        RuleEntry::Off(off) if *off == rule => Some(false),
         _ => None,
     });
-    named.unwrap_or_else(|| USUAL.contains(&rule) && list.contains(&Entry::Usual))
+    named.unwrap_or_else(|| USUAL.contains(&rule) && list.contains(&RuleEntry::Usual))
 }
 
 impl WebhookArgs {
-    pub(super) fn settle(self) -> Result<WebhookPlan, Complaint> {
+    pub(super) fn settle(self) -> Result<WebhookOptions, WebhookArgsError> {
         let format = match self.logging.log_format {
             FormatArg::Text => LogFormat::Text,
             FormatArg::Json => LogFormat::Json,
@@ -279,10 +279,10 @@ impl WebhookArgs {
         let address = SocketAddr::new(self.serving.bind_address, self.serving.secure_port);
         let metrics = NonZeroU16::new(self.serving.metrics_port);
         if self.serving.secure_port == 0 {
-            return Err(Complaint::NoPort);
+            return Err(WebhookArgsError::NoPort);
         }
         if metrics.is_some_and(|port| port.get() == self.serving.secure_port) {
-            return Err(Complaint::SamePort(self.serving.secure_port));
+            return Err(WebhookArgsError::SamePort(self.serving.secure_port));
         }
         let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
         let names: Vec<String> = self.certificate.client_allowed_names.clone();
@@ -292,7 +292,7 @@ impl WebhookArgs {
         let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
         let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
         let cluster = ClusterAccess { kubeconfig, context, relist_every, ..ClusterAccess::default() };
-        Ok(WebhookPlan {
+        Ok(WebhookOptions {
             settings: WebhookSettings { cluster, server, rules, until_ready, keeping },
             logging,
         })
@@ -300,17 +300,17 @@ impl WebhookArgs {
 }
 
 impl RulesArgs {
-    fn settle(self) -> Result<review::ReviewSettings, Complaint> {
+    fn settle(self) -> Result<review::ReviewSettings, WebhookArgsError> {
         let is_on = |rule| is_on(&self.rules, rule);
         if !AdmissionRule::ALL.into_iter().any(is_on) {
-            return Err(Complaint::NoRule);
+            return Err(WebhookArgsError::NoRule);
         }
         for (given, flag) in [
             (self.restriction_config.is_some(), "--restriction-config"),
             (self.restriction_merging.is_some(), "--restriction-merging"),
         ] {
             if given && !is_on(AdmissionRule::Restriction) {
-                return Err(Complaint::Idle(flag));
+                return Err(WebhookArgsError::Idle(flag));
             }
         }
         let seconds = DefaultSeconds {
@@ -342,11 +342,11 @@ impl RulesArgs {
 }
 
 impl CertificateArgs {
-    fn settle(self) -> Result<(CertificateSource, Option<SelfSignedSettings>), Complaint> {
+    fn settle(self) -> Result<(CertificateSource, Option<SelfSignedSettings>), WebhookArgsError> {
         let files = self.tls_cert_file.zip(self.tls_private_key_file);
         match (files, self.self_signed) {
-            (None, false) => Err(Complaint::NoCertificate),
-            (Some(_), true) => Err(Complaint::TwoCertificates),
+            (None, false) => Err(WebhookArgsError::NoCertificate),
+            (Some(_), true) => Err(WebhookArgsError::TwoCertificates),
             (Some((certificate, key)), false) => {
                 Ok((CertificateSource::Files { certificate, key, every: LOOK_EVERY }, None))
             }

@@ -7,11 +7,11 @@
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};
-use crate::{explain, install, lint, pending, plan, program, taint, version};
+use crate::{dispatch, explain, install, lint, pending, plan, taint, version};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
-struct Page {
+struct CommandPage {
     verb: &'static str,
     /// Where an example stands that tests hold the program to, and the line that is typed in it.
     example: Option<(&'static str, &'static str)>,
@@ -27,24 +27,24 @@ const PRINTING: [(u8, &str); 3] =
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [Page; 12] = [
-    Page {
+const PAGES: [CommandPage; 12] = [
+    CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
-        exit_codes: &program::EXIT_CODES,
+        exit_codes: &dispatch::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
     },
-    Page {
+    CommandPage {
         verb: "webhook",
         example: Some((
             COMMANDS,
             "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
         )),
-        exit_codes: &program::EXIT_CODES,
+        exit_codes: &dispatch::EXIT_CODES,
         besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md). Environment \
             variables and metrics: [the reference](../reference.md).",
     },
-    Page {
+    CommandPage {
         verb: "install",
         example: Some((
             include_str!("../../tests/cmd/install.trycmd"),
@@ -54,14 +54,14 @@ const PAGES: [Page; 12] = [
         besides: "From nothing to a pool, what each part may do, and the way back: [docs/install.md](../install.md). The \
             same as a Helm chart: [deploy/chart](../../deploy/chart/README.md).",
     },
-    Page {
+    CommandPage {
         verb: "sandbox",
         example: None,
-        exit_codes: &program::EXIT_CODES,
+        exit_codes: &dispatch::EXIT_CODES,
         besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
             ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
     },
-    Page {
+    CommandPage {
         verb: "plan",
         example: Some((
             include_str!("../../tests/cmd/plan.trycmd"),
@@ -70,7 +70,7 @@ const PAGES: [Page; 12] = [
         exit_codes: &plan::EXIT_CODES,
         besides: "What it knows, what it does not, and how it reads files: [docs/plan.md](../plan.md).",
     },
-    Page {
+    CommandPage {
         verb: "explain",
         example: Some((
             include_str!("../../tests/cmd/explain.trycmd"),
@@ -79,7 +79,7 @@ const PAGES: [Page; 12] = [
         exit_codes: &explain::EXIT_CODES,
         besides: "What it knows and what it does not: [docs/explain.md](../explain.md).",
     },
-    Page {
+    CommandPage {
         verb: "pending",
         example: Some((
             include_str!("../../tests/cmd/explain.trycmd"),
@@ -88,7 +88,7 @@ const PAGES: [Page; 12] = [
         exit_codes: &pending::EXIT_CODES,
         besides: "What `-w` shows, and what is known of who evicts: [docs/explain.md](../explain.md).",
     },
-    Page {
+    CommandPage {
         verb: "taint",
         example: Some((
             include_str!("../../../../docs/taint.md"),
@@ -97,25 +97,25 @@ const PAGES: [Page; 12] = [
         exit_codes: &taint::EXIT_CODES,
         besides: "More, and where it differs from `kubectl taint`: [docs/taint.md](../taint.md).",
     },
-    Page {
+    CommandPage {
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
         exit_codes: &lint::EXIT_CODES,
         besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
     },
-    Page {
+    CommandPage {
         verb: "version",
         example: Some((include_str!("../../tests/cmd/version.trycmd"), "taintward version --client")),
         exit_codes: &version::EXIT_CODES,
         besides: "",
     },
-    Page {
+    CommandPage {
         verb: "completion",
         example: Some((include_str!("../../tests/cmd/completion.trycmd"), "taintward completion fish")),
         exit_codes: &PRINTING,
         besides: "",
     },
-    Page {
+    CommandPage {
         verb: "docs",
         example: Some((COMMANDS, "taintward docs --man man")),
         exit_codes: &PRINTING,
@@ -160,7 +160,7 @@ fn about(command: &Command) -> String {
     cell(&command.get_about().map(ToString::to_string).unwrap_or_default())
 }
 
-fn text(command: &Command, page: Option<&Page>) -> String {
+fn text(command: &Command, page: Option<&CommandPage>) -> String {
     let name = command.get_name();
     let mut text = format!("# taintward {name}\n\n{}.\n\n", about(command));
     let usage = command.clone().render_usage().to_string();

@@ -5,18 +5,18 @@
 //! Keeps:    the verdict comes first: who reads on wants to know why.
 //! Not here: forms for programs (`object.rs`).
 
-use super::answer::{Explanations, Story};
-use super::blocks;
-use super::gone::{self, GoneStory};
-use super::node::NodeStory;
-use super::places::{self, Places, listed};
-use super::pod::{Place, PodStory, TaintPart, arrival, since};
-use super::workload::WorkloadStory;
-use crate::note::Note;
-use crate::output::{Cell, Column, Table, View};
-use crate::paint::Color;
-use crate::survey::closeup::{EventCloseup, PodCloseup};
-use crate::words::{self, at_moment, bullet, paragraph};
+use super::blockers;
+use super::missing_pod::{self, MissingPodExplanation};
+use super::node::NodeExplanation;
+use super::pod::{PodExplanation, PodLocation, TaintExplanation, arrival, since};
+use super::possible_nodes::{self, PossibleNodes, listed};
+use super::report::{Explanation, Explanations};
+use super::workload::WorkloadExplanation;
+use crate::cluster_state::details::{EventDetails, PodDetails};
+use crate::color::Color;
+use crate::messages::{self, at_moment, bullet, paragraph};
+use crate::output::{PrintOptions, Table, TableCell, TableColumn};
+use crate::taint_note::TaintNote;
 use taintward_core::cluster_snapshot::WorkloadKind;
 use taintward_core::taint::{TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::TaintStartSource;
@@ -29,21 +29,21 @@ const EVENTS_MOST: usize = 5;
 /// Pods that are told of one workload.
 const OTHERS_MOST: usize = 10;
 
-pub(super) fn explanations(all: &Explanations<'_>, view: &View) -> String {
+pub(super) fn explanations(all: &Explanations<'_>, view: &PrintOptions) -> String {
     let mut text = String::new();
     let survey = &all.scene.vicinity.survey;
     if view.headers {
-        paragraph(&mut text, &words::about(&survey.from, survey.snapshot.now()), view);
+        paragraph(&mut text, &messages::about(&survey.from, survey.snapshot.now()), view);
     }
     for (at, story) in all.stories.iter().enumerate() {
         if at > 0 || view.headers {
             text.push('\n');
         }
         match story {
-            Story::Pod(story) => pod(story, view, &mut text),
-            Story::Gone(story) => gone_pod(story, view, &mut text),
-            Story::Node(story) => node(story, view, &mut text),
-            Story::Workload(story) => workload(story, survey.snapshot.now(), view, &mut text),
+            Explanation::Pod(story) => pod(story, view, &mut text),
+            Explanation::Gone(story) => gone_pod(story, view, &mut text),
+            Explanation::Node(story) => node(story, view, &mut text),
+            Explanation::Workload(story) => workload(story, survey.snapshot.now(), view, &mut text),
         }
     }
     let gaps = all.scene.vicinity.survey.gaps.len() + all.missing.len();
@@ -60,7 +60,7 @@ pub(super) fn explanations(all: &Explanations<'_>, view: &View) -> String {
 }
 
 /// A heading and a sentence for each; nothing where there is none.
-fn list(text: &mut String, heading: &str, sentences: &[String], view: &View) {
+fn list(text: &mut String, heading: &str, sentences: &[String], view: &PrintOptions) {
     if sentences.is_empty() {
         return;
     }
@@ -73,30 +73,30 @@ fn wall(now: Now, at: Wall) -> String {
     at_moment(now, Mono::from_micros(at.as_micros()))
 }
 
-fn pod(story: &PodStory<'_>, view: &View, text: &mut String) {
-    let PodCloseup { namespace, name, node, .. } = story.closeup;
+fn pod(story: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    let PodDetails { namespace, name, node, .. } = story.closeup;
     let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
     let maker = story.workload().filter(|workload| workload.kind != WorkloadKind::Bare);
     let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
     paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
     paragraph(text, &story.summary(), view);
-    if let (Some(pod), Place::On(_)) = (story.pod, story.place) {
+    if let (Some(pod), PodLocation::On(_)) = (story.pod, story.place) {
         let (at, source) = (at_moment(story.now(), pod.arrival.at), arrival(pod.arrival.source));
         paragraph(text, &format!("It came to its node at {at} ({source})."), view);
     }
     let parts: Vec<String> = story.parts().iter().map(|part| taint(part, story.now())).collect();
     list(text, "NoExecute taints of its node:", &parts, view);
     list(text, "Taints that send nobody away:", &others(story), view);
-    if let Some(places) = places::of(story) {
+    if let Some(places) = possible_nodes::of(story) {
         offers(&places, view, text);
     }
-    list(text, "In its way:", &blocks::of(story), view);
-    let events = gone::events(story.scene, Some(namespace), name);
+    list(text, "In its way:", &blockers::of(story), view);
+    let events = missing_pod::events(story.scene, Some(namespace), name);
     list(text, "What events tell:", &happened(&events, story.now()), view);
 }
 
 /// Everything about one taint, sentence after sentence.
-fn taint(part: &TaintPart<'_>, now: Now) -> String {
+fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
     let (instance, reason) = (part.instance, part.reason);
     let mut told = format!("{}, {}: {}", instance.taint, since(&instance.start, now), part.answered());
     told += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
@@ -119,7 +119,7 @@ fn meant(WellKnownTaint { what, who, then }: &WellKnownTaint) -> String {
     format!(" It means: {what}. Set by: {who}. What to do: {then}.")
 }
 
-fn noted(Note { reason, until }: &Note, now: Now) -> String {
+fn noted(TaintNote { reason, until }: &TaintNote, now: Now) -> String {
     let reason = reason.as_ref().map(|reason| format!(" Somebody noted: {reason}.")).unwrap_or_default();
     let until = until.map(|until| match until <= now.wall {
         true => {
@@ -131,7 +131,7 @@ fn noted(Note { reason, until }: &Note, now: Now) -> String {
     reason + &until
 }
 
-fn others(story: &PodStory<'_>) -> Vec<String> {
+fn others(story: &PodExplanation<'_>) -> Vec<String> {
     let told = |(taint, bears): (&taintward_core::taint::Taint, bool)| {
         let does = match &taint.effect {
             TaintEffect::NoSchedule => "keeps new pods off",
@@ -147,7 +147,7 @@ fn others(story: &PodStory<'_>) -> Vec<String> {
     story.others().into_iter().map(told).collect()
 }
 
-fn offers(places: &Places, view: &View, text: &mut String) {
+fn offers(places: &PossibleNodes, view: &PrintOptions, text: &mut String) {
     let nodes = |names: &[String]| {
         format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
     };
@@ -173,8 +173,8 @@ fn offers(places: &Places, view: &View, text: &mut String) {
     }
 }
 
-fn happened(events: &[&EventCloseup], now: Now) -> Vec<String> {
-    let told = |event: &&EventCloseup| {
+fn happened(events: &[&EventDetails], now: Now) -> Vec<String> {
+    let told = |event: &&EventDetails| {
         let when = event.last.map(|at| wall(now, at)).unwrap_or_else(|| "at some time".to_owned());
         let times = if event.count > 1 { format!(", {} times", event.count) } else { String::new() };
         let by = if event.by.is_empty() { String::new() } else { format!(" ({})", event.by) };
@@ -188,13 +188,13 @@ fn happened(events: &[&EventCloseup], now: Now) -> Vec<String> {
     sentences
 }
 
-fn gone_pod(story: &GoneStory<'_>, view: &View, text: &mut String) {
+fn gone_pod(story: &MissingPodExplanation<'_>, view: &PrintOptions, text: &mut String) {
     let now = story.scene.vicinity.survey.snapshot.now();
     let space = story.scene.namespace.as_ref().map(|space| format!("{space}/")).unwrap_or_default();
     paragraph(text, &format!("Pod {space}{}", story.name), view);
     paragraph(text, &story.summary(), view);
     list(text, "What events tell:", &happened(&story.events, now), view);
-    let other = |pod: &&PodCloseup| {
+    let other = |pod: &&PodDetails| {
         let on =
             if pod.node.is_empty() { "without a node".to_owned() } else { format!("on node {}", pod.node) };
         let phase = if pod.deletion.is_some() { "Terminating" } else { &pod.phase };
@@ -207,7 +207,7 @@ fn gone_pod(story: &GoneStory<'_>, view: &View, text: &mut String) {
     list(text, "Pods of the same workload, by their names:", &others, view);
 }
 
-fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
+fn node(story: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
     let node = story.node();
     let ready = match node.ready {
         Some(true) => "Ready",
@@ -235,8 +235,8 @@ fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
         &story.deleted(),
         view,
     );
-    let going = words::exempt(EvictionExemption::Terminating);
-    let stays: Vec<String> = words::stays(story.snapshot(), story.fates())
+    let going = messages::exempt(EvictionExemption::Terminating);
+    let stays: Vec<String> = messages::stays(story.snapshot(), story.fates())
         .iter()
         .filter(|(why, _)| why != going)
         .map(|(why, count)| format!("{count}: {why}"))
@@ -244,7 +244,7 @@ fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
     list(text, "Who stays:", &stays, view);
 }
 
-fn fares(story: &NodeStory<'_>) -> String {
+fn fares(story: &NodeExplanation<'_>) -> String {
     let totals = &story.forecast.totals;
     let deleted = story.deleted().len();
     let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
@@ -268,14 +268,14 @@ fn fares(story: &NodeStory<'_>) -> String {
     }
 }
 
-fn taints(story: &NodeStory<'_>, view: &View, text: &mut String) {
+fn taints(story: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
     let taints = story.taints();
     if taints.is_empty() {
         text.push('\n');
         return paragraph(text, "It has no taints: nothing sends pods away.", view);
     }
     let now = story.now();
-    let one = |(at, each): (usize, &super::node::NodeTaint<'_>)| {
+    let one = |(at, each): (usize, &super::node::ExplainedTaint<'_>)| {
         let since = match each.taint.effect {
             TaintEffect::NoExecute => format!(", {}", since(&each.start, now)),
             _ if each.start.source == TaintStartSource::FirstSight => String::new(),
@@ -301,27 +301,30 @@ fn taints(story: &NodeStory<'_>, view: &View, text: &mut String) {
     }
 }
 
-fn leavers(story: &NodeStory<'_>, view: &View, text: &mut String) {
+fn leavers(story: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
     let leaving = story.leaving();
     if leaving.is_empty() {
         return;
     }
-    let mut table =
-        Table::new(vec![Column::new("LEAVES"), Column::new("POD").shortens(), Column::new("WHY")]);
+    let mut table = Table::new(vec![
+        TableColumn::new("LEAVES"),
+        TableColumn::new("POD").shortens(),
+        TableColumn::new("WHY"),
+    ]);
     let now = story.now();
     for (fate, at) in leaving {
-        let time = Cell::new(words::moment(now, at));
+        let time = TableCell::new(messages::moment(now, at));
         table.push(vec![
             if at <= now.mono { time.colored(Color::Red) } else { time },
             story.snapshot().pods()[fate.pod as usize].name.as_str().into(),
-            words::leaves(story.snapshot(), story.fates(), fate).into(),
+            messages::leaves(story.snapshot(), story.fates(), fate).into(),
         ]);
     }
     text.push('\n');
     *text += &table.print(view);
 }
 
-fn workload(story: &WorkloadStory<'_>, now: Now, view: &View, text: &mut String) {
+fn workload(story: &WorkloadExplanation<'_>, now: Now, view: &PrintOptions, text: &mut String) {
     let (kind, counts) = (story.maker.of_api().0, story.counts(now));
     paragraph(text, &format!("{kind} {}/{}", story.namespace, story.target.name), view);
     let s = |count: usize| if count == 1 { "s" } else { "" };
@@ -346,15 +349,19 @@ fn workload(story: &WorkloadStory<'_>, now: Now, view: &View, text: &mut String)
     if story.pods.is_empty() {
         return;
     }
-    let leaves = Column::new(&words::with_zone("LEAVES", now));
-    let mut table =
-        Table::new(vec![leaves, Column::new("POD").shortens(), Column::new("NODE"), Column::new("WHY")]);
+    let leaves = TableColumn::new(&messages::with_zone("LEAVES", now));
+    let mut table = Table::new(vec![
+        leaves,
+        TableColumn::new("POD").shortens(),
+        TableColumn::new("NODE"),
+        TableColumn::new("WHY"),
+    ]);
     for pod in &story.pods {
         let time = match (pod.leaves(), pod.outcome()) {
-            (Some(at), _) if at <= now.mono => Cell::new("now").colored(Color::Red),
-            (Some(at), _) => Cell::new(words::moment(now, at)),
-            (None, Some(_)) => Cell::new("stays"),
-            (None, None) => Cell::new("<unknown>"),
+            (Some(at), _) if at <= now.mono => TableCell::new("now").colored(Color::Red),
+            (Some(at), _) => TableCell::new(messages::moment(now, at)),
+            (None, Some(_)) => TableCell::new("stays"),
+            (None, None) => TableCell::new("<unknown>"),
         };
         let node = if pod.closeup.node.is_empty() { "<none>" } else { &pod.closeup.node };
         table.push(vec![time, pod.closeup.name.as_str().into(), node.into(), pod.why().into()]);

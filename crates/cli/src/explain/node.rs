@@ -1,13 +1,13 @@
 //! # Node: its taints, and how its pods fare
 //! Room:     each taint with what it means, since when, who wrote it, what people noted; who leaves and who stays.
 //! Comes in: a scene, a node's position.
-//! Goes out: [`NodeStory`].
+//! Goes out: [`NodeExplanation`].
 //! Not here: what would happen if the node were changed (`plan`).
 
-use super::Scene;
+use super::ExplainContext;
 use super::pod::note;
-use crate::note::Note;
-use crate::survey::closeup::{Condition, NodeCloseup};
+use crate::cluster_state::details::{ConditionDetails, NodeDetails};
+use crate::taint_note::TaintNote;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
 use taintward_core::forecast::{
     Forecast, ForecastOptions, NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast, forecast,
@@ -18,23 +18,23 @@ use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A node and what is said of it.
-pub(super) struct NodeStory<'s> {
-    pub(super) scene: &'s Scene,
+pub(super) struct NodeExplanation<'s> {
+    pub(super) scene: &'s ExplainContext,
     pub(super) at: usize,
-    pub(super) closeup: Option<&'s NodeCloseup>,
+    pub(super) closeup: Option<&'s NodeDetails>,
     pub(super) forecast: Forecast,
 }
 
 /// A taint of a node.
-pub(super) struct NodeTaint<'s> {
+pub(super) struct ExplainedTaint<'s> {
     pub(super) taint: &'s Taint,
     pub(super) start: TaintStart,
     pub(super) meaning: Option<WellKnownTaint>,
-    pub(super) note: Option<Note>,
+    pub(super) note: Option<TaintNote>,
 }
 
-impl<'s> NodeStory<'s> {
-    pub(super) fn of(scene: &'s Scene, at: usize) -> Self {
+impl<'s> NodeExplanation<'s> {
+    pub(super) fn of(scene: &'s ExplainContext, at: usize) -> Self {
         let snapshot = &scene.vicinity.survey.snapshot;
         let node = &snapshot.nodes()[at];
         let closeup = scene.vicinity.closeups.nodes.get(node.fact.name.as_str());
@@ -64,9 +64,9 @@ impl<'s> NodeStory<'s> {
         self.node().fact.name.as_str()
     }
 
-    pub(super) fn taints(&self) -> Vec<NodeTaint<'s>> {
+    pub(super) fn taints(&self) -> Vec<ExplainedTaint<'s>> {
         let fact = &self.node().fact;
-        let one = |taint: &'s Taint| NodeTaint {
+        let one = |taint: &'s Taint| ExplainedTaint {
             taint,
             start: taint_start_for_display(taint, fact, self.now()),
             meaning: WellKnownTaint::of(&taint.key),
@@ -96,8 +96,8 @@ impl<'s> NodeStory<'s> {
     }
 
     /// Conditions that say that something is wrong.
-    pub(super) fn ailments(&self) -> Vec<&'s Condition> {
-        let is_wrong = |condition: &&Condition| match condition.kind.as_str() {
+    pub(super) fn ailments(&self) -> Vec<&'s ConditionDetails> {
+        let is_wrong = |condition: &&ConditionDetails| match condition.kind.as_str() {
             "Ready" => condition.status != "True",
             _ => condition.status != "False",
         };

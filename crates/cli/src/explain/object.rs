@@ -5,16 +5,16 @@
 //! Keeps:    fields are only added; each is always there unless the schema says otherwise.
 //! Not here: YAML and the other forms (`output`).
 
-use super::answer::{Explanations, Story};
-use super::gone::{self, GoneStory};
-use super::node::NodeStory;
-use super::places;
-use super::pod::{PodStory, TaintPart, miss};
-use super::workload::WorkloadStory;
-use super::{Scene, blocks};
-use crate::note::Note;
-use crate::survey::closeup::EventCloseup;
-use crate::words::{self, stamp};
+use super::missing_pod::{self, MissingPodExplanation};
+use super::node::NodeExplanation;
+use super::pod::{PodExplanation, TaintExplanation, miss};
+use super::possible_nodes;
+use super::report::{Explanation, Explanations};
+use super::workload::WorkloadExplanation;
+use super::{ExplainContext, blockers};
+use crate::cluster_state::details::EventDetails;
+use crate::messages::{self, stamp};
+use crate::taint_note::TaintNote;
 use serde_json::{Value, json};
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::{BindingSource, TaintStartSource};
@@ -52,12 +52,12 @@ fn listed(items: Vec<Value>, frame: impl Fn(&mut Value)) -> Value {
     list
 }
 
-fn one(scene: &Scene, story: &Story<'_>) -> Value {
+fn one(scene: &ExplainContext, story: &Explanation<'_>) -> Value {
     match story {
-        Story::Pod(story) => pod(story),
-        Story::Gone(story) => gone_pod(scene, story),
-        Story::Node(story) => node(story),
-        Story::Workload(story) => workload(story, scene.vicinity.survey.snapshot.now()),
+        Explanation::Pod(story) => pod(story),
+        Explanation::Gone(story) => gone_pod(scene, story),
+        Explanation::Node(story) => node(story),
+        Explanation::Workload(story) => workload(story, scene.vicinity.survey.snapshot.now()),
     }
 }
 
@@ -65,7 +65,7 @@ fn wall(at: Option<Wall>) -> Value {
     at.map_or(Value::Null, |at| stamp(Mono::from_micros(at.as_micros())))
 }
 
-fn pod(story: &PodStory<'_>) -> Value {
+fn pod(story: &PodExplanation<'_>) -> Value {
     let closeup = story.closeup;
     let outcome = match story.outcome() {
         Some(Outcome::Stays(_)) => "Stays",
@@ -79,7 +79,7 @@ fn pod(story: &PodStory<'_>) -> Value {
         _ => None,
     };
     let parts = story.parts();
-    let events = gone::events(story.scene, Some(&closeup.namespace), &closeup.name);
+    let events = missing_pod::events(story.scene, Some(&closeup.namespace), &closeup.name);
     let mut object = json!({
         "kind": "Explanation",
         "about": {
@@ -88,7 +88,7 @@ fn pod(story: &PodStory<'_>) -> Value {
         "outcome": outcome,
         "summary": story.summary(),
         "node": (!closeup.node.is_empty()).then_some(&closeup.node),
-        "workload": story.workload().map(words::workload),
+        "workload": story.workload().map(messages::workload),
         "leavesAt": leaves.map(stamp),
         "inSeconds": leaves.map(|at| (at.as_micros() - story.now().mono.as_micros()) / 1_000_000),
         "taint": parts.iter().find(|part| part.decides).map(|part| part.instance.taint.to_string()),
@@ -101,10 +101,10 @@ fn pod(story: &PodStory<'_>) -> Value {
             .into_iter()
             .map(|(taint, tolerated)| json!({ "taint": taint.to_string(), "tolerated": tolerated }))
             .collect::<Vec<_>>(),
-        "inTheWay": blocks::of(story),
+        "inTheWay": blockers::of(story),
         "events": told(&events),
     });
-    if let Some(places) = places::of(story) {
+    if let Some(places) = possible_nodes::of(story) {
         let tainted =
             places.tainted.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
         let unfit = places.unfit.iter().map(|(why, nodes)| json!({ "why": why, "nodes": nodes }));
@@ -127,10 +127,10 @@ fn named(taint: &Taint) -> Value {
 
 fn toleration(tolerations: &[Toleration], at: usize) -> Value {
     let one = &tolerations[at];
-    words::toleration_object(at, Some(words::toleration(one)), Some(one.patience()))
+    messages::toleration_object(at, Some(messages::toleration(one)), Some(one.patience()))
 }
 
-fn taint(part: &TaintPart<'_>) -> Value {
+fn taint(part: &TaintExplanation<'_>) -> Value {
     let (instance, reason) = (part.instance, part.reason);
     let mut object = named(&instance.taint);
     object["since"] = stamp(instance.start.at);
@@ -181,12 +181,12 @@ fn meaning(meaning: Option<&WellKnownTaint>) -> Value {
     )
 }
 
-fn note(note: Option<&Note>) -> Value {
-    note.map_or(Value::Null, |Note { reason, until }| json!({ "reason": reason, "until": wall(*until) }))
+fn note(note: Option<&TaintNote>) -> Value {
+    note.map_or(Value::Null, |TaintNote { reason, until }| json!({ "reason": reason, "until": wall(*until) }))
 }
 
-fn told(events: &[&EventCloseup]) -> Vec<Value> {
-    let one = |event: &&EventCloseup| {
+fn told(events: &[&EventDetails]) -> Vec<Value> {
+    let one = |event: &&EventDetails| {
         json!({
             "lastAt": wall(event.last), "type": event.kind, "reason": event.reason, "by": event.by,
             "count": event.count, "message": event.message,
@@ -195,7 +195,7 @@ fn told(events: &[&EventCloseup]) -> Vec<Value> {
     events.iter().map(one).collect()
 }
 
-fn gone_pod(scene: &Scene, story: &GoneStory<'_>) -> Value {
+fn gone_pod(scene: &ExplainContext, story: &MissingPodExplanation<'_>) -> Value {
     let others = story.others.iter().map(
         |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
     );
@@ -209,10 +209,10 @@ fn gone_pod(scene: &Scene, story: &GoneStory<'_>) -> Value {
     })
 }
 
-fn node(story: &NodeStory<'_>) -> Value {
+fn node(story: &NodeExplanation<'_>) -> Value {
     let (node, totals, now) = (story.node(), &story.forecast.totals, story.now().mono);
     let taints = story.taints();
-    let taint = |each: &super::node::NodeTaint<'_>| {
+    let taint = |each: &super::node::ExplainedTaint<'_>| {
         let mut object = named(each.taint);
         // Nobody counts from the first sight of a taint that sends nobody away.
         let is_told = each.taint.effect == TaintEffect::NoExecute || each.taint.time_added.is_some();
@@ -233,11 +233,11 @@ fn node(story: &NodeStory<'_>) -> Value {
             "leavesAt": stamp(*at),
             "inSeconds": (at.as_micros() - now.as_micros()) / 1_000_000,
             "taint": taint,
-            "why": words::leaves(story.snapshot(), story.fates(), fate),
+            "why": messages::leaves(story.snapshot(), story.fates(), fate),
         })
     };
     let writers = story.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
-    let stays = words::stays(story.snapshot(), story.fates());
+    let stays = messages::stays(story.snapshot(), story.fates());
     json!({
         "kind": "Explanation",
         "about": { "kind": "Node", "namespace": null, "name": story.name(), "uid": node.fact.uid.to_string() },
@@ -265,7 +265,7 @@ fn node(story: &NodeStory<'_>) -> Value {
     })
 }
 
-fn workload(story: &WorkloadStory<'_>, now: Now) -> Value {
+fn workload(story: &WorkloadExplanation<'_>, now: Now) -> Value {
     let counts = story.counts(now);
     let mut object = json!({
         "kind": "Explanation",

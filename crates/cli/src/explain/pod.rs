@@ -1,13 +1,13 @@
 //! # Pod: why a pod leaves or stays
 //! Room:     each NoExecute taint of its node with what the pod answers to it; the verdict; the taints that send nobody away.
 //! Comes in: a scene, a pod in it.
-//! Goes out: [`PodStory`] and sentences.
-//! Not here: what is in the way (`blocks.rs`); a pod without a node (`places.rs`); one that is gone (`gone.rs`).
+//! Goes out: [`PodExplanation`] and sentences.
+//! Not here: what is in the way (`blockers.rs`); a pod without a node (`possible_nodes.rs`); one that is gone (`missing_pod.rs`).
 
-use super::Scene;
-use crate::note::Note;
-use crate::survey::closeup::PodCloseup;
-use crate::words::{self, at_moment, toleration};
+use super::ExplainContext;
+use crate::cluster_state::details::PodDetails;
+use crate::messages::{self, at_moment, toleration};
+use crate::taint_note::TaintNote;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod, Workload};
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::{BindingSource, TaintStart, TaintStartSource};
@@ -18,7 +18,7 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInsta
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'s> {
+pub(super) enum PodLocation<'s> {
     /// On this node, by its position.
     On(usize),
     /// On a node that is not there.
@@ -30,18 +30,18 @@ pub(super) enum Place<'s> {
 }
 
 /// A pod and what is said of it.
-pub(super) struct PodStory<'s> {
-    pub(super) scene: &'s Scene,
-    pub(super) closeup: &'s PodCloseup,
+pub(super) struct PodExplanation<'s> {
+    pub(super) scene: &'s ExplainContext,
+    pub(super) closeup: &'s PodDetails,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
     pub(super) pod: Option<&'s SnapshotPod>,
-    pub(super) place: Place<'s>,
+    pub(super) place: PodLocation<'s>,
     /// The node's NoExecute taints, and what the controller would decide.
     pub(super) judged: Option<(Vec<TaintInstance>, Verdict)>,
 }
 
 /// One NoExecute taint.
-pub(super) struct TaintPart<'s> {
+pub(super) struct TaintExplanation<'s> {
     pub(super) instance: &'s TaintInstance,
     pub(super) reason: &'s TaintReason,
     pub(super) tolerations: &'s [Toleration],
@@ -53,25 +53,25 @@ pub(super) struct TaintPart<'s> {
     /// It sends the pod away first.
     pub(super) decides: bool,
     pub(super) meaning: Option<WellKnownTaint>,
-    pub(super) note: Option<Note>,
+    pub(super) note: Option<TaintNote>,
 }
 
-impl<'s> PodStory<'s> {
-    pub(super) fn of(scene: &'s Scene, closeup: &'s PodCloseup) -> Self {
+impl<'s> PodExplanation<'s> {
+    pub(super) fn of(scene: &'s ExplainContext, closeup: &'s PodDetails) -> Self {
         let snapshot = &scene.vicinity.survey.snapshot;
         let is_it =
             |pod: &&SnapshotPod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
         let pod = snapshot.pods().iter().find(is_it);
         let place = match closeup.node.as_str() {
-            "" => Place::Nowhere,
+            "" => PodLocation::Nowhere,
             node => match snapshot.node_at(node) {
-                Some(at) => Place::On(at),
-                None if scene.vicinity.absent.contains(node) => Place::Absent(node),
-                None => Place::Unknown(node),
+                Some(at) => PodLocation::On(at),
+                None if scene.vicinity.absent.contains(node) => PodLocation::Absent(node),
+                None => PodLocation::Unknown(node),
             },
         };
         let judged = match (pod, place) {
-            (Some(pod), Place::On(node)) => {
+            (Some(pod), PodLocation::On(node)) => {
                 let instances = snapshot.instances(node);
                 let verdict = snapshot.judge(pod, &instances);
                 Some((instances, verdict))
@@ -103,7 +103,7 @@ impl<'s> PodStory<'s> {
     }
 
     /// The NoExecute taints, in the node's order.
-    pub(super) fn parts(&self) -> Vec<TaintPart<'_>> {
+    pub(super) fn parts(&self) -> Vec<TaintExplanation<'_>> {
         let Some((instances, verdict)) = &self.judged else { return Vec::new() };
         let both = instances.iter().zip(&verdict.reasons).enumerate();
         both.map(|(at, (instance, reason))| self.part(instance, reason, verdict.decisive == Some(at)))
@@ -115,7 +115,7 @@ impl<'s> PodStory<'s> {
         instance: &'p TaintInstance,
         reason: &'p TaintReason,
         decides: bool,
-    ) -> TaintPart<'p> {
+    ) -> TaintExplanation<'p> {
         let (tolerations, numeric, taint) = (self.tolerations(), self.snapshot().numeric(), &instance.taint);
         let (near, trap) = match reason.taint_match {
             TaintMatch::Untolerated => (toleration_matching::nearest(tolerations, taint, numeric), None),
@@ -127,17 +127,17 @@ impl<'s> PodStory<'s> {
         let (meaning, note) = (WellKnownTaint::of(&taint.key), self.note(taint));
         let exemption = self.pod.and_then(|pod| pod.exemption);
         let decides = decides && exemption.is_none();
-        TaintPart { instance, reason, tolerations, near, trap, exemption, decides, meaning, note }
+        TaintExplanation { instance, reason, tolerations, near, trap, exemption, decides, meaning, note }
     }
 
-    fn note(&self, taint: &Taint) -> Option<Note> {
-        let Place::On(node) = self.place else { return None };
+    fn note(&self, taint: &Taint) -> Option<TaintNote> {
+        let PodLocation::On(node) = self.place else { return None };
         note(self.scene, self.snapshot().nodes()[node].fact.name.as_str(), taint)
     }
 
     /// The node's other taints, and whether the pod tolerates each.
     pub(super) fn others(&self) -> Vec<(&'s Taint, bool)> {
-        let Place::On(node) = self.place else { return Vec::new() };
+        let PodLocation::On(node) = self.place else { return Vec::new() };
         let (tolerations, numeric) = (self.tolerations(), self.snapshot().numeric());
         let others = self.snapshot().nodes()[node].fact.taints.iter();
         let bears = |taint| {
@@ -153,17 +153,20 @@ impl<'s> PodStory<'s> {
     pub(super) fn summary(&self) -> String {
         let Some((instances, verdict)) = &self.judged else { return self.unjudged() };
         let why = |at: usize| {
-            words::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
+            messages::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
         };
         match (verdict.outcome, verdict.decisive) {
             (Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)), _) => {
                 "It is being deleted already: taints do nothing more to it.".to_owned()
             }
             (Outcome::Stays(StayReason::Exempt(exemption)), _) => {
-                format!("It is out of reach of taints: it {}.", words::exempt(exemption))
+                format!("It is out of reach of taints: it {}.", messages::exempt(exemption))
             }
             (Outcome::Stays(stay), _) => {
-                format!("It stays: {}.", words::stays_because(stay, verdict, self.tolerations(), instances))
+                format!(
+                    "It stays: {}.",
+                    messages::stays_because(stay, verdict, self.tolerations(), instances)
+                )
             }
             (Outcome::StaysUntil(until), Some(at)) => {
                 format!("It leaves at {}: it {}.", at_moment(self.now(), until), why(at))
@@ -181,16 +184,18 @@ impl<'s> PodStory<'s> {
     pub(super) fn why(&self) -> String {
         let Some((instances, verdict)) = &self.judged else {
             return match self.place {
-                Place::Nowhere => "has no node".to_owned(),
-                Place::Absent(_) => "its node is not there any more".to_owned(),
-                Place::Unknown(_) => "its node is not known".to_owned(),
-                Place::On(_) => "could not be read".to_owned(),
+                PodLocation::Nowhere => "has no node".to_owned(),
+                PodLocation::Absent(_) => "its node is not there any more".to_owned(),
+                PodLocation::Unknown(_) => "its node is not known".to_owned(),
+                PodLocation::On(_) => "could not be read".to_owned(),
             };
         };
         match (verdict.outcome, verdict.decisive) {
-            (Outcome::Stays(stay), _) => words::stays_because(stay, verdict, self.tolerations(), instances),
+            (Outcome::Stays(stay), _) => {
+                messages::stays_because(stay, verdict, self.tolerations(), instances)
+            }
             (_, Some(at)) => {
-                words::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
+                messages::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
             }
             (_, None) => unreachable!("a taint decides whenever a pod leaves"),
         }
@@ -206,26 +211,26 @@ impl<'s> PodStory<'s> {
 
     fn unjudged(&self) -> String {
         match self.place {
-            Place::Absent(node) => format!(
+            PodLocation::Absent(node) => format!(
                 "Its node {node} is not there any more, and no taint counts. Kubernetes removes pods of nodes that are \
                  gone (the pod garbage collector)."
             ),
-            Place::Unknown(node) => {
+            PodLocation::Unknown(node) => {
                 format!("Its node {node} is not known, and so it is not known what its taints do.")
             }
-            Place::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
-            Place::Nowhere if crate::survey::near::is_over(self.closeup) => {
+            PodLocation::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
+            PodLocation::Nowhere if crate::cluster_state::related::is_over(self.closeup) => {
                 "It has no node, and looks for none any more: no taint counts.".to_owned()
             }
-            Place::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
+            PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
         }
     }
 }
 
 /// The note about a taint of a node.
-pub(super) fn note(scene: &Scene, node: &str, taint: &Taint) -> Option<Note> {
+pub(super) fn note(scene: &ExplainContext, node: &str, taint: &Taint) -> Option<TaintNote> {
     let annotations = &scene.vicinity.closeups.nodes.get(node)?.annotations;
-    Note::about(taint, |key| annotations.get(key).map(String::as_str))
+    TaintNote::about(taint, |key| annotations.get(key).map(String::as_str))
 }
 
 /// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`
@@ -297,7 +302,7 @@ pub(super) fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: 
     parts.join(", ")
 }
 
-impl TaintPart<'_> {
+impl TaintExplanation<'_> {
     /// What the pod answers.
     pub(super) fn answered(&self) -> String {
         let taint = &self.instance.taint;
@@ -328,9 +333,11 @@ impl TaintPart<'_> {
         let is_due = self.reason.due.is_some_and(|due| due <= now.mono);
         Some(match (self.exemption, is_due) {
             (Some(exemption), true) => {
-                format!("it would have to go, since {due}, but {}", words::exempt(exemption))
+                format!("it would have to go, since {due}, but {}", messages::exempt(exemption))
             }
-            (Some(exemption), false) => format!("it would leave at {due}, but {}", words::exempt(exemption)),
+            (Some(exemption), false) => {
+                format!("it would leave at {due}, but {}", messages::exempt(exemption))
+            }
             (None, true) => format!("it has to go, since {due}{}", self.decisive()),
             (None, false) => format!("it leaves at {due}{}", self.decisive()),
         })
@@ -345,7 +352,7 @@ impl TaintPart<'_> {
         let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
             return None;
         };
-        let bears = words::patience(self.tolerations[later].patience());
+        let bears = messages::patience(self.tolerations[later].patience());
         Some(format!(
             "{} matches too and would let it stay for {bears}, but only the first that matches counts: put it before \
              spec.tolerations[{used}], or keep only the one that is meant",

@@ -4,20 +4,20 @@
 //! Goes out: [`Target`]s, or what is wrong.
 //! Not here: namespaces (`kube_args.rs`).
 
-use crate::survey::closeup::Maker;
+use crate::cluster_state::details::WorkloadOwner;
 
 /// What kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum TargetKind {
     Pod,
     Node,
-    Workload(Maker),
+    Workload(WorkloadOwner),
 }
 
 /// One object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TargetKind,
     pub(crate) name: String,
 }
 
@@ -33,12 +33,12 @@ pub(crate) enum TargetError {
     #[error("{0:?} is no name; a namespace is given with -n")]
     Name(String),
     #[error("{name:?} can be the name of no {}: they are of a-z, 0-9, - and .", kind.as_str())]
-    Letters { kind: Kind, name: String },
+    Letters { kind: TargetKind, name: String },
     #[error("{0:?} needs a type: pod/{0} or node/{0}")]
     Bare(String),
 }
 
-impl Kind {
+impl TargetKind {
     fn of(word: &str) -> Option<Self> {
         match word.to_ascii_lowercase().as_str() {
             "pod" | "pods" | "po" => Some(Self::Pod),
@@ -51,24 +51,24 @@ impl Kind {
         match self {
             Self::Pod => "pod",
             Self::Node => "node",
-            Self::Workload(Maker::Deployment) => "deployment",
-            Self::Workload(Maker::StatefulSet) => "statefulset",
-            Self::Workload(Maker::DaemonSet) => "daemonset",
-            Self::Workload(Maker::ReplicaSet) => "replicaset",
-            Self::Workload(Maker::Job) => "job",
+            Self::Workload(WorkloadOwner::Deployment) => "deployment",
+            Self::Workload(WorkloadOwner::StatefulSet) => "statefulset",
+            Self::Workload(WorkloadOwner::DaemonSet) => "daemonset",
+            Self::Workload(WorkloadOwner::ReplicaSet) => "replicaset",
+            Self::Workload(WorkloadOwner::Job) => "job",
         }
     }
 }
 
 /// `deploy`, and `deployment.apps` as `kubectl -o name` prints it.
-fn maker(word: &str) -> Option<Maker> {
+fn maker(word: &str) -> Option<WorkloadOwner> {
     let (word, group) = word.split_once('.').map_or((word, None), |(word, group)| (word, Some(group)));
     let maker = match word {
-        "deployment" | "deployments" | "deploy" => Maker::Deployment,
-        "statefulset" | "statefulsets" | "sts" => Maker::StatefulSet,
-        "daemonset" | "daemonsets" | "ds" => Maker::DaemonSet,
-        "replicaset" | "replicasets" | "rs" => Maker::ReplicaSet,
-        "job" | "jobs" => Maker::Job,
+        "deployment" | "deployments" | "deploy" => WorkloadOwner::Deployment,
+        "statefulset" | "statefulsets" | "sts" => WorkloadOwner::StatefulSet,
+        "daemonset" | "daemonsets" | "ds" => WorkloadOwner::DaemonSet,
+        "replicaset" | "replicasets" | "rs" => WorkloadOwner::ReplicaSet,
+        "job" | "jobs" => WorkloadOwner::Job,
         _ => return None,
     };
     let (_, own, _) = maker.of_api();
@@ -98,14 +98,14 @@ pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
     for word in words {
         match (word.split_once('/'), kind) {
             (Some((prefix, name)), _) => {
-                let kind = Kind::of(prefix).ok_or_else(|| TargetError::Kind(prefix.to_owned()))?;
+                let kind = TargetKind::of(prefix).ok_or_else(|| TargetError::Kind(prefix.to_owned()))?;
                 put(kind, name)?;
             }
             (None, Some(kind)) => {
                 put(kind, word)?;
                 open = None;
             }
-            (None, None) => match Kind::of(word) {
+            (None, None) => match TargetKind::of(word) {
                 Some(named) if words.len() > 1 => (kind, open) = (Some(named), Some(word)),
                 Some(_) => return Err(TargetError::NoName(word.clone())),
                 None if words.len() > 1 => return Err(TargetError::Kind(word.clone())),
@@ -166,8 +166,8 @@ mod tests {
             ("pod/shop/web", Name("shop/web".into())),
             ("pod a,b", Name("a,b".into())),
             ("pod pod/a", NoName("pod".into())),
-            ("pod/a_b", Letters { kind: super::Kind::Pod, name: "a_b".into() }),
-            ("node/N1", Letters { kind: super::Kind::Node, name: "N1".into() }),
+            ("pod/a_b", Letters { kind: TargetKind::Pod, name: "a_b".into() }),
+            ("node/N1", Letters { kind: TargetKind::Node, name: "N1".into() }),
         ] {
             assert_eq!(told(line), Err(expected), "{line}");
         }

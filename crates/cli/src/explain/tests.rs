@@ -1,13 +1,13 @@
 //! What is said is what happens: on a cluster in this process, in virtual time, with the controller that ships.
 
-use super::answer::Explanations;
-use super::target::Kind;
-use super::{EXIT_CODES, Scene, object, parse_targets};
+use super::report::Explanations;
+use super::target::TargetKind;
+use super::{EXIT_CODES, ExplainContext, object, parse_targets};
+use crate::cluster_state::related::{ObjectNames, in_cluster, in_files};
+use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
 use crate::kube_args::KubeArgs;
 use crate::sandbox::kube_client;
-use crate::survey::near::{Wanted, in_cluster, in_files};
-use crate::survey::{Reach, ServerClock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -121,13 +121,14 @@ fn taint(server: &Server, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 async fn told(server: &Server, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().settle();
     cluster.patience = Duration::from_secs(30);
-    let reach = Reach { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
+    let reach =
+        ClusterReader { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
     let namespace = Some("default".to_owned());
     let pods = names.iter().cloned().collect();
-    let wanted = Wanted { pods, namespace: namespace.clone(), ..Wanted::default() };
+    let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
     let vicinity = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
     assert_eq!(vicinity.survey.gaps, []);
-    let scene = Scene { vicinity, enforcers: None, namespace };
+    let scene = ExplainContext { vicinity, enforcers: None, namespace };
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
     let list = object::explanations(&Explanations::of(&scene, &targets));
@@ -217,12 +218,12 @@ fn the_schema_describes_what_is_printed() {
         let targets = parse_targets(&words).unwrap();
         let pods = targets.iter().map(|target| target.name.clone()).collect();
         let workloads = targets.iter().filter_map(|target| match target.kind {
-            Kind::Workload(maker) => Some((maker, target.name.clone())),
-            Kind::Pod | Kind::Node => None,
+            TargetKind::Workload(maker) => Some((maker, target.name.clone())),
+            TargetKind::Pod | TargetKind::Node => None,
         });
-        let wanted = Wanted { pods, workloads: workloads.collect(), ..Wanted::default() };
+        let wanted = ObjectNames { pods, workloads: workloads.collect(), ..ObjectNames::default() };
         let vicinity = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
-        let scene = Scene { vicinity, enforcers: None, namespace: None };
+        let scene = ExplainContext { vicinity, enforcers: None, namespace: None };
         let all = Explanations::of(&scene, &targets);
         assert_eq!(all.stories.len() + all.missing.len(), targets.len());
         check(&schema("explanation.schema.json"), &object::explanations(&all));

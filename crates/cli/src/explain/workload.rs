@@ -1,30 +1,30 @@
 //! # Workload: how all its pods fare
 //! Room:     the pods of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Job: who leaves, when and why; who stays.
 //! Comes in: a scene, a workload's name.
-//! Goes out: [`WorkloadStory`], or why there is none.
+//! Goes out: [`WorkloadExplanation`], or why there is none.
 //! Keeps:    each verdict is the one `explain pod/NAME` gives.
 //! Not here: what each taint means (`pod.rs`); budgets and places (`plan`).
 
-use super::Scene;
-use super::answer::not_in_files;
-use super::pod::PodStory;
-use super::target::{Kind, Target};
-use crate::survey::closeup::{Maker, PodCloseup};
+use super::ExplainContext;
+use super::pod::PodExplanation;
+use super::report::not_in_files;
+use super::target::{Target, TargetKind};
+use crate::cluster_state::details::{PodDetails, WorkloadOwner};
 use std::collections::BTreeSet;
 use taintward_core::time::{Mono, Now};
 
 /// A workload and its pods.
-pub(super) struct WorkloadStory<'s> {
+pub(super) struct WorkloadExplanation<'s> {
     pub(super) target: &'s Target,
-    pub(super) maker: Maker,
+    pub(super) maker: WorkloadOwner,
     pub(super) namespace: String,
     /// Those that leave, who is first first; those of which it is not known; those that stay.
-    pub(super) pods: Vec<PodStory<'s>>,
+    pub(super) pods: Vec<PodExplanation<'s>>,
 }
 
 /// How many of its pods do what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct OutcomeCounts {
     pub(super) going: usize,
     pub(super) later: usize,
     pub(super) staying: usize,
@@ -32,10 +32,14 @@ pub(super) struct Counts {
     pub(super) unjudged: usize,
 }
 
-impl<'s> WorkloadStory<'s> {
-    pub(super) fn of(scene: &'s Scene, maker: Maker, target: &'s Target) -> Result<Self, String> {
+impl<'s> WorkloadExplanation<'s> {
+    pub(super) fn of(
+        scene: &'s ExplainContext,
+        maker: WorkloadOwner,
+        target: &'s Target,
+    ) -> Result<Self, String> {
         let name = &target.name;
-        let own: Vec<&PodCloseup> =
+        let own: Vec<&PodDetails> =
             scene.vicinity.closeups.made.values().filter(|pod| pod.is_of(maker, name)).collect();
         let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
         let spaces: Vec<&str> = spaces.into_iter().collect();
@@ -53,7 +57,8 @@ impl<'s> WorkloadStory<'s> {
                 ));
             }
         };
-        let mut pods: Vec<PodStory<'s>> = own.into_iter().map(|pod| PodStory::of(scene, pod)).collect();
+        let mut pods: Vec<PodExplanation<'s>> =
+            own.into_iter().map(|pod| PodExplanation::of(scene, pod)).collect();
         pods.sort_by_cached_key(|pod| match (pod.leaves(), pod.outcome()) {
             (Some(at), _) => (0, at, String::new()),
             (None, None) => (1, Mono::NEVER, pod.why()),
@@ -62,8 +67,8 @@ impl<'s> WorkloadStory<'s> {
         Ok(Self { target, maker, namespace, pods })
     }
 
-    pub(super) fn counts(&self, now: Now) -> Counts {
-        let mut counts = Counts::default();
+    pub(super) fn counts(&self, now: Now) -> OutcomeCounts {
+        let mut counts = OutcomeCounts::default();
         for pod in &self.pods {
             let count = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) if at <= now.mono => &mut counts.going,
@@ -77,11 +82,11 @@ impl<'s> WorkloadStory<'s> {
     }
 }
 
-fn absent(scene: &Scene, maker: Maker, target: &Target) -> String {
+fn absent(scene: &ExplainContext, maker: WorkloadOwner, target: &Target) -> String {
     let (kind, name) = (target.kind.as_str(), &target.name);
     let survey = &scene.vicinity.survey;
     if scene.enforcers.is_none() {
-        return not_in_files(scene, Kind::Workload(maker), name);
+        return not_in_files(scene, TargetKind::Workload(maker), name);
     }
     if !survey.gaps.is_empty() {
         return format!("no pod of {kind} {name} could be read: nothing is said of it");

@@ -6,10 +6,10 @@
 //!           webhook that could not be installed. Asked again, it goes on from there.
 //! Not here: which objects; those that are replaced as a whole (`whole.rs`).
 
-use super::kinds::{called, place};
-use super::objects::Object;
+use super::api_resources::{called, place};
+use super::objects::RenderedObject;
 use super::whole::{is_whole, put};
-use super::{Conflicts, Try, remark};
+use super::{ConflictPolicy, DryRunKind, remark};
 use crate::output::{self, PrintError};
 use serde_json::Value;
 use std::time::Duration;
@@ -56,32 +56,32 @@ fn way_out(why: &NodeRequestError) -> &'static str {
 pub(super) async fn all(
     server: &ObjectClient,
     namespace: &str,
-    objects: &[Object],
-    tried: Try,
-    conflicts: Conflicts,
+    objects: &[RenderedObject],
+    tried: DryRunKind,
+    conflicts: ConflictPolicy,
     patience: Duration,
 ) -> Result<(), ApplyError> {
     // A server that serves no such kinds is found out before anything is written.
     if let Some(definition) = objects.iter().find(|object| object.value["kind"] == DEFINITION)
-        && tried == Try::No
+        && tried == DryRunKind::No
     {
-        one(server, &definition.value, Try::Server, conflicts).await?;
+        one(server, &definition.value, DryRunKind::Server, conflicts).await?;
     }
-    let homeless = tried != Try::No && !is_there(server, namespace).await?;
+    let homeless = tried != DryRunKind::No && !is_there(server, namespace).await?;
     for object in objects {
         let value = &object.value;
         // Nothing can be tried in a namespace that is not there.
-        let word = match homeless && tried == Try::Server && !place(value).namespace.is_empty() {
+        let word = match homeless && tried == DryRunKind::Server && !place(value).namespace.is_empty() {
             true => format!("not tried: there is no namespace {namespace} yet"),
             false => one(server, value, tried, conflicts).await?.to_owned(),
         };
         let suffix = match tried {
-            Try::No => "",
-            Try::Client => " (dry run)",
-            Try::Server => " (server dry run)",
+            DryRunKind::No => "",
+            DryRunKind::Client => " (dry run)",
+            DryRunKind::Server => " (server dry run)",
         };
         output::print(&format!("{} {word}{suffix}\n", called(value)))?;
-        if tried == Try::No && value["kind"] == DEFINITION {
+        if tried == DryRunKind::No && value["kind"] == DEFINITION {
             established(server, value, patience).await?;
         }
     }
@@ -101,21 +101,21 @@ fn refused(object: &Value, why: NodeRequestError) -> ApplyError {
 async fn one(
     server: &ObjectClient,
     object: &Value,
-    tried: Try,
-    conflicts: Conflicts,
+    tried: DryRunKind,
+    conflicts: ConflictPolicy,
 ) -> Result<&'static str, ApplyError> {
     let refused = |why| refused(object, why);
     let before = server.read(place(object)).await.map_err(refused)?;
     let created = if before.is_none() { "created" } else { "configured" };
-    if tried == Try::Client {
+    if tried == DryRunKind::Client {
         return Ok(created);
     }
     let how = PatchOptions {
         field_manager: MANAGER.to_owned(),
         field_validation: "Strict",
-        dry_run: tried == Try::Server,
+        dry_run: tried == DryRunKind::Server,
     };
-    let take = conflicts == Conflicts::Take;
+    let take = conflicts == ConflictPolicy::Take;
     let told = match &before {
         Some(before) if is_whole(object) => put(server, object, before, &how, take).await,
         _ => server.apply(place(object), object.to_string(), &how, take).await,

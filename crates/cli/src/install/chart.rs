@@ -6,7 +6,7 @@
 //! Not here: the objects; rendering, which is Helm's.
 
 use super::objects::{DEFINITIONS, planned};
-use super::text::{Ink, yaml};
+use super::render::{RenderMode, yaml};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn files() -> BTreeMap<String, String> {
     for planned in planned().iter().filter(|planned| !planned.file.is_empty()) {
         let condition = planned.when.expression();
         let note = if planned.note.is_empty() { String::new() } else { format!("# {}\n", planned.note) };
-        let document = yaml(&planned.sheet, Ink::Template);
+        let document = yaml(&planned.sheet, RenderMode::Template);
         let text = format!("{{{{- if {condition} }}}}\n---\n{note}{document}{{{{- end }}}}\n");
         *files.entry(format!("templates/{}", planned.file)).or_default() += &text;
     }

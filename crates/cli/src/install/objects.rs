@@ -1,21 +1,21 @@
 //! # Objects: what an installation consists of
 //! Room:     every object, in the order in which they are created: webhook configurations come last.
 //! Comes in: nothing; choices are left open.
-//! Goes out: [`Planned`] objects, and the same for given choices.
+//! Goes out: [`InstalledObject`] objects, and the same for given choices.
 //! Keeps:    each account may do what its part needs and nothing more; no rule has a wildcard.
 //! Not here: the definitions of custom resources, which are files of their own (`deploy/crds`).
 
-mod access;
-mod bounds;
-mod fairness;
-mod hooks;
+mod account_policies;
+mod deployments;
+mod flow_schemas;
 mod network;
-mod pool_guard;
-mod workload;
+mod pool_policies;
+mod rbac;
+mod webhook_configurations;
 
-use super::sheet::{Entry, Sheet, field, map};
-use super::text::{Ink, yaml};
-use super::values::{Knob, Values, When};
+use super::render::{RenderMode, yaml};
+use super::template::{Template, TemplateEntry, field, map};
+use super::values::{Condition, InstallValue, InstallValues};
 use serde_json::Value;
 
 /// Name of the controller's account and Deployment; the label by which everything of ours is found.
@@ -32,57 +32,57 @@ pub(crate) const DEFINITIONS: [(&str, &str); 2] = [
 ];
 
 /// An object that may be wanted.
-pub(crate) struct Planned {
+pub(crate) struct InstalledObject {
     /// The file of the chart it stands in.
     pub(crate) file: &'static str,
     /// What is said above it.
     pub(crate) note: &'static str,
-    pub(crate) when: When,
-    pub(crate) sheet: Sheet,
+    pub(crate) when: Condition,
+    pub(crate) sheet: Template,
 }
 
 /// An object for given choices.
 #[derive(Clone, Debug)]
-pub(crate) struct Object {
+pub(crate) struct RenderedObject {
     /// With its notes.
     pub(crate) yaml: String,
     pub(crate) value: Value,
 }
 
 /// All that may be wanted, but for the definitions; they belong behind the first, which is the namespace.
-pub(crate) fn planned() -> Vec<Planned> {
+pub(crate) fn planned() -> Vec<InstalledObject> {
     let mut all = vec![namespace()];
-    all.extend(bounds::bounds());
-    all.extend(access::controller());
-    all.extend(access::webhook());
-    all.push(access::viewer());
-    all.extend(fairness::schemas());
+    all.extend(account_policies::bounds());
+    all.extend(rbac::controller());
+    all.extend(rbac::webhook());
+    all.push(rbac::viewer());
+    all.extend(flow_schemas::schemas());
     all.push(network::service());
-    all.extend(workload::deployments());
-    all.extend(workload::budgets());
+    all.extend(deployments::deployments());
+    all.extend(deployments::budgets());
     all.extend(network::policies());
-    all.extend(pool_guard::policies());
-    all.extend(hooks::configurations());
+    all.extend(pool_policies::policies());
+    all.extend(webhook_configurations::configurations());
     all
 }
 
 /// What is wanted, in the order of creation.
-pub(crate) fn objects(values: &Values) -> Vec<Object> {
+pub(crate) fn objects(values: &InstallValues) -> Vec<RenderedObject> {
     let mut all = Vec::new();
     let wanted = planned().into_iter().filter(|planned| planned.when.holds(values));
     for planned in wanted {
         let note = if planned.note.is_empty() { String::new() } else { format!("# {}\n", planned.note) };
-        let text = note + &yaml(&planned.sheet, Ink::Filled(values));
-        all.push(Object { yaml: text, value: planned.sheet.filled(values) });
+        let text = note + &yaml(&planned.sheet, RenderMode::Filled(values));
+        all.push(RenderedObject { yaml: text, value: planned.sheet.filled(values) });
     }
-    let behind = usize::from(When::OwnNamespace.holds(values));
+    let behind = usize::from(Condition::OwnNamespace.holds(values));
     all.splice(behind..behind, definitions());
     all
 }
 
 /// The custom resources' definitions.
-pub(crate) fn definitions() -> Vec<Object> {
-    let object = |text: &str| Object {
+pub(crate) fn definitions() -> Vec<RenderedObject> {
+    let object = |text: &str| RenderedObject {
         yaml: text.to_owned(),
         value: serde_saphyr::from_str(text).expect("what is shipped is YAML"),
     };
@@ -90,7 +90,7 @@ pub(crate) fn definitions() -> Vec<Object> {
 }
 
 /// Everything in it runs under the strictest level of Pod Security.
-fn namespace() -> Planned {
+fn namespace() -> InstalledObject {
     let level = |key| field(key, "restricted");
     let labels = [
         field("app.kubernetes.io/name", NAME),
@@ -98,17 +98,17 @@ fn namespace() -> Planned {
         level("pod-security.kubernetes.io/audit"),
         level("pod-security.kubernetes.io/warn"),
     ];
-    let metadata = map([field("name", Knob::Namespace), field("labels", map(labels))]);
-    Planned {
+    let metadata = map([field("name", InstallValue::Namespace), field("labels", map(labels))]);
+    InstalledObject {
         file: "",
         note: "",
-        when: When::OwnNamespace,
+        when: Condition::OwnNamespace,
         sheet: map([field("apiVersion", "v1"), field("kind", "Namespace"), field("metadata", metadata)]),
     }
 }
 
 /// The labels of a part's objects; also what its pods are found by.
-fn labels(component: &'static str) -> Sheet {
+fn labels(component: &'static str) -> Template {
     map([field("app.kubernetes.io/name", NAME), field("app.kubernetes.io/component", component)])
 }
 
@@ -118,20 +118,28 @@ fn everywhere(
     kind: &'static str,
     name: &'static str,
     component: &'static str,
-) -> Vec<Entry> {
+) -> Vec<TemplateEntry> {
     let metadata = map([field("name", name), field("labels", labels(component))]);
     vec![field("apiVersion", api), field("kind", kind), field("metadata", metadata)]
 }
 
 /// The beginning of an object in our namespace.
-fn within(api: &'static str, kind: &'static str, name: &'static str, component: &'static str) -> Vec<Entry> {
-    let metadata =
-        [field("name", name), field("namespace", Knob::Namespace), field("labels", labels(component))];
+fn within(
+    api: &'static str,
+    kind: &'static str,
+    name: &'static str,
+    component: &'static str,
+) -> Vec<TemplateEntry> {
+    let metadata = [
+        field("name", name),
+        field("namespace", InstallValue::Namespace),
+        field("labels", labels(component)),
+    ];
     vec![field("apiVersion", api), field("kind", kind), field("metadata", map(metadata))]
 }
 
 /// An object: its beginning, and the rest of its fields.
-fn object(mut beginning: Vec<Entry>, rest: impl IntoIterator<Item = Entry>) -> Sheet {
+fn object(mut beginning: Vec<TemplateEntry>, rest: impl IntoIterator<Item = TemplateEntry>) -> Template {
     beginning.extend(rest);
-    Sheet::Map(beginning)
+    Template::Map(beginning)
 }

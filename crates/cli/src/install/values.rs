@@ -1,7 +1,7 @@
 //! # Values: what can be chosen about an installation
 //! Room:     the choices, what a field takes from them, and on which of them a field depends; each as a value and in the
 //!           language of Helm's templates.
-//! Comes in: [`Values`].
+//! Comes in: [`InstallValues`].
 //! Goes out: texts, truths; template expressions that say the same of a chart's values.
 //! Not here: flags (`args/install.rs`), values.yaml (`chart.rs`).
 
@@ -39,14 +39,14 @@ const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-
 
 /// What is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(crate) struct InstallValues {
     pub(crate) namespace: String,
     pub(crate) image: String,
     /// Names of Secrets with which the image is pulled.
     pub(crate) pull_secrets: Vec<String>,
     pub(crate) replicas: u16,
     pub(crate) priority_class: String,
-    pub(crate) parts: Parts,
+    pub(crate) parts: Components,
     /// Namespaces that no pool has a say in, beside the system's and our own.
     pub(crate) exempt_namespaces: Vec<String>,
     /// As `taintward run --controllers` takes it.
@@ -63,9 +63,9 @@ pub(crate) struct Values {
     /// `Ignore` or `Fail`: of pods only.
     pub(crate) failure_policy: String,
     /// A Secret with the webhook's certificate; without it the webhook makes its own.
-    pub(crate) certificate: Option<Certificate>,
+    pub(crate) certificate: Option<ProvidedCertificate>,
     /// Who may ask the webhook; without it, whoever reaches it.
-    pub(crate) clients: Option<Clients>,
+    pub(crate) clients: Option<ClientCa>,
     /// Further flags of `taintward webhook`.
     pub(crate) webhook_args: Vec<String>,
     /// Where API servers are, as networks; empty if nobody has said.
@@ -76,7 +76,7 @@ pub(crate) struct Values {
 
 /// What is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct Components {
     pub(crate) controller: bool,
     pub(crate) webhook: bool,
     pub(crate) viewer: bool,
@@ -84,7 +84,7 @@ pub(crate) struct Parts {
 
 /// A certificate that somebody else looks after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub(crate) struct ProvidedCertificate {
     /// The Secret's name, of type `kubernetes.io/tls`.
     pub(crate) secret: String,
     /// What API servers are to trust: PEM, in base64.
@@ -93,7 +93,7 @@ pub(crate) struct Certificate {
 
 /// Clients that show a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Clients {
+pub(crate) struct ClientCa {
     /// What holds the authority, as `ca.crt`: its name, and whether it is a Secret and no ConfigMap.
     pub(crate) holder: String,
     pub(crate) is_secret: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Clients {
 /// The image that nobody has pushed: what manifests hold until one is named.
 pub(crate) const NO_IMAGE: &str = "registry.invalid/taintward";
 
-impl Default for Values {
+impl Default for InstallValues {
     fn default() -> Self {
         Self {
             namespace: "taintward-system".to_owned(),
@@ -112,7 +112,7 @@ impl Default for Values {
             pull_secrets: Vec::new(),
             replicas: 2,
             priority_class: "system-cluster-critical".to_owned(),
-            parts: Parts { controller: true, webhook: true, viewer: true },
+            parts: Components { controller: true, webhook: true, viewer: true },
             exempt_namespaces: Vec::new(),
             controllers: "*,dedicated-pool-controller".to_owned(),
             mode: "enforce".to_owned(),
@@ -132,7 +132,7 @@ impl Default for Values {
 
 /// What a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Knob {
+pub(crate) enum InstallValue {
     Namespace,
     Image,
     Replicas,
@@ -151,8 +151,8 @@ pub(crate) enum Knob {
     This,
 }
 
-impl Knob {
-    pub(super) fn value(self, values: &Values, this: &str) -> Value {
+impl InstallValue {
+    pub(super) fn value(self, values: &InstallValues, this: &str) -> Value {
         let certificate = values.certificate.as_ref();
         let clients = values.clients.as_ref();
         Value::from(match self {
@@ -202,7 +202,7 @@ impl Knob {
 
 /// What there is any number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Many {
+pub(crate) enum Repeat {
     PullSecrets,
     ExemptNamespaces,
     ControllerArgs,
@@ -222,8 +222,8 @@ fn said<'v>(all: &[&'v [String]]) -> &'v [String] {
     all.iter().find(|one| !one.is_empty()).copied().unwrap_or(&*EVERYWHERE)
 }
 
-impl Many {
-    pub(super) fn of(self, values: &Values) -> &[String] {
+impl Repeat {
+    pub(super) fn of(self, values: &InstallValues) -> &[String] {
         match self {
             Self::PullSecrets => &values.pull_secrets,
             Self::ExemptNamespaces => &values.exempt_namespaces,
@@ -248,7 +248,7 @@ impl Many {
 
 /// On what it depends whether something is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum Condition {
     /// The part is wanted.
     Controller,
     Webhook,
@@ -287,8 +287,8 @@ pub(crate) enum When {
     All(&'static [Self]),
 }
 
-impl When {
-    pub(crate) fn holds(self, values: &Values) -> bool {
+impl Condition {
+    pub(crate) fn holds(self, values: &InstallValues) -> bool {
         match self {
             Self::Controller => values.parts.controller,
             Self::Webhook => values.parts.webhook,
@@ -350,7 +350,7 @@ impl When {
     }
 }
 
-fn names_one_of(values: &Values, rules: &[&str]) -> bool {
+fn names_one_of(values: &InstallValues, rules: &[&str]) -> bool {
     values.rules.split(',').any(|rule| rules.contains(&rule))
 }
 
@@ -361,7 +361,7 @@ fn names_one_of_expression(rules: &[&str]) -> String {
 }
 
 /// Nothing is named twice ([`contradiction`]), so that the order of the list does not count.
-fn runs(values: &Values, (name, by_default): (&str, bool)) -> bool {
+fn runs(values: &InstallValues, (name, by_default): (&str, bool)) -> bool {
     let has = |entry: &str| values.controllers.split(',').any(|one| one == entry);
     !has(&format!("-{name}")) && (has(name) || by_default && has("*"))
 }

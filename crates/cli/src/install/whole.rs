@@ -8,8 +8,8 @@
 //!           is still there. Metadata of others, such as notes of Helm or cert-manager, stays.
 //! Not here: all other objects (`apply.rs`).
 
+use super::api_resources::place;
 use super::apply::MANAGER;
-use super::kinds::place;
 use serde_json::Value;
 use taintward_client::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
 use taintward_client::object_client::ObjectClient;

@@ -5,7 +5,7 @@
 //! Keeps:    what has moved within its object is told again: nothing new is ever taken for something old.
 //! Not here: silences with a reason (`config.rs`).
 
-use super::report::Told;
+use super::report::ReportedFinding;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,20 +33,20 @@ pub(crate) enum BaselineError {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct BaselineFile {
     kind: String,
-    items: Vec<Item>,
+    items: Vec<BaselineItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct BaselineItem {
     rule: String,
-    object: Object,
+    object: BaselineObject,
     field: String,
 }
 
 #[derive(Deserialize)]
-struct Object {
+struct BaselineObject {
     kind: String,
     namespace: String,
     name: String,
@@ -64,19 +64,19 @@ impl Baseline {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        let written: Written = serde_json::from_str(text).map_err(|why| why.to_string())?;
+        let written: BaselineFile = serde_json::from_str(text).map_err(|why| why.to_string())?;
         if written.kind != "LintReport" {
             return Err(format!("its kind is {:?}", written.kind));
         }
         let mut known = BTreeMap::new();
-        for Item { rule, object: Object { kind, namespace, name }, field } in written.items {
+        for BaselineItem { rule, object: BaselineObject { kind, namespace, name }, field } in written.items {
             *known.entry([rule, kind, namespace, name, field]).or_default() += 1;
         }
         Ok(Self { known })
     }
 
     /// Whether it was there before; each of the report is there once.
-    pub(crate) fn takes(&mut self, told: &Told) -> bool {
+    pub(crate) fn takes(&mut self, told: &ReportedFinding) -> bool {
         let object = &told.object;
         let texts = [told.rule.id(), &object.kind, &object.namespace, &object.name, &told.field];
         match self.known.get_mut(&texts.map(str::to_owned)) {
@@ -97,14 +97,14 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::object::Name;
+    use crate::lint::object::ObjectName;
     use taintward_core::lint::Rule;
 
-    fn told(rule: Rule, field: &str) -> Told {
+    fn told(rule: Rule, field: &str) -> ReportedFinding {
         let text = str::to_owned;
-        let object = Name { kind: text("Deployment"), namespace: text("shop"), name: text("web") };
+        let object = ObjectName { kind: text("Deployment"), namespace: text("shop"), name: text("web") };
         let (reason, fix) = (String::new(), String::new());
-        Told { rule, object, field: text(field), location: None, reason, fix }
+        ReportedFinding { rule, object, field: text(field), location: None, reason, fix }
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! # Cluster: what of a running cluster the rules look at
 //! Room:     nodes, and everything with a pod template; pods that nothing of that makes.
-//! Comes in: [`Cluster`].
-//! Goes out: [`Gathered`]; what may not be read is a gap, and the rest is read.
+//! Comes in: [`ClusterOptions`].
+//! Goes out: [`CollectedObjects`]; what may not be read is a gap, and the rest is read.
 //! Keeps:    rules that need what is not known are silent, and the gap says which.
 //! Not here: connecting, pages (the client); what of an object counts (`object.rs`).
 
 use super::LintError;
-use super::gather::{Basket, Gathered};
-use super::object::{self, What};
-use crate::kube_args::Cluster;
-use crate::manifest::Tree;
+use super::collect::{CollectedObjects, Collector};
+use super::object::{self, LintObjectKind};
+use crate::kube_args::ClusterOptions;
+use crate::manifest::YamlNode;
 use crate::runtime::Runtime;
 use taintward_client::api::RequestError;
 use taintward_client::config::{Connected, connect, probe};
@@ -30,16 +30,19 @@ const WORKLOADS: [(&str, &str, &str); 7] = [
 const DAEMONSETS: &str = "daemonsets";
 
 /// Everything in the cluster that is meant.
-pub(super) fn read(cluster: &Cluster) -> Result<Gathered, LintError> {
+pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, LintError> {
     with(cluster, async |look| look.all().await)
 }
 
 /// What was gathered from files, with the cluster's nodes and DaemonSets around it.
-pub(super) fn around(cluster: &Cluster, mut files: Gathered) -> Result<Gathered, LintError> {
+pub(super) fn around(
+    cluster: &ClusterOptions,
+    mut files: CollectedObjects,
+) -> Result<CollectedObjects, LintError> {
     let around = with(cluster, async |look| {
-        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+        let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         look.nodes(&mut basket, &mut gaps).await;
-        let mut around = Gathered { gaps, ..basket.into_gathered() };
+        let mut around = CollectedObjects { gaps, ..basket.into_gathered() };
         look.all_daemons(&mut around).await;
         around
     })?;
@@ -52,31 +55,34 @@ pub(super) fn around(cluster: &Cluster, mut files: Gathered) -> Result<Gathered,
     Ok(files)
 }
 
-fn with(cluster: &Cluster, look: impl AsyncFnOnce(Look<'_>) -> Gathered) -> Result<Gathered, LintError> {
+fn with(
+    cluster: &ClusterOptions,
+    look: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
+) -> Result<CollectedObjects, LintError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let connected = connect(&cluster.settings).await?;
         let place = connected.where_from.clone();
         let unreachable = |why| LintError::Unreachable { place, why };
         probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
-        Ok(look(Look { cluster, connected: &connected }).await)
+        Ok(look(ClusterLint { cluster, connected: &connected }).await)
     })
 }
 
-struct Look<'c> {
-    cluster: &'c Cluster,
+struct ClusterLint<'c> {
+    cluster: &'c ClusterOptions,
     connected: &'c Connected,
 }
 
-impl Look<'_> {
-    async fn all(&self) -> Gathered {
-        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+impl ClusterLint<'_> {
+    async fn all(&self) -> CollectedObjects {
+        let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         let mut room = self.nodes(&mut basket, &mut gaps).await;
         let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
         let mut daemons_read = true;
         for (group, plural, kind) in WORKLOADS {
             let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
-            let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+            let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
             if let Err(why) = self.each(listing, kind, put).await {
                 gaps.push(format!("{why}; {plural} are left out or incomplete"));
                 daemons_read &= plural != DAEMONSETS;
@@ -87,7 +93,7 @@ impl Look<'_> {
                 "there is more in this cluster than is looked at; choose a namespace with -n".to_owned(),
             );
         }
-        let mut gathered = Gathered { gaps, ..basket.into_gathered() };
+        let mut gathered = CollectedObjects { gaps, ..basket.into_gathered() };
         gathered.facts.daemons_known = daemons_read;
         if daemons_read && !(namespace.is_empty() && selector.is_empty()) {
             self.all_daemons(&mut gathered).await;
@@ -96,10 +102,10 @@ impl Look<'_> {
     }
 
     /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
-    async fn nodes(&self, basket: &mut Basket, gaps: &mut Vec<String>) -> bool {
+    async fn nodes(&self, basket: &mut Collector, gaps: &mut Vec<String>) -> bool {
         let mut room = true;
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
-        let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+        let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
         if let Err(why) = self.each(listing, "Node", put).await {
             gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
         }
@@ -107,12 +113,12 @@ impl Look<'_> {
     }
 
     /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
-    async fn all_daemons(&self, gathered: &mut Gathered) {
+    async fn all_daemons(&self, gathered: &mut CollectedObjects) {
         let mut all: Vec<LintedWorkload> = Vec::new();
         let listing =
             ListRequest { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
-        let put = &mut |tree: &Tree| {
-            if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
+        let put = &mut |tree: &YamlNode| {
+            if let Some(LintObjectKind::Workload(daemon)) = object::read(tree).map(|object| object.what) {
                 all.push(daemon);
             }
         };
@@ -128,12 +134,12 @@ impl Look<'_> {
         &self,
         listing: ListRequest<'_>,
         kind: &str,
-        put: &mut dyn FnMut(&Tree),
+        put: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), RequestError> {
         let version =
             if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
         let tell = &mut |item: &[u8]| {
-            let item: Tree = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+            let item: YamlNode = serde_json::from_slice(item).map_err(|why| why.to_string())?;
             put(&item.called(&version, kind));
             Ok(())
         };

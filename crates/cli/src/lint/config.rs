@@ -1,13 +1,13 @@
 //! # Config: `.taintward-lint.yaml`
 //! Room:     which findings are silenced, where, and why.
 //! Comes in: the file that `--config` names, or the one in the current folder, if there is one.
-//! Goes out: [`Config`], or a [`ConfigError`] that says where and what is wrong.
+//! Goes out: [`LintConfig`], or a [`ConfigError`] that says where and what is wrong.
 //! Keeps:    nothing is silenced without a reason, and no word of the file is passed over.
 //! Not here: carrying it out (`report.rs`).
 
 use super::glob;
-use super::report::Told;
-use crate::manifest::{self, Mark, Tree, Value};
+use super::report::ReportedFinding;
+use crate::manifest::{self, TextPosition, YamlNode, YamlValue};
 use std::fmt;
 use std::path::Path;
 use taintward_core::lint::Rule;
@@ -20,13 +20,13 @@ const BYTES_MOST: u64 = 1 << 20;
 
 /// What the config says.
 #[derive(Debug, Default)]
-pub(crate) struct Config {
-    pub(crate) silences: Vec<Silence>,
+pub(crate) struct LintConfig {
+    pub(crate) silences: Vec<SilencedRule>,
 }
 
 /// Findings that are not told, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub(crate) struct SilencedRule {
     pub(crate) rule: Rule,
     pub(crate) reason: String,
     /// Files it is about; all if `None`.
@@ -36,7 +36,7 @@ pub(crate) struct Silence {
 }
 
 /// `TL201 for apps/** is silenced and was not found; ...`
-impl fmt::Display for Silence {
+impl fmt::Display for SilencedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.rule.id())?;
         for place in [&self.path, &self.object].into_iter().flatten() {
@@ -54,11 +54,11 @@ pub(crate) enum ConfigError {
     #[error("the config {file} cannot be read: {why}; name another with --config")]
     Unreadable { file: String, why: String },
     #[error("{file}:{}:{}: {why}", at.line, at.column)]
-    Wrong { file: String, at: Mark, why: String },
+    Wrong { file: String, at: TextPosition, why: String },
 }
 
-impl Silence {
-    pub(crate) fn fits(&self, told: &Told) -> bool {
+impl SilencedRule {
+    pub(crate) fn fits(&self, told: &ReportedFinding) -> bool {
         let file =
             told.location.as_ref().map(|location| location.file.strip_prefix("./").unwrap_or(&location.file));
         let name = &told.object;
@@ -73,7 +73,7 @@ impl Silence {
     }
 }
 
-impl Config {
+impl LintConfig {
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
         let path = named.unwrap_or(Path::new(FILE));
         let file = path.display().to_string();
@@ -89,7 +89,7 @@ impl Config {
         Self::read(&text).map_err(|(at, why)| ConfigError::Wrong { file, at, why })
     }
 
-    pub(super) fn read(text: &str) -> Result<Self, (Mark, String)> {
+    pub(super) fn read(text: &str) -> Result<Self, (TextPosition, String)> {
         let mut documents = Vec::new();
         let faults = manifest::each(text, |tree| documents.push(tree.clone()));
         if let Some(fault) = faults.into_iter().next() {
@@ -104,18 +104,18 @@ impl Config {
         }
     }
 
-    fn of(tree: &Tree) -> Result<Self, (Mark, String)> {
+    fn of(tree: &YamlNode) -> Result<Self, (TextPosition, String)> {
         known_fields(tree, &["apiVersion", "kind", "silence"])?;
         for (name, expected) in [("apiVersion", "taintward.io/v1alpha1"), ("kind", "LintConfig")] {
             let field = tree.get(name);
-            if field.map(Tree::as_text) != Some(expected) {
+            if field.map(YamlNode::as_text) != Some(expected) {
                 let at = field.map_or(tree.span, |field| field.span).from;
                 return Err((at, format!("expected {name}: {expected}")));
             }
         }
         let silences = match tree.get("silence") {
             None => Vec::new(),
-            Some(list) if matches!(list.value, Value::List(_)) => {
+            Some(list) if matches!(list.value, YamlValue::List(_)) => {
                 list.items().iter().map(silence).collect::<Result<_, _>>()?
             }
             Some(other) => return Err((other.span.from, "expected a list of rules with reasons".to_owned())),
@@ -124,7 +124,7 @@ impl Config {
     }
 }
 
-fn silence(tree: &Tree) -> Result<Silence, (Mark, String)> {
+fn silence(tree: &YamlNode) -> Result<SilencedRule, (TextPosition, String)> {
     known_fields(tree, &["rule", "reason", "path", "object"])?;
     let text = |name: &str| match tree.get(name) {
         None => Ok(None),
@@ -143,11 +143,11 @@ fn silence(tree: &Tree) -> Result<Silence, (Mark, String)> {
     let Some(reason) = text("reason")? else {
         return Err((at, format!("why is {rule} silenced here? write reason: and a sentence")));
     };
-    Ok(Silence { rule: *known, reason, path: text("path")?, object: text("object")? })
+    Ok(SilencedRule { rule: *known, reason, path: text("path")?, object: text("object")? })
 }
 
-fn known_fields(tree: &Tree, known: &[&str]) -> Result<(), (Mark, String)> {
-    if !matches!(tree.value, Value::Map(_)) {
+fn known_fields(tree: &YamlNode, known: &[&str]) -> Result<(), (TextPosition, String)> {
+    if !matches!(tree.value, YamlValue::Map(_)) {
         return Err((tree.span.from, format!("expected the fields {}", known.join(", "))));
     }
     let odd = tree.names().find(|entry| !known.contains(&&*entry.key));

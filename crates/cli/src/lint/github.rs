@@ -1,16 +1,16 @@
 //! # GitHub: the report as workflow commands
 //! Room:     a line for each finding, which GitHub Actions shows beside the changed line of the file.
-//! Comes in: [`Report`].
+//! Comes in: [`LintReportData`].
 //! Goes out: text.
 //! Keeps:    nothing that stands in a file can begin a command or a property of its own.
 //! Not here: code scanning, which reads SARIF (`sarif.rs`).
 
-use super::report::{Report, Told};
+use super::report::{LintReportData, ReportedFinding};
 use crate::output::harmless;
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;
 
-pub(super) fn print(report: &Report) -> String {
+pub(super) fn print(report: &LintReportData) -> String {
     let mut text = String::new();
     for told in &report.findings {
         one(&mut text, told);
@@ -31,7 +31,7 @@ pub(super) fn print(report: &Report) -> String {
 }
 
 /// Writing to a String cannot fail.
-fn one(text: &mut String, told: &Told) {
+fn one(text: &mut String, told: &ReportedFinding) {
     let command = match told.rule.severity() {
         Severity::Error => "error",
         Severity::Warning => "warning",

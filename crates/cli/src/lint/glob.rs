@@ -18,44 +18,44 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[derive(Clone, Copy)]
-enum Piece {
+enum GlobPart {
     Sign(char),
     OneSign,
     Name,
     Anything,
 }
 
-fn pieces(pattern: &str) -> Vec<Piece> {
+fn pieces(pattern: &str) -> Vec<GlobPart> {
     let mut pieces = Vec::new();
     let mut signs = pattern.chars().peekable();
     while let Some(sign) = signs.next() {
         pieces.push(match sign {
             '*' if signs.next_if_eq(&'*').is_some() => {
                 // `a/**/b` is also `a/b`.
-                if pieces.is_empty() || matches!(pieces.last(), Some(Piece::Sign('/'))) {
+                if pieces.is_empty() || matches!(pieces.last(), Some(GlobPart::Sign('/'))) {
                     signs.next_if_eq(&'/');
                 }
-                Piece::Anything
+                GlobPart::Anything
             }
-            '*' => Piece::Name,
-            '?' => Piece::OneSign,
-            other => Piece::Sign(other),
+            '*' => GlobPart::Name,
+            '?' => GlobPart::OneSign,
+            other => GlobPart::Sign(other),
         });
     }
     pieces
 }
 
-fn step(piece: Piece, text: &[char], reach: &[bool]) -> Vec<bool> {
+fn step(piece: GlobPart, text: &[char], reach: &[bool]) -> Vec<bool> {
     let mut next = vec![false; reach.len()];
     for at in 0..reach.len() {
         let before = at.checked_sub(1);
         let sign = before.map(|before| text[before]);
         let came = before.is_some_and(|before| reach[before]);
         next[at] = match piece {
-            Piece::Sign(wanted) => came && sign == Some(wanted),
-            Piece::OneSign => came && sign != Some('/'),
-            Piece::Name => reach[at] || before.is_some_and(|before| next[before] && sign != Some('/')),
-            Piece::Anything => reach[at] || before.is_some_and(|before| next[before]),
+            GlobPart::Sign(wanted) => came && sign == Some(wanted),
+            GlobPart::OneSign => came && sign != Some('/'),
+            GlobPart::Name => reach[at] || before.is_some_and(|before| next[before] && sign != Some('/')),
+            GlobPart::Anything => reach[at] || before.is_some_and(|before| next[before]),
         };
     }
     next

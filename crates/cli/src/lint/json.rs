@@ -1,11 +1,11 @@
 //! # JSON: the report as an object, for `-o json`, `yaml`, `jsonpath` and `custom-columns`
 //! Room:     `LintReport` of `taintward.io/v1alpha1`, as docs/lint-report.schema.json describes it.
-//! Comes in: [`Report`].
+//! Comes in: [`LintReportData`].
 //! Goes out: an object.
 //! Keeps:    fields are only added; each is always there unless the schema says otherwise.
 //! Not here: SARIF (`sarif.rs`).
 
-use super::report::{Report, Told};
+use super::report::{LintReportData, ReportedFinding};
 use serde::Serialize;
 use serde_json::Value;
 use taintward_core::lint::Severity;
@@ -16,16 +16,16 @@ struct LintReport<'r> {
     api_version: &'static str,
     kind: &'static str,
     complete: bool,
-    summary: Summary,
-    items: Vec<Finding<'r>>,
-    silenced: Vec<Silenced<'r>>,
-    unread: Vec<Unread<'r>>,
+    summary: LintSummary,
+    items: Vec<FindingJson<'r>>,
+    silenced: Vec<SilencedJson<'r>>,
+    unread: Vec<SkippedJson<'r>>,
     gaps: &'r [String],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Summary {
+struct LintSummary {
     errors: usize,
     warnings: usize,
     infos: usize,
@@ -37,20 +37,20 @@ struct Summary {
 }
 
 #[derive(Serialize)]
-struct Finding<'r> {
+struct FindingJson<'r> {
     rule: &'static str,
     name: &'static str,
     severity: &'static str,
-    object: Object<'r>,
+    object: ObjectJson<'r>,
     field: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<Location<'r>>,
+    location: Option<LocationJson<'r>>,
     reason: &'r str,
     fix: &'r str,
 }
 
 #[derive(Serialize)]
-struct Object<'r> {
+struct ObjectJson<'r> {
     kind: &'r str,
     namespace: &'r str,
     name: &'r str,
@@ -58,7 +58,7 @@ struct Object<'r> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Location<'r> {
+struct LocationJson<'r> {
     file: &'r str,
     line: usize,
     column: usize,
@@ -67,13 +67,13 @@ struct Location<'r> {
 }
 
 #[derive(Serialize)]
-struct Silenced<'r> {
+struct SilencedJson<'r> {
     because: &'r str,
-    finding: Finding<'r>,
+    finding: FindingJson<'r>,
 }
 
 #[derive(Serialize)]
-struct Unread<'r> {
+struct SkippedJson<'r> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
@@ -82,7 +82,7 @@ struct Unread<'r> {
     reason: &'r str,
 }
 
-pub(super) fn object(report: &Report) -> Value {
+pub(super) fn object(report: &LintReportData) -> Value {
     let whole = LintReport {
         api_version: "taintward.io/v1alpha1",
         kind: "LintReport",
@@ -92,7 +92,7 @@ pub(super) fn object(report: &Report) -> Value {
         silenced: report
             .silenced
             .iter()
-            .map(|(told, because)| Silenced { because, finding: finding(told) })
+            .map(|(told, because)| SilencedJson { because, finding: finding(told) })
             .collect(),
         unread: report.unread.iter().map(unread).collect(),
         gaps: &report.gaps,
@@ -101,8 +101,8 @@ pub(super) fn object(report: &Report) -> Value {
     serde_json::to_value(&whole).unwrap_or_default()
 }
 
-fn summary(report: &Report) -> Summary {
-    Summary {
+fn summary(report: &LintReportData) -> LintSummary {
+    LintSummary {
         errors: report.count(Severity::Error),
         warnings: report.count(Severity::Warning),
         infos: report.count(Severity::Info),
@@ -114,8 +114,8 @@ fn summary(report: &Report) -> Summary {
     }
 }
 
-fn finding(told: &Told) -> Finding<'_> {
-    let location = told.location.as_ref().map(|location| Location {
+fn finding(told: &ReportedFinding) -> FindingJson<'_> {
+    let location = told.location.as_ref().map(|location| LocationJson {
         file: &location.file,
         line: location.span.from.line,
         column: location.span.from.column,
@@ -123,11 +123,11 @@ fn finding(told: &Told) -> Finding<'_> {
         end_column: location.span.to.column,
     });
     let object = &told.object;
-    Finding {
+    FindingJson {
         rule: told.rule.id(),
         name: told.rule.name(),
         severity: told.rule.severity().as_str(),
-        object: Object { kind: &object.kind, namespace: &object.namespace, name: &object.name },
+        object: ObjectJson { kind: &object.kind, namespace: &object.namespace, name: &object.name },
         field: &told.field,
         location,
         reason: &told.reason,
@@ -135,9 +135,9 @@ fn finding(told: &Told) -> Finding<'_> {
     }
 }
 
-fn unread(unread: &super::gather::Unread) -> Unread<'_> {
+fn unread(unread: &super::collect::SkippedFile) -> SkippedJson<'_> {
     let place = (unread.at.line > 0).then_some(unread.at);
-    Unread {
+    SkippedJson {
         file: &unread.file,
         line: place.map(|at| at.line),
         column: place.map(|at| at.column),

@@ -1,11 +1,11 @@
 //! # Object: what of an object the rules look at, and where in it that stands
 //! Room:     which kinds have pods or taints, and where; a workload or a node as facts; the place of every field.
-//! Comes in: a [`Tree`].
-//! Goes out: an [`Object`]; nothing for kinds that have neither.
+//! Comes in: a [`YamlNode`].
+//! Goes out: an [`LintObject`]; nothing for kinds that have neither.
 //! Keeps:    a kind of the same name from somebody else's API group is another kind.
-//! Not here: which objects belong together (`gather.rs`); what is wrong with them (the core).
+//! Not here: which objects belong together (`collect.rs`); what is wrong with them (the core).
 
-use crate::manifest::{Span, Tree, Value};
+use crate::manifest::{TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{LintedNode, LintedToleration, LintedWorkload, TolerationPart};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use taintward_core::taint::{Taint, TaintEffect};
@@ -34,14 +34,14 @@ pub(super) fn makes_alike(kind: &str) -> bool {
 
 /// What an object is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Name {
+pub(crate) struct ObjectName {
     pub(crate) kind: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
 /// `Deployment shop/web`
-impl std::fmt::Display for Name {
+impl std::fmt::Display for ObjectName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = if self.name.is_empty() { "(no name)" } else { &self.name };
         match self.namespace.as_str() {
@@ -53,44 +53,44 @@ impl std::fmt::Display for Name {
 
 /// An object that rules look at.
 #[derive(Clone, Debug)]
-pub(crate) struct Object {
-    pub(crate) name: Name,
+pub(crate) struct LintObject {
+    pub(crate) name: ObjectName,
     /// The kind and name of the object that controls it.
-    pub(crate) owner: Option<Name>,
-    pub(crate) what: What,
-    pub(crate) places: Places,
+    pub(crate) owner: Option<ObjectName>,
+    pub(crate) what: LintObjectKind,
+    pub(crate) places: FieldSpans,
 }
 
 /// What it has.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum LintObjectKind {
     Workload(LintedWorkload),
     Node(LintedNode),
 }
 
 /// Where its fields stand.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct FieldSpans {
     /// Where the list is: `spec.template.spec.tolerations`, `spec.taints`.
     pub(crate) list: String,
     /// Its name, or all of it.
-    pub(crate) whole: Span,
+    pub(crate) whole: TextSpan,
     /// What chooses nodes, and its path.
-    pub(crate) selection: (Span, String),
+    pub(crate) selection: (TextSpan, String),
     /// Of each toleration or taint.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<TolerationSpans>,
 }
 
 /// Where the fields of a toleration or taint stand.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Item {
-    pub(crate) whole: Span,
-    pub(crate) fields: Vec<(TolerationPart, Span)>,
-    pub(crate) odd: Vec<(String, Span)>,
+pub(crate) struct TolerationSpans {
+    pub(crate) whole: TextSpan,
+    pub(crate) fields: Vec<(TolerationPart, TextSpan)>,
+    pub(crate) odd: Vec<(String, TextSpan)>,
 }
 
 /// What rules look at in an object.
-pub(crate) fn read(tree: &Tree) -> Option<Object> {
+pub(crate) fn read(tree: &YamlNode) -> Option<LintObject> {
     let (kind, version) = (tree.text("kind"), tree.text("apiVersion"));
     let group = version.split_once('/').map_or("", |(group, _)| group);
     if !GROUPS.contains(&group) {
@@ -99,21 +99,21 @@ pub(crate) fn read(tree: &Tree) -> Option<Object> {
     let metadata = tree.get("metadata");
     let of = |name: &str| metadata.map(|metadata| metadata.text(name)).unwrap_or_default().to_owned();
     let named = metadata.and_then(|metadata| metadata.get("name"));
-    let name = Name { kind: kind.to_owned(), namespace: of("namespace"), name: name(metadata) };
+    let name = ObjectName { kind: kind.to_owned(), namespace: of("namespace"), name: name(metadata) };
     let whole = named.map_or(tree.span, |name| name.span);
     let owner = metadata.and_then(|metadata| owner(metadata, &name.namespace));
     if kind == "Node" && group.is_empty() {
         let (what, places) = node(tree, &name, whole);
-        let name = Name { namespace: String::new(), ..name };
-        return Some(Object { name, owner, what, places });
+        let name = ObjectName { namespace: String::new(), ..name };
+        return Some(LintObject { name, owner, what, places });
     }
     let (_, path) = WORKLOADS.into_iter().find(|(known, _)| *known == kind)?;
     let steps: Vec<&str> = path.split('.').collect();
     let (what, places) = workload(tree, &name, (&steps, path), whole, owner.as_ref());
-    Some(Object { name, owner, what, places })
+    Some(LintObject { name, owner, what, places })
 }
 
-fn name(metadata: Option<&Tree>) -> String {
+fn name(metadata: Option<&YamlNode>) -> String {
     let Some(metadata) = metadata else { return String::new() };
     match (metadata.text("name"), metadata.text("generateName")) {
         ("", "") => String::new(),
@@ -122,15 +122,15 @@ fn name(metadata: Option<&Tree>) -> String {
     }
 }
 
-fn owner(metadata: &Tree, namespace: &str) -> Option<Name> {
+fn owner(metadata: &YamlNode, namespace: &str) -> Option<ObjectName> {
     let owner = metadata.get("ownerReferences")?.items().iter().find(|owner| owner.is_true("controller"))?;
     let (kind, name) = (owner.text("kind").to_owned(), owner.text("name").to_owned());
-    Some(Name { kind, namespace: namespace.to_owned(), name })
+    Some(ObjectName { kind, namespace: namespace.to_owned(), name })
 }
 
-fn node(tree: &Tree, name: &Name, whole: Span) -> (What, Places) {
-    let listed = tree.at(&["spec", "taints"]).map(Tree::items).unwrap_or_default();
-    let taint = |tree: &Tree| Taint {
+fn node(tree: &YamlNode, name: &ObjectName, whole: TextSpan) -> (LintObjectKind, FieldSpans) {
+    let listed = tree.at(&["spec", "taints"]).map(YamlNode::items).unwrap_or_default();
+    let taint = |tree: &YamlNode| Taint {
         key: tree.text("key").into(),
         value: tree.text("value").into(),
         effect: TaintEffect::new(tree.text("effect")),
@@ -144,21 +144,24 @@ fn node(tree: &Tree, name: &Name, whole: Span) -> (What, Places) {
         not_text: listed.iter().enumerate().flat_map(not_text).collect(),
     };
     let items = listed.iter().map(item).collect();
-    (What::Node(node), Places { list: "spec.taints".to_owned(), whole, items, ..Places::default() })
+    (
+        LintObjectKind::Node(node),
+        FieldSpans { list: "spec.taints".to_owned(), whole, items, ..FieldSpans::default() },
+    )
 }
 
 fn workload(
-    tree: &Tree,
-    name: &Name,
+    tree: &YamlNode,
+    name: &ObjectName,
     (steps, path): (&[&str], &str),
-    whole: Span,
-    owner: Option<&Name>,
-) -> (What, Places) {
-    let nothing = Tree::default();
+    whole: TextSpan,
+    owner: Option<&ObjectName>,
+) -> (LintObjectKind, FieldSpans) {
+    let nothing = YamlNode::default();
     let spec = tree.at(steps).unwrap_or(&nothing);
     // The pod's own metadata stands beside its spec.
     let pod = tree.at(&steps[..steps.len() - 1]).unwrap_or(&nothing);
-    let listed = spec.get("tolerations").map(Tree::items).unwrap_or_default();
+    let listed = spec.get("tolerations").map(YamlNode::items).unwrap_or_default();
     let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
     let daemon = name.kind == "DaemonSet" || owner.is_some_and(|owner| owner.kind == "DaemonSet");
@@ -185,15 +188,15 @@ fn workload(
         (None, None) => (whole, path.to_owned()),
     };
     let items = listed.iter().map(item).collect();
-    let places = Places { list: format!("{path}.tolerations"), whole, selection, items };
-    (What::Workload(workload), places)
+    let places = FieldSpans { list: format!("{path}.tolerations"), whole, selection, items };
+    (LintObjectKind::Workload(workload), places)
 }
 
-fn toleration(tree: &Tree) -> LintedToleration {
+fn toleration(tree: &YamlNode) -> LintedToleration {
     let effect = tree.text("effect");
     let seconds = tree.get("tolerationSeconds");
     let whole = seconds.and_then(|seconds| match seconds.value {
-        Value::Number(_, whole) => whole,
+        YamlValue::Number(_, whole) => whole,
         _ => None,
     });
     let read = Toleration {
@@ -222,58 +225,62 @@ const TEXTS: [(&str, TolerationPart); 4] = [
 /// The field that is a number.
 const SECONDS: &str = "tolerationSeconds";
 
-fn not_text(tree: &Tree) -> Vec<TolerationPart> {
+fn not_text(tree: &YamlNode) -> Vec<TolerationPart> {
     let wrong = |name: &str| tree.get(name).is_some_and(|field| !field.is_text());
     TEXTS.into_iter().filter(|(name, _)| wrong(name)).map(|(_, part)| part).collect()
 }
 
-fn odd(tree: &Tree) -> impl Iterator<Item = (&str, Span)> {
+fn odd(tree: &YamlNode) -> impl Iterator<Item = (&str, TextSpan)> {
     let known = |name: &str| name == SECONDS || TEXTS.iter().any(|(text, _)| *text == name);
     tree.names().filter(move |entry| !known(&entry.key)).map(|entry| (&*entry.key, entry.key_span))
 }
 
-fn item(tree: &Tree) -> Item {
+fn item(tree: &YamlNode) -> TolerationSpans {
     let field = |(name, part)| Some((part, tree.get(name)?.span));
     let fields = TEXTS.into_iter().chain([(SECONDS, TolerationPart::Seconds)]).filter_map(field).collect();
-    Item { whole: tree.span, fields, odd: odd(tree).map(|(name, span)| (name.to_owned(), span)).collect() }
+    TolerationSpans {
+        whole: tree.span,
+        fields,
+        odd: odd(tree).map(|(name, span)| (name.to_owned(), span)).collect(),
+    }
 }
 
-fn labels(tree: Option<&Tree>) -> Labels {
-    let entries = tree.map(Tree::entries).unwrap_or_default();
+fn labels(tree: Option<&YamlNode>) -> Labels {
+    let entries = tree.map(YamlNode::entries).unwrap_or_default();
     entries.iter().map(|entry| ((&*entry.key).into(), entry.value.as_text().into())).collect()
 }
 
-fn terms(list: Option<&Tree>) -> Vec<NodeTerm> {
-    let requirements = |tree: Option<&Tree>| {
-        let items = tree.map(Tree::items).unwrap_or_default();
-        let requirement = |tree: &Tree| NodeRequirement {
+fn terms(list: Option<&YamlNode>) -> Vec<NodeTerm> {
+    let requirements = |tree: Option<&YamlNode>| {
+        let items = tree.map(YamlNode::items).unwrap_or_default();
+        let requirement = |tree: &YamlNode| NodeRequirement {
             key: tree.text("key").into(),
             operator: NodeOperator::new(tree.text("operator")),
-            values: tree.get("values").map(Tree::items).unwrap_or_default().iter().map(text).collect(),
+            values: tree.get("values").map(YamlNode::items).unwrap_or_default().iter().map(text).collect(),
         };
         items.iter().map(requirement).collect()
     };
-    let term = |tree: &Tree| NodeTerm {
+    let term = |tree: &YamlNode| NodeTerm {
         expressions: requirements(tree.get("matchExpressions")),
         fields: requirements(tree.get("matchFields")),
     };
-    list.map(Tree::items).unwrap_or_default().iter().map(term).collect()
+    list.map(YamlNode::items).unwrap_or_default().iter().map(term).collect()
 }
 
-fn text(tree: &Tree) -> Box<str> {
+fn text(tree: &YamlNode) -> Box<str> {
     tree.as_text().into()
 }
 
 /// Whether a container asks for something that only some nodes have: a resource with a domain that is not Kubernetes'.
-fn special_resources(spec: &Tree) -> bool {
+fn special_resources(spec: &YamlNode) -> bool {
     let special = |name: &str| {
         name.split_once('/')
             .is_some_and(|(domain, _)| domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io"))
     };
-    let asks = |container: &Tree| {
+    let asks = |container: &YamlNode| {
         let kinds = ["requests", "limits"].into_iter().filter_map(|kind| container.at(&["resources", kind]));
-        kinds.flat_map(Tree::entries).any(|entry| special(&entry.key))
+        kinds.flat_map(YamlNode::entries).any(|entry| special(&entry.key))
     };
     let lists = ["containers", "initContainers"].into_iter().filter_map(|name| spec.get(name));
-    lists.flat_map(Tree::items).any(asks)
+    lists.flat_map(YamlNode::items).any(asks)
 }

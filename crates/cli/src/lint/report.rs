@@ -1,54 +1,54 @@
 //! # Report: findings, under names and places that people know
 //! Room:     findings with object, field, file, line and column; what is silenced; how much was looked at.
-//! Comes in: [`Gathered`]; the config, the baseline.
-//! Goes out: [`Report`], in one order, whatever the order of reading was.
+//! Comes in: [`CollectedObjects`]; the config, the baseline.
+//! Goes out: [`LintReportData`], in one order, whatever the order of reading was.
 //! Not here: how it is written down (`table.rs`, `json.rs`, `sarif.rs`, `github.rs`).
 
 use super::baseline::Baseline;
-use super::config::Config;
-use super::gather::{Counts, Gathered, Subject, Unread};
-use super::object::{Name, Places};
-use crate::manifest::Span;
+use super::collect::{CollectedCounts, CollectedObject, CollectedObjects, SkippedFile};
+use super::config::LintConfig;
+use super::object::{FieldSpans, ObjectName};
+use crate::manifest::TextSpan;
 use taintward_core::lint::{self, FindingPlace, LintFinding, Rule, Severity, TolerationPart};
 
 /// A finding.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ReportedFinding {
     pub(crate) rule: Rule,
-    pub(crate) object: Name,
+    pub(crate) object: ObjectName,
     /// `spec.template.spec.tolerations[0].value`
     pub(crate) field: String,
     /// `None`: from a cluster.
-    pub(crate) location: Option<Location>,
+    pub(crate) location: Option<FindingLocation>,
     pub(crate) reason: String,
     pub(crate) fix: String,
 }
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Location {
+pub(crate) struct FindingLocation {
     pub(crate) file: String,
-    pub(crate) span: Span,
+    pub(crate) span: TextSpan,
 }
 
 /// Everything that is said.
-pub(crate) struct Report {
-    pub(crate) findings: Vec<Told>,
+pub(crate) struct LintReportData {
+    pub(crate) findings: Vec<ReportedFinding>,
     /// With the reason that the config gives, or that they are in the baseline.
-    pub(crate) silenced: Vec<(Told, String)>,
-    pub(crate) unread: Vec<Unread>,
+    pub(crate) silenced: Vec<(ReportedFinding, String)>,
+    pub(crate) unread: Vec<SkippedFile>,
     pub(crate) gaps: Vec<String>,
     /// Silences of the config that nothing was there for.
     pub(crate) unused_silences: Vec<String>,
     /// Findings of the baseline that were not found again.
     pub(crate) gone: usize,
-    pub(crate) counts: Counts,
+    pub(crate) counts: CollectedCounts,
     pub(crate) from_cluster: bool,
 }
 
-impl Report {
-    pub(crate) fn new(gathered: Gathered, config: &Config, mut baseline: Baseline) -> Self {
-        let mut told: Vec<(usize, Told)> = lint::lint(&gathered.facts)
+impl LintReportData {
+    pub(crate) fn new(gathered: CollectedObjects, config: &LintConfig, mut baseline: Baseline) -> Self {
+        let mut told: Vec<(usize, ReportedFinding)> = lint::lint(&gathered.facts)
             .into_iter()
             .map(|finding| {
                 let (order, subject) = match finding.subject {
@@ -63,7 +63,7 @@ impl Report {
             told.retain(|(_, told)| told.location.is_some());
         }
         told.sort_by(|(order, one), (other_order, other)| {
-            let key = |told: &Told| (told.location.clone(), told.rule);
+            let key = |told: &ReportedFinding| (told.location.clone(), told.rule);
             key(one).cmp(&key(other)).then(order.cmp(other_order)).then(one.object.cmp(&other.object))
         });
         let mut used = vec![false; config.silences.len()];
@@ -106,7 +106,7 @@ impl Report {
             1 => format!("1 {one}"),
             many => format!("{many} {one}s"),
         };
-        let Counts { files, workloads, nodes, other_kinds, foreign } = self.counts;
+        let CollectedCounts { files, workloads, nodes, other_kinds, foreign } = self.counts;
         let mut text = format!(
             "{}, {}, {} in {} and {}",
             number(self.count(Severity::Error), "error"),
@@ -137,15 +137,15 @@ impl Report {
     }
 }
 
-fn tell(finding: LintFinding, subject: &Subject) -> Told {
+fn tell(finding: LintFinding, subject: &CollectedObject) -> ReportedFinding {
     let LintFinding { rule, place, reason, fix, .. } = finding;
     let (span, field) = locate(place, &subject.places);
-    let location = subject.file.as_ref().map(|file| Location { file: file.clone(), span });
-    Told { rule, object: subject.name.clone(), field, location, reason, fix }
+    let location = subject.file.as_ref().map(|file| FindingLocation { file: file.clone(), span });
+    ReportedFinding { rule, object: subject.name.clone(), field, location, reason, fix }
 }
 
 /// A field that is not written stands where the whole toleration or taint stands.
-fn locate(place: FindingPlace, places: &Places) -> (Span, String) {
+fn locate(place: FindingPlace, places: &FieldSpans) -> (TextSpan, String) {
     let (at, part) = match place {
         FindingPlace::Whole => return (places.whole, String::new()),
         FindingPlace::Selection => return places.selection.clone(),

@@ -4,14 +4,14 @@
 //! Goes out: a table, or a `LintRuleList`.
 //! Not here: the rules themselves (`taintward_core::lint`); examples (docs/lint.md).
 
-use crate::output::{Answer, Column, Table, View};
+use crate::output::{PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use taintward_core::lint::Rule;
 
 /// All of them.
-pub(super) struct Rules;
+pub(super) struct RuleTable;
 
-impl Answer for Rules {
+impl Printable for RuleTable {
     fn object(&self) -> Value {
         let one = |rule: &Rule| {
             let (id, name, severity) = (rule.id(), rule.name(), rule.severity().as_str());
@@ -28,8 +28,8 @@ impl Answer for Rules {
         Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect()
     }
 
-    fn human(&self, view: &View) -> String {
-        let columns = ["RULE", "NAME", "SEVERITY", "WHAT IT SAYS"].map(Column::new);
+    fn human(&self, view: &PrintOptions) -> String {
+        let columns = ["RULE", "NAME", "SEVERITY", "WHAT IT SAYS"].map(TableColumn::new);
         let mut table = Table::new(columns.into());
         for rule in view.in_order(Rule::ALL) {
             let cells = [rule.id(), rule.name(), rule.severity().as_str(), rule.summary()];

@@ -1,18 +1,18 @@
 //! # SARIF: the report for code scanning
 //! Room:     SARIF 2.1.0: the rules, results with places, what is silenced and why, what could not be read.
-//! Comes in: [`Report`].
+//! Comes in: [`LintReportData`].
 //! Goes out: text.
 //! Keeps:    columns count characters, and the file says so.
 //! Not here: our own form (`json.rs`).
 
-use super::gather::Unread;
-use super::report::{Location, Report, Told};
+use super::collect::SkippedFile;
+use super::report::{FindingLocation, LintReportData, ReportedFinding};
 use crate::manifest::files::STDIN;
 use serde_json::{Map, Value, json};
 use taintward_core::lint::{Rule, Severity};
 use taintward_core::text::numbered;
 
-pub(super) fn print(report: &Report) -> String {
+pub(super) fn print(report: &LintReportData) -> String {
     let findings = report.findings.iter().map(|told| result(told, None));
     let silenced = report.silenced.iter().map(|(told, because)| result(told, Some(because)));
     let notifications: Vec<Value> =
@@ -56,7 +56,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn result(told: &Told, because: Option<&str>) -> Value {
+fn result(told: &ReportedFinding, because: Option<&str>) -> Value {
     let name = &told.object;
     let path = [&name.kind, &name.namespace, &name.name].map(String::as_str);
     let full = path
@@ -85,7 +85,7 @@ fn result(told: &Told, because: Option<&str>) -> Value {
     result
 }
 
-fn physical(location: &Location) -> Value {
+fn physical(location: &FindingLocation) -> Value {
     let (from, to) = (location.span.from, location.span.to);
     json!({
         "artifactLocation": {"uri": uri(&location.file)},
@@ -98,7 +98,7 @@ fn physical(location: &Location) -> Value {
     })
 }
 
-fn unread(unread: &Unread) -> Value {
+fn unread(unread: &SkippedFile) -> Value {
     let mut place = json!({"artifactLocation": {"uri": uri(&unread.file)}});
     if unread.at.line > 0 {
         place["region"] = json!({"startLine": unread.at.line, "startColumn": unread.at.column});

@@ -1,20 +1,20 @@
 //! # Table: the report for people
 //! Room:     one head line for each finding, its reason and way out below, wrapped.
-//! Comes in: [`Report`]; a [`View`].
+//! Comes in: [`LintReportData`]; a [`PrintOptions`].
 //! Goes out: text.
 //! Keeps:    no line is longer than the paper, and nothing is left out; what stands in files cannot steer a terminal.
 //! Not here: the summary (`report.rs`).
 
-use super::report::{Report, Told};
-use crate::output::{View, harmless, width, wrap};
-use crate::paint::Color;
+use super::report::{LintReportData, ReportedFinding};
+use crate::color::Color;
+use crate::output::{PrintOptions, harmless, width, wrap};
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;
 
 /// The columns before the object: severity and rule.
 const INDENT: usize = 15;
 
-pub(super) fn print(report: &Report, view: &View) -> String {
+pub(super) fn print(report: &LintReportData, view: &PrintOptions) -> String {
     if report.findings.is_empty() {
         return String::new();
     }
@@ -27,7 +27,7 @@ pub(super) fn print(report: &Report, view: &View) -> String {
     text
 }
 
-fn one(text: &mut String, told: &Told, view: &View, measure: usize) {
+fn one(text: &mut String, told: &ReportedFinding, view: &PrintOptions, measure: usize) {
     let paper = view.paper;
     let severity = told.rule.severity();
     let word = format!("{:<8}", severity.as_str());
@@ -61,7 +61,7 @@ fn one(text: &mut String, told: &Told, view: &View, measure: usize) {
 }
 
 /// `web.yaml:3:7`, or the field, where there is no file.
-pub(super) fn place(told: &Told) -> String {
+pub(super) fn place(told: &ReportedFinding) -> String {
     match &told.location {
         Some(location) => {
             let from = location.span.from;

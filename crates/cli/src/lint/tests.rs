@@ -5,12 +5,12 @@
 //! Not here: every rule with its near misses (the core); whole reports, word by word (`tests/cmd`).
 
 use super::baseline::Baseline;
-use super::config::Config;
-use super::gather::Texts;
-use super::report::Report;
+use super::collect::FileCollector;
+use super::config::LintConfig;
+use super::report::LintReportData;
 use super::{EXIT_CODES, github, json, sarif, table};
-use crate::manifest::files::Found;
-use crate::output::{Paper, View, width};
+use crate::manifest::files::ManifestFile;
+use crate::output::{PrintOptions, Terminal, width};
 use proptest::prelude::*;
 use serde_json::Value;
 use taintward_core::lint::Rule;
@@ -19,18 +19,18 @@ use taintward_core::toleration_matching::NumericOperators;
 mod documents;
 mod objects;
 
-fn report_with(texts: &[&str], config: &Config, numeric: NumericOperators) -> Report {
-    let mut all = Texts::default();
+fn report_with(texts: &[&str], config: &LintConfig, numeric: NumericOperators) -> LintReportData {
+    let mut all = FileCollector::default();
     for (at, text) in texts.iter().enumerate() {
-        all.take(Found { name: format!("{at}.yaml"), text: Ok((*text).to_owned()) });
+        all.take(ManifestFile { name: format!("{at}.yaml"), text: Ok((*text).to_owned()) });
     }
     let mut gathered = all.into_gathered();
     gathered.facts.numeric = numeric;
-    Report::new(gathered, config, Baseline::default())
+    LintReportData::new(gathered, config, Baseline::default())
 }
 
-fn report(text: &str) -> Report {
-    report_with(&[text], &Config::default(), NumericOperators::Off)
+fn report(text: &str) -> LintReportData {
+    report_with(&[text], &LintConfig::default(), NumericOperators::Off)
 }
 
 /// `TL101@3:7`, or `broken@3:7`
@@ -44,12 +44,12 @@ fn told(text: &str) -> String {
     found.chain(unread).collect::<Vec<_>>().join(", ")
 }
 
-fn narrow(paints: bool) -> View {
-    View::on(Paper { width: 40, paints, is_terminal: true })
+fn narrow(paints: bool) -> PrintOptions {
+    PrintOptions::on(Terminal { width: 40, paints, is_terminal: true })
 }
 
 /// All forms of it, as one text.
-fn printed(report: &Report) -> String {
+fn printed(report: &LintReportData) -> String {
     [
         table::print(report, &narrow(true)),
         json::object(report).to_string(),

@@ -6,7 +6,7 @@
 //!           followed.
 //! Not here: what stands in them (`parse.rs`).
 
-use super::Mark;
+use super::TextPosition;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -24,15 +24,15 @@ pub(crate) const STDIN: &str = "(standard input)";
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// A text, or why it cannot be had.
-pub(crate) struct Found {
+pub(crate) struct ManifestFile {
     /// As it was typed; for files of a folder, with the folder's name as it was typed.
     pub(crate) name: String,
-    pub(crate) text: Result<String, Unread>,
+    pub(crate) text: Result<String, ManifestFileError>,
 }
 
 /// Why there is no text.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unread {
+pub(crate) enum ManifestFileError {
     #[error("cannot be read: {why}; {}", way_out(why))]
     System { why: io::Error },
     #[error("is larger than {} MB, the most that is read; split it", BYTES_MOST >> 20)]
@@ -40,7 +40,7 @@ pub(crate) enum Unread {
     #[error("is compressed; unpack it first, as with gunzip")]
     Compressed,
     #[error("is no UTF-8 text; save it as UTF-8")]
-    NoText(Mark),
+    NoText(TextPosition),
     #[error("has no file that ends with .yaml, .yml or .json; name the files themselves")]
     NothingInIt,
     #[error("is {DEPTH_MOST} folders deep; name the folders that are meant")]
@@ -54,18 +54,18 @@ fn way_out(why: &io::Error) -> &'static str {
     }
 }
 
-impl Unread {
-    pub(crate) fn at(&self) -> Mark {
-        if let Self::NoText(at) = self { *at } else { Mark::default() }
+impl ManifestFileError {
+    pub(crate) fn at(&self) -> TextPosition {
+        if let Self::NoText(at) = self { *at } else { TextPosition::default() }
     }
 }
 
 /// Tells each text that is named.
-pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(Found)) {
+pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(ManifestFile)) {
     for path in named {
         let name = path.display().to_string();
         if path.as_os_str() == "-" {
-            tell(Found { name: STDIN.to_owned(), text: read(io::stdin().lock(), None) });
+            tell(ManifestFile { name: STDIN.to_owned(), text: read(io::stdin().lock(), None) });
         } else if path.is_dir() {
             let mut any = false;
             folder(path, 0, &mut |found| {
@@ -73,23 +73,23 @@ pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(Found)) {
                 tell(found);
             });
             if !any {
-                tell(Found { name, text: Err(Unread::NothingInIt) });
+                tell(ManifestFile { name, text: Err(ManifestFileError::NothingInIt) });
             }
         } else {
-            tell(Found { name, text: file(path) });
+            tell(ManifestFile { name, text: file(path) });
         }
     }
 }
 
 /// Hidden files and folders are somebody else's.
-fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(Found)) {
-    let failed = |why| Found { name: path.display().to_string(), text: Err(why) };
+fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(ManifestFile)) {
+    let failed = |why| ManifestFile { name: path.display().to_string(), text: Err(why) };
     if depth > DEPTH_MOST {
-        return tell(failed(Unread::TooDeep));
+        return tell(failed(ManifestFileError::TooDeep));
     }
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
-        Err(why) => return tell(failed(Unread::System { why })),
+        Err(why) => return tell(failed(ManifestFileError::System { why })),
     };
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();
@@ -101,40 +101,43 @@ fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(Found)) {
             () if hidden => {}
             () if is_folder => folder(&path, depth + 1, tell),
             () if ENDINGS.contains(&ending) && !path.is_dir() => {
-                tell(Found { name: path.display().to_string(), text: file(&path) });
+                tell(ManifestFile { name: path.display().to_string(), text: file(&path) });
             }
             () => {}
         }
     }
 }
 
-fn file(path: &Path) -> Result<String, Unread> {
-    let file = File::open(path).map_err(|why| Unread::System { why })?;
-    let length = file.metadata().map_err(|why| Unread::System { why })?.len();
+fn file(path: &Path) -> Result<String, ManifestFileError> {
+    let file = File::open(path).map_err(|why| ManifestFileError::System { why })?;
+    let length = file.metadata().map_err(|why| ManifestFileError::System { why })?.len();
     read(file, Some(length))
 }
 
-fn read(from: impl Read, length: Option<u64>) -> Result<String, Unread> {
+fn read(from: impl Read, length: Option<u64>) -> Result<String, ManifestFileError> {
     let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
     if length.is_some_and(|length| length > most) {
-        return Err(Unread::TooLong);
+        return Err(ManifestFileError::TooLong);
     }
     let mut bytes = Vec::new();
     // A pipe does not say how long it is.
-    from.take(most + 1).read_to_end(&mut bytes).map_err(|why| Unread::System { why })?;
+    from.take(most + 1).read_to_end(&mut bytes).map_err(|why| ManifestFileError::System { why })?;
     if bytes.len() > BYTES_MOST {
-        return Err(Unread::TooLong);
+        return Err(ManifestFileError::TooLong);
     }
     if bytes.starts_with(&[0x1f, 0x8b])
         || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
         || bytes.starts_with(b"PK\x03")
     {
-        return Err(Unread::Compressed);
+        return Err(ManifestFileError::Compressed);
     }
     String::from_utf8(bytes).map_err(|why| {
         let before = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let text = String::from_utf8_lossy(before);
         let line = text.rsplit('\n').next().unwrap_or_default();
-        Unread::NoText(Mark { line: text.matches('\n').count() + 1, column: line.chars().count() + 1 })
+        ManifestFileError::NoText(TextPosition {
+            line: text.matches('\n').count() + 1,
+            column: line.chars().count() + 1,
+        })
     })
 }

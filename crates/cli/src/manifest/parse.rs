@@ -1,13 +1,13 @@
 //! # Parse: from a text to its objects, one at a time
 //! Room:     YAML and JSON, of one or several documents; lists of objects item by item; aliases.
 //! Comes in: text, which may be anything.
-//! Goes out: objects with the places of all their fields; a [`Fault`] for each document that is broken, after which the
+//! Goes out: objects with the places of all their fields; a [`ParseError`] for each document that is broken, after which the
 //!           next document is read.
 //! Keeps:    besides the text, one object at a time is in memory; depth and size of an object are limited.
 //! Not here: what becomes of the objects.
 
 use super::scalar::plain;
-use super::{Entry, Mark, Span, Tree, Value};
+use super::{MapEntry, TextPosition, TextSpan, YamlNode, YamlValue};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,14 +20,14 @@ const DEPTH_MOST: usize = 128;
 
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) at: Mark,
+pub(crate) struct ParseError {
+    pub(crate) at: TextPosition,
     pub(crate) why: String,
 }
 
 /// Tells the objects of a text, those in lists included; documents that are something else are told too, as what they
 /// are. Returns what is broken.
-pub(crate) fn each(text: &str, mut tell: impl FnMut(&Tree)) -> Vec<Fault> {
+pub(crate) fn each(text: &str, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
     let mut faults = Vec::new();
     let mut options = granit_parser::options! {
         flow_nesting_limit: DEPTH_MOST,
@@ -37,7 +37,7 @@ pub(crate) fn each(text: &str, mut tell: impl FnMut(&Tree)) -> Vec<Fault> {
     // A mark of the byte order is no part of the text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parser = Parser::new_from_str_with_options(text, options);
-    let mut reader = Reader { parser, anchors: HashMap::new(), pieces: 0 };
+    let mut reader = YamlReader { parser, anchors: HashMap::new(), pieces: 0 };
     loop {
         match reader.document(&mut tell) {
             Ok(true) => {}
@@ -57,31 +57,31 @@ pub(crate) fn each(text: &str, mut tell: impl FnMut(&Tree)) -> Vec<Fault> {
     }
 }
 
-impl From<ScanError> for Fault {
+impl From<ScanError> for ParseError {
     fn from(why: ScanError) -> Self {
         Self { at: mark(why.marker()), why: why.info() }
     }
 }
 
-fn mark(marker: &Marker) -> Mark {
-    Mark { line: marker.line(), column: marker.col() + 1 }
+fn mark(marker: &Marker) -> TextPosition {
+    TextPosition { line: marker.line(), column: marker.col() + 1 }
 }
 
-fn span(span: granit_parser::Span) -> Span {
-    Span { from: mark(&span.start), to: mark(&span.end) }
+fn span(span: granit_parser::Span) -> TextSpan {
+    TextSpan { from: mark(&span.start), to: mark(&span.end) }
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     /// What aliases of this document stand for.
-    anchors: HashMap<usize, Tree>,
+    anchors: HashMap<usize, YamlNode>,
     /// Pieces of the object that is being read.
     pieces: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> YamlReader<'t> {
     /// `None` at the end of the text.
-    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Fault> {
+    fn next(&mut self) -> Result<Option<(Event<'t>, TextSpan)>, ParseError> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Err(why)) => Err(why.into()),
@@ -90,13 +90,14 @@ impl<'t> Reader<'t> {
     }
 
     /// An event where there must be one.
-    fn within(&mut self) -> Result<(Event<'t>, Span), Fault> {
-        let cut_off = || Fault { at: Mark::default(), why: "the text ends too early".to_owned() };
+    fn within(&mut self) -> Result<(Event<'t>, TextSpan), ParseError> {
+        let cut_off =
+            || ParseError { at: TextPosition::default(), why: "the text ends too early".to_owned() };
         self.next()?.ok_or_else(cut_off)
     }
 
     /// Reads up to the end of a document; says whether there was one.
-    fn document(&mut self, tell: &mut dyn FnMut(&Tree)) -> Result<bool, Fault> {
+    fn document(&mut self, tell: &mut dyn FnMut(&YamlNode)) -> Result<bool, ParseError> {
         self.anchors.clear();
         self.pieces = 0;
         loop {
@@ -107,7 +108,7 @@ impl<'t> Reader<'t> {
                 Some((Event::MappingStart(style, ..), at)) => self.top(style, at, tell)?,
                 Some((event, at)) => {
                     let tree = self.tree(event, at)?;
-                    if tree.value != Value::Null {
+                    if tree.value != YamlValue::Null {
                         tell(&tree);
                     }
                 }
@@ -116,7 +117,12 @@ impl<'t> Reader<'t> {
     }
 
     /// The map that a document is: an object, or a list whose items are told one by one.
-    fn top(&mut self, style: StructureStyle, at: Span, tell: &mut dyn FnMut(&Tree)) -> Result<(), Fault> {
+    fn top(
+        &mut self,
+        style: StructureStyle,
+        at: TextSpan,
+        tell: &mut dyn FnMut(&YamlNode),
+    ) -> Result<(), ParseError> {
         let (mut entries, mut listed) = (Vec::new(), false);
         let end = loop {
             let (event, at) = self.within()?;
@@ -129,7 +135,11 @@ impl<'t> Reader<'t> {
                 listed = true;
                 self.list(&entries, tell)?;
             } else {
-                entries.push(Entry { key: text_of(&key), key_span: key.span, value: self.tree(event, at)? });
+                entries.push(MapEntry {
+                    key: text_of(&key),
+                    key_span: key.span,
+                    value: self.tree(event, at)?,
+                });
             }
         };
         if !listed {
@@ -139,7 +149,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Items of a list such as PodList say what they are only if the list does not.
-    fn list(&mut self, list: &[Entry], tell: &mut dyn FnMut(&Tree)) -> Result<(), Fault> {
+    fn list(&mut self, list: &[MapEntry], tell: &mut dyn FnMut(&YamlNode)) -> Result<(), ParseError> {
         let said = |name: &str| {
             let entry = list.iter().find(|entry| *entry.key == *name);
             entry.map(|entry| entry.value.as_text()).unwrap_or_default()
@@ -156,30 +166,30 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn tree(&mut self, event: Event<'t>, at: Span) -> Result<Tree, Fault> {
+    fn tree(&mut self, event: Event<'t>, at: TextSpan) -> Result<YamlNode, ParseError> {
         self.pieces += 1;
         if self.pieces > PIECES_MOST {
             let why = "an object has more pieces than any API server takes; leave out what is not needed"
                 .to_owned();
-            return Err(Fault { at: at.from, why });
+            return Err(ParseError { at: at.from, why });
         }
         let (tree, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let asked = tag.as_ref().and_then(|tag| tag.core_suffix().map(str::to_owned));
                 let value = match (style, asked.as_deref()) {
                     (ScalarStyle::Plain, None | Some("int" | "float" | "bool" | "null")) => plain(&text),
-                    _ => Value::Text(text.into()),
+                    _ => YamlValue::Text(text.into()),
                 };
-                (Tree { span: at, value }, anchor)
+                (YamlNode { span: at, value }, anchor)
             }
             Event::SequenceStart(style, anchor, _) => (self.sequence(style, at)?, anchor),
             Event::MappingStart(style, anchor, _) => (self.mapping(style, at)?, anchor),
             // What it stands for is where it was written; the whole of it is here.
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).map(|tree| tree.value.clone()).unwrap_or_default();
-                return Ok(Tree { span: at, value });
+                return Ok(YamlNode { span: at, value });
             }
-            _ => (Tree::default(), 0),
+            _ => (YamlNode::default(), 0),
         };
         if anchor > 0 {
             self.anchors.insert(anchor, tree.clone());
@@ -188,29 +198,33 @@ impl<'t> Reader<'t> {
     }
 
     /// A template that nobody has filled in looks like a map where a name should be: `{{ .Values.x }}`.
-    fn key(&mut self, event: Event<'t>, at: Span) -> Result<Tree, Fault> {
+    fn key(&mut self, event: Event<'t>, at: TextSpan) -> Result<YamlNode, ParseError> {
         let key = self.tree(event, at)?;
         match key.value {
-            Value::Map(_) | Value::List(_) => {
-                Err(Fault { at: at.from, why: "a map or a list cannot be the name of a field".to_owned() })
-            }
+            YamlValue::Map(_) | YamlValue::List(_) => Err(ParseError {
+                at: at.from,
+                why: "a map or a list cannot be the name of a field".to_owned(),
+            }),
             _ => Ok(key),
         }
     }
 
-    fn sequence(&mut self, style: StructureStyle, at: Span) -> Result<Tree, Fault> {
+    fn sequence(&mut self, style: StructureStyle, at: TextSpan) -> Result<YamlNode, ParseError> {
         let mut items = Vec::new();
         loop {
             let (event, here) = self.within()?;
             if matches!(event, Event::SequenceEnd) {
                 let to = end(style, here, items.last());
-                return Ok(Tree { span: Span { from: at.from, to }, value: Value::List(items.into()) });
+                return Ok(YamlNode {
+                    span: TextSpan { from: at.from, to },
+                    value: YamlValue::List(items.into()),
+                });
             }
             items.push(self.tree(event, here)?);
         }
     }
 
-    fn mapping(&mut self, style: StructureStyle, at: Span) -> Result<Tree, Fault> {
+    fn mapping(&mut self, style: StructureStyle, at: TextSpan) -> Result<YamlNode, ParseError> {
         let mut entries = Vec::new();
         loop {
             let (event, here) = self.within()?;
@@ -219,27 +233,27 @@ impl<'t> Reader<'t> {
             }
             let key = self.key(event, here)?;
             let (event, here) = self.within()?;
-            entries.push(Entry { key: text_of(&key), key_span: key.span, value: self.tree(event, here)? });
+            entries.push(MapEntry { key: text_of(&key), key_span: key.span, value: self.tree(event, here)? });
         }
     }
 }
 
-fn whole(style: StructureStyle, at: Span, closing: Span, entries: Vec<Entry>) -> Tree {
+fn whole(style: StructureStyle, at: TextSpan, closing: TextSpan, entries: Vec<MapEntry>) -> YamlNode {
     let to = end(style, closing, entries.last().map(|entry| &entry.value));
-    Tree { span: Span { from: at.from, to }, value: Value::Map(entries.into()) }
+    YamlNode { span: TextSpan { from: at.from, to }, value: YamlValue::Map(entries.into()) }
 }
 
 /// Without brackets, what ends is found out only further on: it ends where its last piece does.
-fn end(style: StructureStyle, closing: Span, last: Option<&Tree>) -> Mark {
+fn end(style: StructureStyle, closing: TextSpan, last: Option<&YamlNode>) -> TextPosition {
     match (style, last) {
         (StructureStyle::Block, Some(last)) => last.span.to,
         _ => closing.to,
     }
 }
 
-fn text_of(key: &Tree) -> Rc<str> {
+fn text_of(key: &YamlNode) -> Rc<str> {
     match &key.value {
-        Value::Text(text) | Value::Number(text, _) => Rc::clone(text),
+        YamlValue::Text(text) | YamlValue::Number(text, _) => Rc::clone(text),
         _ => key.as_text().into(),
     }
 }

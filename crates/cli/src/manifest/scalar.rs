@@ -1,35 +1,35 @@
 //! # Scalar: what a word without quotes is
 //! Room:     nothing, truth values, numbers, text, as the YAML reader of kubectl and API servers takes them.
 //! Comes in: a word.
-//! Goes out: a [`Value`].
+//! Goes out: a [`YamlValue`].
 //! Not here: words in quotes, which are text.
 
-use super::Value;
+use super::YamlValue;
 
 /// Up to here every whole number with a fraction or an exponent is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// YAML 1.1, as kubectl reads it: `yes` and `on` are truth values too.
-pub(super) fn plain(word: &str) -> Value {
+pub(super) fn plain(word: &str) -> YamlValue {
     match word {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "" | "~" | "null" | "Null" | "NULL" => YamlValue::Null,
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "y" | "Y" => {
-            Value::Truth(true)
+            YamlValue::Truth(true)
         }
         "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "n" | "N" => {
-            Value::Truth(false)
+            YamlValue::Truth(false)
         }
-        _ => number(word).unwrap_or_else(|| Value::Text(word.into())),
+        _ => number(word).unwrap_or_else(|| YamlValue::Text(word.into())),
     }
 }
 
-fn number(word: &str) -> Option<Value> {
+fn number(word: &str) -> Option<YamlValue> {
     let begins = |sign: char| sign.is_ascii_digit() || "+-.".contains(sign);
     if !word.starts_with(begins) {
         return None;
     }
     if let Some(whole) = whole(word) {
-        return Some(Value::Number(word.into(), Some(whole)));
+        return Some(YamlValue::Number(word.into(), Some(whole)));
     }
     let plain = word.replace('_', "");
     let digits = plain.trim_start_matches(['+', '-']);
@@ -37,13 +37,13 @@ fn number(word: &str) -> Option<Value> {
     let looks = digits.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.');
     let float = if looks { plain.parse::<f64>().ok() } else { None };
     match float {
-        None if special => Some(Value::Number(word.into(), None)),
+        None if special => Some(YamlValue::Number(word.into(), None)),
         None => None,
         // What Go writes as a whole number is read as one.
         Some(float) => {
             let exact = float.fract() == 0.0 && float.abs() < EXACT;
             let whole = exact.then_some(float as i64);
-            Some(Value::Number(word.into(), whole))
+            Some(YamlValue::Number(word.into(), whole))
         }
     }
 }

@@ -4,19 +4,19 @@
 //! Goes out: trees.
 //! Not here: what the fields of objects mean (`lint/tests`).
 
-use super::files::{Found, Unread};
-use super::parse::{Fault, PIECES_MOST};
+use super::files::{ManifestFile, ManifestFileError};
+use super::parse::{PIECES_MOST, ParseError};
 use super::*;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-fn trees(text: &str) -> (Vec<Tree>, Vec<Fault>) {
+fn trees(text: &str) -> (Vec<YamlNode>, Vec<ParseError>) {
     let mut all = Vec::new();
     let faults = each(text, |tree| all.push(tree.clone()));
     (all, faults)
 }
 
-fn one(text: &str) -> Tree {
+fn one(text: &str) -> YamlNode {
     let (mut all, faults) = trees(text);
     assert_eq!((all.len(), faults), (1, Vec::new()), "{text}");
     all.remove(0)
@@ -35,8 +35,8 @@ fn fields_are_found_by_name_and_merged_ones_where_none_is_written() {
 #[test]
 fn places_count_from_one_in_characters() {
     let tree = one("\u{feff}# ä\nä: {b: \"ü\", c: x}\nd:\n- e\n- f: |\n    g\n");
-    let at = |tree: &Tree| (tree.span.from, tree.span.to);
-    let mark = |line, column| Mark { line, column };
+    let at = |tree: &YamlNode| (tree.span.from, tree.span.to);
+    let mark = |line, column| TextPosition { line, column };
     assert_eq!(at(tree.at(&["ä", "c"]).unwrap()), (mark(2, 16), mark(2, 17)));
     assert_eq!(at(tree.at(&["ä", "b"]).unwrap()), (mark(2, 8), mark(2, 11)));
     assert_eq!(at(&tree.get("d").unwrap().items()[0]), (mark(4, 3), mark(4, 4)));
@@ -53,7 +53,7 @@ fn what_aliases_multiply_costs_nothing() {
     }
     assert_eq!(one(&text).get("a9").unwrap().items().len(), 9);
     // One that holds itself is nothing where it holds itself.
-    assert_eq!(one("a: &a [*a, b]\n").get("a").unwrap().items()[0].value, Value::Null);
+    assert_eq!(one("a: &a [*a, b]\n").get("a").unwrap().items()[0].value, YamlValue::Null);
     assert_eq!(trees("a: *nowhere\n").1.len(), 1);
 }
 
@@ -78,20 +78,20 @@ fn documents_are_told_one_by_one_and_empty_ones_not_at_all() {
     assert_eq!(trees("").0.len(), 0);
     let (all, faults) = trees("a: 1\n---\nb: ]\n---\nc: 3\n");
     assert_eq!(all.iter().map(|tree| &*tree.entries()[0].key).collect::<Vec<_>>(), ["a", "c"]);
-    assert_eq!(faults[0].at, Mark { line: 3, column: 4 });
+    assert_eq!(faults[0].at, TextPosition { line: 3, column: 4 });
 }
 
 #[test]
 fn json_of_api_servers_is_read_as_the_same_tree() {
     let text = r#"{"a": "é \"x\" \ud83d\ude00", "b": [1, -2.5, true, null], "c": {}}"#;
     let mut written = one(text);
-    let answered: Tree = serde_json::from_str(text).unwrap();
-    fn forget(tree: &mut Tree) {
-        tree.span = Span::default();
+    let answered: YamlNode = serde_json::from_str(text).unwrap();
+    fn forget(tree: &mut YamlNode) {
+        tree.span = TextSpan::default();
         match &mut tree.value {
-            Value::List(items) => Rc::make_mut(items).iter_mut().for_each(forget),
-            Value::Map(entries) => Rc::make_mut(entries).iter_mut().for_each(|entry| {
-                entry.key_span = Span::default();
+            YamlValue::List(items) => Rc::make_mut(items).iter_mut().for_each(forget),
+            YamlValue::Map(entries) => Rc::make_mut(entries).iter_mut().for_each(|entry| {
+                entry.key_span = TextSpan::default();
                 forget(&mut entry.value);
             }),
             _ => {}
@@ -118,10 +118,10 @@ impl Folder {
         std::fs::write(path, bytes).unwrap();
     }
 
-    fn read(&self, names: &[&str]) -> Vec<(String, Result<String, Unread>)> {
+    fn read(&self, names: &[&str]) -> Vec<(String, Result<String, ManifestFileError>)> {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.0.join(name)).collect();
         let mut found = Vec::new();
-        files::each(&paths, &mut |Found { name, text }| {
+        files::each(&paths, &mut |ManifestFile { name, text }| {
             let short =
                 name.trim_start_matches(&self.0.display().to_string()).trim_start_matches('/').to_owned();
             found.push((short, text));
@@ -147,7 +147,7 @@ fn folders_are_read_in_order_without_what_is_hidden_or_of_another_kind() {
     let names = |of: &[&str]| folder.read(of).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     assert_eq!(names(&[""]), ["a.json", "b/a.yaml", "b/z.yml"]);
     assert_eq!(names(&["c.txt"]), ["c.txt"], "what is named is read, whatever it is called");
-    assert!(matches!(folder.read(&["empty"])[0].1, Err(Unread::NothingInIt)));
+    assert!(matches!(folder.read(&["empty"])[0].1, Err(ManifestFileError::NothingInIt)));
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn files_nobody_should_read_are_refused() {
     folder.write("latin.yaml", b"a: 1\nb: \xe4\n");
     std::fs::File::create(folder.0.join("huge.yaml")).unwrap().set_len(600 << 20).unwrap();
     let why = |name: &str| folder.read(&[name]).remove(0).1.unwrap_err();
-    assert!(matches!(why("zip.yaml"), Unread::Compressed));
-    assert!(matches!(why("huge.yaml"), Unread::TooLong));
-    assert!(matches!(why("nowhere.yaml"), Unread::System { .. }));
-    assert_eq!(why("latin.yaml").at(), Mark { line: 2, column: 4 });
+    assert!(matches!(why("zip.yaml"), ManifestFileError::Compressed));
+    assert!(matches!(why("huge.yaml"), ManifestFileError::TooLong));
+    assert!(matches!(why("nowhere.yaml"), ManifestFileError::System { .. }));
+    assert_eq!(why("latin.yaml").at(), TextPosition { line: 2, column: 4 });
 }
 
 proptest! {
@@ -168,7 +168,7 @@ proptest! {
     #[test]
     fn places_lie_within_the_text(text in "[-ab:\\[\\]{}&*,\"'|>?!#% \n\tä]{0,120}") {
         let lines = text.split('\n').count() + 1;
-        fn check(tree: &Tree, lines: usize) -> bool {
+        fn check(tree: &YamlNode, lines: usize) -> bool {
             tree.span.from.line <= lines
                 && tree.items().iter().all(|item| check(item, lines))
                 && tree.entries().iter().all(|entry| check(&entry.value, lines))
@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn text_in_json_comes_back(texts in prop::collection::vec(any::<String>(), 1..5)) {
         let tree = one(&serde_json::json!({"a": texts}).to_string());
-        let read: Vec<&str> = tree.get("a").unwrap().items().iter().map(Tree::as_text).collect();
+        let read: Vec<&str> = tree.get("a").unwrap().items().iter().map(YamlNode::as_text).collect();
         prop_assert_eq!(read, texts);
     }
 }

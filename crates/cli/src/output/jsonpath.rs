@@ -1,18 +1,18 @@
 //! # JSONPath: kubectl's templates
 //! Room:     what is read from a template; templates of single fields, as `custom-columns` and `--sort-by` have them.
 //! Comes in: `{range .items[*]}{.metadata.name}{"\n"}{end}`.
-//! Goes out: [`Template`], or a [`TemplateError`] in kubectl's words.
+//! Goes out: [`JsonPathTemplate`], or a [`TemplateError`] in kubectl's words.
 //! Keeps:    kubectl prints the same; a test compares them. Two things are ours: the fields that `*` and `..` find come
 //!           by name, where kubectl's order is another each time; and a range in a range that nobody ends, which loses
 //!           kubectl its place, goes on to the end of the template.
 //! Not here: the JSONPath of RFC 9535, which is another language.
 
+mod eval;
 mod parse;
-mod say;
-mod walk;
+mod print;
 
-pub(super) use say::shown;
-pub(super) use walk::Found;
+pub(super) use eval::FoundValues;
+pub(super) use print::shown;
 
 use serde_json::Value;
 
@@ -21,28 +21,28 @@ const BYTES_MOST: usize = 1 << 16;
 
 /// A template that can be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template {
+pub(crate) struct JsonPathTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 /// What a template is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     /// What stands between braces.
-    Action(Vec<Step>),
+    Action(Vec<PathStep>),
 }
 
 /// From values to values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Field(String),
     Wildcard,
     Descent,
-    Slice(Slice),
+    Slice(SliceStep),
     Union(Vec<Vec<Self>>),
-    Filter(Box<Filter>),
+    Filter(Box<FilterStep>),
     /// A text, whatever there was before.
     Quoted(String),
     /// A number or a truth value, for each value there was before.
@@ -54,14 +54,14 @@ enum Step {
 
 /// `[1:3]`, and `[1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slice {
+struct SliceStep {
     from: Option<i64>,
-    to: To,
+    to: SliceEnd,
     step: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum To {
+enum SliceEnd {
     Length,
     Before(i64),
     /// No end is written: one element.
@@ -70,10 +70,10 @@ enum To {
 
 /// `?(@.a=="b")`
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Filter {
-    left: Vec<Step>,
+struct FilterStep {
+    left: Vec<PathStep>,
     /// The operator, and what stands behind it; without them it is enough that the left side is there.
-    compared: Option<(String, Vec<Step>)>,
+    compared: Option<(String, Vec<PathStep>)>,
 }
 
 /// Why a template cannot be read, or not be carried out.
@@ -85,7 +85,7 @@ pub(crate) enum TemplateError {
     Executing { template: String, why: String },
 }
 
-impl Template {
+impl JsonPathTemplate {
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let error = |why| TemplateError::Parsing { template: text.to_owned(), why };
         if text.len() > BYTES_MOST {
@@ -111,15 +111,15 @@ impl Template {
     pub(crate) fn execute(&self, value: &Value) -> Result<String, TemplateError> {
         let found = self.find(value)?;
         let words = found.iter().map(|found| {
-            let words: Vec<String> = found.iter().map(|value| say::printed(value)).collect();
+            let words: Vec<String> = found.iter().map(|value| print::printed(value)).collect();
             words.join(" ")
         });
         Ok(words.collect())
     }
 
     /// What each part of it finds.
-    pub(super) fn find<'v>(&self, value: &'v Value) -> Result<Vec<Found<'v>>, TemplateError> {
-        walk::find(&self.parts, value)
+    pub(super) fn find<'v>(&self, value: &'v Value) -> Result<Vec<FoundValues<'v>>, TemplateError> {
+        eval::find(&self.parts, value)
             .map_err(|why| TemplateError::Executing { template: self.text.clone(), why })
     }
 }

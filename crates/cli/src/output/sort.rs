@@ -4,7 +4,7 @@
 //! Goes out: an order.
 //! Not here: who is put in that order (`output.rs`).
 
-use super::jsonpath::{Template, TemplateError, shown};
+use super::jsonpath::{JsonPathTemplate, TemplateError, shown};
 use serde_json::Value;
 use std::cmp::Ordering;
 use taintward_core::quantity::Quantity;
@@ -13,7 +13,7 @@ use taintward_core::quantity::Quantity;
 #[derive(Clone, Debug)]
 pub(crate) struct SortKey {
     text: String,
-    path: Template,
+    path: JsonPathTemplate,
 }
 
 /// A list cannot be sorted by that.
@@ -26,7 +26,7 @@ pub(crate) enum SortError {
 }
 
 pub(super) fn parse(text: &str) -> Result<SortKey, String> {
-    let path = Template::field(text).map_err(|why| why.to_string())?;
+    let path = JsonPathTemplate::field(text).map_err(|why| why.to_string())?;
     Ok(SortKey { text: text.to_owned(), path })
 }
 

@@ -1,13 +1,13 @@
 //! # Table: rows as kubectl prints them
 //! Room:     columns with titles, some only in wide tables, some that may be shortened; colours.
-//! Comes in: cells; a [`View`].
+//! Comes in: cells; a [`PrintOptions`].
 //! Goes out: text.
 //! Keeps:    only on a terminal, and only in columns that say so, anything is shortened, and `…` shows where.
-//! Not here: what the columns are (each command); `custom-columns` (`columns.rs`).
+//! Not here: what the columns are (each command); `custom-columns` (`custom_columns.rs`).
 
-use super::paper::{columns, harmless, width};
-use super::{Paper, View};
-use crate::paint::Color;
+use super::terminal::{columns, harmless, width};
+use super::{PrintOptions, Terminal};
+use crate::color::Color;
 
 /// Between two columns.
 const GAP: usize = 3;
@@ -17,7 +17,7 @@ const SHORTEST: usize = 12;
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     title: String,
     only_wide: bool,
     shortens: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Column {
     least: usize,
 }
 
-impl Column {
+impl TableColumn {
     pub(crate) fn new(title: &str) -> Self {
         let title = title.to_owned();
         Self { title, only_wide: false, shortens: false, yields: false, right: false, least: 0 }
@@ -65,12 +65,12 @@ impl Column {
 
 /// What stands in a column.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     color: Option<Color>,
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), color: None }
     }
@@ -81,7 +81,7 @@ impl Cell {
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self::new(text)
     }
@@ -90,23 +90,23 @@ impl<T: Into<String>> From<T> for Cell {
 /// Rows under titles.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    columns: Vec<TableColumn>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 impl Table {
-    pub(crate) fn new(columns: Vec<Column>) -> Self {
+    pub(crate) fn new(columns: Vec<TableColumn>) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
     /// # Panics
     /// If there is not a cell for each column.
-    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+    pub(crate) fn push(&mut self, row: Vec<TableCell>) {
         assert_eq!(row.len(), self.columns.len(), "a cell for each column");
         self.rows.push(row);
     }
 
-    pub(crate) fn print(&self, view: &View) -> String {
+    pub(crate) fn print(&self, view: &PrintOptions) -> String {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|at| view.wide || !self.columns[*at].only_wide).collect();
         self.make_room(&mut shown, view);
@@ -118,13 +118,13 @@ impl Table {
         let mut lines: Vec<Vec<(String, Option<Color>)>> = Vec::with_capacity(self.rows.len() + 1);
         lines.extend(view.headers.then_some(head));
         lines.extend(body);
-        let columns: Vec<&Column> = shown.iter().map(|at| &self.columns[*at]).collect();
+        let columns: Vec<&TableColumn> = shown.iter().map(|at| &self.columns[*at]).collect();
         let widths = widths(&columns, &lines, view);
         lines.into_iter().map(|line| written(line, &columns, &widths, view.paper)).collect()
     }
 
     /// Leaves columns out where a terminal is too narrow for all of them, however short.
-    fn make_room(&self, shown: &mut Vec<usize>, view: &View) {
+    fn make_room(&self, shown: &mut Vec<usize>, view: &PrintOptions) {
         if !view.paper.is_terminal || view.wide {
             return;
         }
@@ -148,7 +148,11 @@ impl Table {
 }
 
 /// As wide as the widest cell; on a terminal that is narrower, less for the columns that may be shortened.
-fn widths(columns: &[&Column], lines: &[Vec<(String, Option<Color>)>], view: &View) -> Vec<usize> {
+fn widths(
+    columns: &[&TableColumn],
+    lines: &[Vec<(String, Option<Color>)>],
+    view: &PrintOptions,
+) -> Vec<usize> {
     let widest = |at: usize| lines.iter().map(|line| width(&line[at].0)).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
     if !view.paper.is_terminal || view.wide {
@@ -165,9 +169,9 @@ fn widths(columns: &[&Column], lines: &[Vec<(String, Option<Color>)>], view: &Vi
 
 fn written(
     line: Vec<(String, Option<Color>)>,
-    columns: &[&Column],
+    columns: &[&TableColumn],
     widths: &[usize],
-    paper: Paper,
+    paper: Terminal,
 ) -> String {
     let (mut text, last) = (String::new(), columns.len().saturating_sub(1));
     for (at, (cell, color)) in line.into_iter().enumerate() {

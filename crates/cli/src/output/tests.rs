@@ -13,7 +13,7 @@ struct Nodes;
 
 const NODES: [(&str, i64); 3] = [("n2", 10), ("n1", 9), ("n3", 100)];
 
-impl Answer for Nodes {
+impl Printable for Nodes {
     fn object(&self) -> Value {
         let items = NODES.map(|(name, pods)| json!({"metadata": {"name": name}, "pods": pods}));
         json!({"apiVersion": "taintward.io/v1alpha1", "kind": "NodeList", "items": items})
@@ -23,8 +23,8 @@ impl Answer for Nodes {
         NODES.map(|(name, _)| format!("node/{name}")).into()
     }
 
-    fn human(&self, view: &View) -> String {
-        let mut table = Table::new(vec![Column::new("NAME"), Column::new("PODS").only_wide()]);
+    fn human(&self, view: &PrintOptions) -> String {
+        let mut table = Table::new(vec![TableColumn::new("NAME"), TableColumn::new("PODS").only_wide()]);
         for (name, pods) in view.in_order(&NODES) {
             table.push(vec![(*name).into(), pods.to_string().into()]);
         }

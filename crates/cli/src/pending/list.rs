@@ -4,11 +4,11 @@
 //! Goes out: [`PendingList`], which `output` writes in any form.
 //! Not here: watching (`watch.rs`).
 
-use super::row::{Row, Shape, table, toleration};
-use crate::enforcer::Enforcers;
-use crate::output::{Answer, View};
-use crate::survey::Survey;
-use crate::words::{self, paragraph, stamp};
+use super::row::{PendingRow, RowShape, table, toleration};
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::ClusterState;
+use crate::messages::{self, paragraph, stamp};
+use crate::output::{PrintOptions, Printable};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
@@ -18,9 +18,9 @@ use taintward_core::verdict::{self, EvictionExemption, PodInput};
 
 /// The list.
 pub(super) struct PendingList<'s> {
-    survey: &'s Survey,
-    enforcers: Option<Enforcers>,
-    rows: Vec<Row>,
+    survey: &'s ClusterState,
+    enforcers: Option<ActiveControllers>,
+    rows: Vec<PendingRow>,
     /// Pods that would have to leave, and are being deleted and there all the same.
     deleted: Vec<String>,
     all_namespaces: bool,
@@ -46,7 +46,7 @@ pub(super) fn nobody(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> St
 }
 
 /// How many count down in each namespace.
-pub(super) fn by_namespace(survey: &Survey) -> BTreeMap<String, usize> {
+pub(super) fn by_namespace(survey: &ClusterState) -> BTreeMap<String, usize> {
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &[], question);
     let mut counts = BTreeMap::new();
@@ -59,17 +59,17 @@ pub(super) fn by_namespace(survey: &Survey) -> BTreeMap<String, usize> {
 
 impl<'s> PendingList<'s> {
     pub(super) fn of(
-        survey: &'s Survey,
-        enforcers: Option<Enforcers>,
+        survey: &'s ClusterState,
+        enforcers: Option<ActiveControllers>,
         namespace: &str,
         offline: String,
     ) -> Self {
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &survey.about };
         let forecast = forecast(&survey.snapshot, &[], question);
-        let of_node = |node: &NodeForecast| -> Vec<Row> {
+        let of_node = |node: &NodeForecast| -> Vec<PendingRow> {
             node.pods.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
         };
-        let mut rows: Vec<Row> = forecast.nodes.iter().flat_map(of_node).collect();
+        let mut rows: Vec<PendingRow> = forecast.nodes.iter().flat_map(of_node).collect();
         rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         let deleted = |node: &NodeForecast| -> Vec<String> {
@@ -85,7 +85,7 @@ impl<'s> PendingList<'s> {
 
     /// Where nobody seems to evict; who is being deleted and does not go.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let nobody = self.enforcers.as_ref().and_then(Enforcers::remark);
+        let nobody = self.enforcers.as_ref().and_then(ActiveControllers::remark);
         nobody.into_iter().chain(self.held()).collect()
     }
 
@@ -108,7 +108,7 @@ impl<'s> PendingList<'s> {
         ))
     }
 
-    fn overdue(&self) -> impl Iterator<Item = &Row> {
+    fn overdue(&self) -> impl Iterator<Item = &PendingRow> {
         let now = self.survey.snapshot.now();
         self.rows.iter().filter(move |row| row.is_overdue(now))
     }
@@ -142,12 +142,12 @@ fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) 
         .then(|| pod.name.as_str().to_owned())
 }
 
-fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<Row> {
+fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<PendingRow> {
     let at = fate.at()?;
     let pod = &snapshot.pods()[fate.pod as usize];
     let decisive = fate.decisive? as usize;
     let reason = snapshot.judge(pod, &node.after).reasons[decisive];
-    Some(Row {
+    Some(PendingRow {
         namespace: pod.name.namespace().to_owned(),
         pod: pod.name.name().to_owned(),
         uid: pod.uid.to_string(),
@@ -155,7 +155,7 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> O
         at,
         taint: node.after[decisive].taint.to_string(),
         written: toleration(&reason)
-            .map(|(at, _)| words::toleration(&snapshot.shape(pod).spec.tolerations[at])),
+            .map(|(at, _)| messages::toleration(&snapshot.shape(pod).spec.tolerations[at])),
         toleration: toleration(&reason),
         since: reason.counts_from,
         workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
@@ -163,7 +163,7 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> O
     })
 }
 
-impl Answer for PendingList<'_> {
+impl Printable for PendingList<'_> {
     fn object(&self) -> Value {
         let now = self.survey.snapshot.now();
         json!({
@@ -172,7 +172,7 @@ impl Answer for PendingList<'_> {
             "complete": self.survey.gaps.is_empty(),
             "from": self.survey.from,
             "asOf": stamp(now.mono),
-            "enforcement": self.enforcers.as_ref().map(Enforcers::object),
+            "enforcement": self.enforcers.as_ref().map(ActiveControllers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
             "notes": self.survey.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
             "gaps": self.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -183,8 +183,8 @@ impl Answer for PendingList<'_> {
         self.rows.iter().map(|row| format!("pod/{}", row.pod)).collect()
     }
 
-    fn human(&self, view: &View) -> String {
-        let shape = Shape { event: false, namespace: self.all_namespaces };
+    fn human(&self, view: &PrintOptions) -> String {
+        let shape = RowShape { event: false, namespace: self.all_namespaces };
         let rows = view.in_order(&self.rows).into_iter().map(|row| ("", row));
         let mut text = table(rows, shape, self.survey.snapshot.now()).print(view);
         if let Some(sentence) = self.in_the_way().filter(|_| view.headers) {
@@ -202,9 +202,9 @@ impl Answer for PendingList<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::active_controllers::LeaseHolder;
+    use crate::cluster_state::{StateSource, survey};
     use crate::described::{check, schema};
-    use crate::enforcer::Lease;
-    use crate::survey::{Source, survey};
     use taintward_core::toleration_matching::NumericOperators;
 
     #[test]
@@ -212,10 +212,15 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
         let survey =
-            survey(&Source::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off).unwrap();
+            survey(&StateSource::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off)
+                .unwrap();
         for enforcers in [
             None,
-            Some(Enforcers { ours: Lease::Absent, place: "kube-system", upstreams: Lease::Held("a".into()) }),
+            Some(ActiveControllers {
+                ours: LeaseHolder::Absent,
+                place: "kube-system",
+                upstreams: LeaseHolder::Held("a".into()),
+            }),
         ] {
             let list = PendingList::of(&survey, enforcers, "", String::new());
             assert_eq!(list.rows.len(), 6);

@@ -2,11 +2,11 @@
 //! Room:     columns, cells, fields.
 //! Comes in: facts about the pod.
 //! Goes out: tables, JSON.
-//! Not here: who leaves (`list.rs` of a moment, `ledger.rs` of a stream).
+//! Not here: who leaves (`list.rs` of a moment, `tracker.rs` of a stream).
 
-use crate::output::{Cell, Column, Table};
-use crate::paint::Color;
-use crate::words::{self, at_moment, moment, stamp, with_zone};
+use crate::color::Color;
+use crate::messages::{self, at_moment, moment, stamp, with_zone};
+use crate::output::{Table, TableCell, TableColumn};
 use serde_json::{Value, json};
 use taintward_core::cluster_snapshot::Workload;
 use taintward_core::time::{Mono, Now};
@@ -16,7 +16,7 @@ use taintward_core::verdict::TaintReason;
 
 /// A pod that leaves. Moments are those of the calendar.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct PendingRow {
     pub(super) namespace: String,
     pub(super) pod: String,
     pub(super) uid: String,
@@ -44,7 +44,7 @@ pub(super) fn toleration(reason: &TaintReason) -> Option<(usize, TolerationPerio
     }
 }
 
-impl Row {
+impl PendingRow {
     pub(super) fn is_overdue(&self, now: Now) -> bool {
         self.at <= now.mono
     }
@@ -55,10 +55,10 @@ impl Row {
     }
 
     /// `14:04:11, in 4m11s`, `overdue since 13:55:00, 5m ago`
-    fn leaves(&self, now: Now) -> Cell {
+    fn leaves(&self, now: Now) -> TableCell {
         match self.is_overdue(now) {
-            true => Cell::new(format!("overdue since {}", at_moment(now, self.at))).colored(Color::Red),
-            false => Cell::new(moment(now, self.at)),
+            true => TableCell::new(format!("overdue since {}", at_moment(now, self.at))).colored(Color::Red),
+            false => TableCell::new(moment(now, self.at)),
         }
     }
 
@@ -67,17 +67,17 @@ impl Row {
         json!({
             "namespace": self.namespace,
             "pod": self.pod,
-            "uid": (!self.uid.starts_with(crate::survey::NO_UID)).then_some(&self.uid),
+            "uid": (!self.uid.starts_with(crate::cluster_state::NO_UID)).then_some(&self.uid),
             "node": self.node,
             "leavesAt": stamp(self.at),
             "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),
             "taint": self.taint,
             "toleration": self.toleration.map(|(at, patience)| {
-                words::toleration_object(at, self.written.clone(), Some(patience))
+                messages::toleration_object(at, self.written.clone(), Some(patience))
             }),
             "since": stamp(self.since),
-            "workload": self.workload.as_ref().map(words::workload),
+            "workload": self.workload.as_ref().map(messages::workload),
             "marked": self.marked,
         })
     }
@@ -93,45 +93,45 @@ const LEAVES_WIDTH: usize = 32;
 
 /// Which columns there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct RowShape {
     pub(super) event: bool,
     pub(super) namespace: bool,
 }
 
 /// Rows, each with what has happened to it; nothing in a list of a moment.
 pub(super) fn table<'r>(
-    rows: impl IntoIterator<Item = (&'static str, &'r Row)>,
-    shape: Shape,
+    rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
+    shape: RowShape,
     now: Now,
 ) -> Table {
     let mut columns = Vec::new();
     // Events come a few at a time, and are read as one table.
     let least = |width| if shape.event { width } else { 0 };
     if shape.event {
-        columns.push(Column::new("EVENT").at_least(EVENT_WIDTH));
+        columns.push(TableColumn::new("EVENT").at_least(EVENT_WIDTH));
     }
     if shape.namespace {
-        columns.push(Column::new("NAMESPACE").shortens().yields().at_least(least(NAMESPACE_WIDTH)));
+        columns.push(TableColumn::new("NAMESPACE").shortens().yields().at_least(least(NAMESPACE_WIDTH)));
     }
     columns.extend([
-        Column::new("POD").shortens().at_least(least(POD_WIDTH)),
-        Column::new("NODE").shortens().yields().at_least(least(NODE_WIDTH)),
-        Column::new(&with_zone("LEAVES", now)).at_least(least(LEAVES_WIDTH)),
-        Column::new("NOEXECUTE TAINT").shortens().yields(),
-        Column::new("TOLERATION").only_wide(),
-        Column::new("WORKLOAD").only_wide(),
-        Column::new("SINCE").only_wide(),
+        TableColumn::new("POD").shortens().at_least(least(POD_WIDTH)),
+        TableColumn::new("NODE").shortens().yields().at_least(least(NODE_WIDTH)),
+        TableColumn::new(&with_zone("LEAVES", now)).at_least(least(LEAVES_WIDTH)),
+        TableColumn::new("NOEXECUTE TAINT").shortens().yields(),
+        TableColumn::new("TOLERATION").only_wide(),
+        TableColumn::new("WORKLOAD").only_wide(),
+        TableColumn::new("SINCE").only_wide(),
     ]);
     let mut table = Table::new(columns);
     for (event, row) in rows {
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<TableCell> = Vec::new();
         if shape.event {
             cells.push(event.into());
         }
         if shape.namespace {
             cells.push(row.namespace.as_str().into());
         }
-        let held = |(at, patience)| format!("spec.tolerations[{at}] for {}", words::patience(patience));
+        let held = |(at, patience)| format!("spec.tolerations[{at}] for {}", messages::patience(patience));
         let workload = row.workload.as_ref().map(ToString::to_string);
         cells.extend([
             row.pod.as_str().into(),

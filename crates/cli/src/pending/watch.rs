@@ -3,18 +3,18 @@
 //! Comes in: a cluster.
 //! Goes out: text, until q, Ctrl-C or SIGTERM.
 //! Keeps:    nothing is asked again and again but who evicts; what is shown is what was heard.
-//! Not here: who leaves (`ledger.rs`), drawing (`screen.rs`).
+//! Not here: who leaves (`tracker.rs`), drawing (`terminal_screen.rs`).
 
-use super::ledger::{Ledger, calendar};
 use super::list::nobody;
-use super::row::{Shape, table};
-use super::screen::{self, Screen};
-use super::{Ask, PendingError};
-use crate::enforcer::Enforcers;
-use crate::output::{Form, View};
+use super::row::{RowShape, table};
+use super::terminal_screen::{self, Screen};
+use super::tracker::{PendingTracker, calendar};
+use super::{PendingError, PendingOptions};
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::{ClusterReader, ServerClock};
+use crate::messages::{paragraph, stamp};
+use crate::output::{OutputFormat, PrintOptions};
 use crate::runtime::Runtime;
-use crate::survey::{Reach, ServerClock};
-use crate::words::{paragraph, stamp};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -39,15 +39,15 @@ const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 /// Batches of news that wait.
 const BATCHES_WAITING: usize = 16;
 
-pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
+pub(super) fn run(ask: &PendingOptions) -> Result<(), PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = Reach::of(&ask.cluster).await?;
+        let reach = ClusterReader::of(&ask.cluster).await?;
         let clock = reach.clock.clone();
         let (tell, enforcers) = watch::channel(None);
         let looking = async {
             loop {
-                let found = Enforcers::of(&reach, clock.now().wall).await;
+                let found = ActiveControllers::of(&reach, clock.now().wall).await;
                 tell.send_replace(Some(found));
                 tokio::time::sleep(ENFORCERS_EVERY).await;
             }
@@ -60,20 +60,20 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
         };
         understood(&reach, &scope).await?;
         tokio::select! {
-            done = Watching::new(ask, namespace, &clock, enforcers).run(&reach, scope) => done,
+            done = PendingWatch::new(ask, namespace, &clock, enforcers).run(&reach, scope) => done,
             never = looking => never,
         }
     })
 }
 
 /// One kind of object, as it is heard of.
-struct Ear<F> {
+struct WatchInput<F> {
     news: mpsc::Receiver<Vec<WatchEvent<F>>>,
     health: watch::Receiver<StreamHealth>,
 }
 
 /// Whether the server can make sense of what was typed: a stream would try for ever.
-async fn understood(reach: &Reach<'_>, scope: &WatchScope) -> Result<(), PendingError> {
+async fn understood(reach: &ClusterReader<'_>, scope: &WatchScope) -> Result<(), PendingError> {
     let WatchScope { namespace, labels, fields } = scope;
     if labels.is_empty() && fields.is_empty() {
         return Ok(());
@@ -88,7 +88,7 @@ async fn understood(reach: &Reach<'_>, scope: &WatchScope) -> Result<(), Pending
     }
 }
 
-fn listen<F: WatchedObject>(reach: &Reach<'_>, scope: WatchScope) -> Ear<F> {
+fn listen<F: WatchedObject>(reach: &ClusterReader<'_>, scope: WatchScope) -> WatchInput<F> {
     let (out, news) = mpsc::channel(BATCHES_WAITING);
     let (report, health) = watch::channel(StreamHealth::default());
     let listener = Watcher::<F>::new(
@@ -96,11 +96,11 @@ fn listen<F: WatchedObject>(reach: &Reach<'_>, scope: WatchScope) -> Ear<F> {
         WatchSettings { scope, ..WatchSettings::default() },
     );
     tokio::spawn(listener.run(out, report));
-    Ear { news, health }
+    WatchInput { news, health }
 }
 
 /// Where the list goes.
-enum Out {
+enum WatchOutput {
     /// A terminal that is ours.
     Screen(Screen),
     /// A line for each change; whether the titles were written.
@@ -110,26 +110,26 @@ enum Out {
 }
 
 /// Somebody watches.
-struct Watching<'a> {
-    ledger: Ledger,
+struct PendingWatch<'a> {
+    ledger: PendingTracker,
     clock: &'a ServerClock,
-    view: View,
-    form: &'a Form,
+    view: PrintOptions,
+    form: &'a OutputFormat,
     namespace: &'a str,
-    enforcers: watch::Receiver<Option<Enforcers>>,
+    enforcers: watch::Receiver<Option<ActiveControllers>>,
     /// What was last said of the streams, and of who evicts.
     said: [Option<String>; 2],
 }
 
-impl<'a> Watching<'a> {
+impl<'a> PendingWatch<'a> {
     fn new(
-        ask: &'a Ask,
+        ask: &'a PendingOptions,
         namespace: &'a str,
         clock: &'a ServerClock,
-        enforcers: watch::Receiver<Option<Enforcers>>,
+        enforcers: watch::Receiver<Option<ActiveControllers>>,
     ) -> Self {
         Self {
-            ledger: Ledger::new(ask.numeric, namespace),
+            ledger: PendingTracker::new(ask.numeric, namespace),
             clock,
             view: ask.output.view().clone(),
             form: ask.output.form(),
@@ -139,16 +139,16 @@ impl<'a> Watching<'a> {
         }
     }
 
-    async fn run(mut self, reach: &Reach<'_>, scope: WatchScope) -> Result<(), PendingError> {
+    async fn run(mut self, reach: &ClusterReader<'_>, scope: WatchScope) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (mut nodes, mut pods) =
             (listen::<NodeFact>(reach, WatchScope::default()), listen::<PodFact>(reach, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
-            Out::Screen(_) => screen::quit(),
-            Out::Lines { .. } | Out::Objects => mpsc::channel(1).1,
+            WatchOutput::Screen(_) => terminal_screen::quit(),
+            WatchOutput::Lines { .. } | WatchOutput::Objects => mpsc::channel(1).1,
         };
-        let on_screen = matches!(out, Out::Screen(_));
+        let on_screen = matches!(out, WatchOutput::Screen(_));
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
@@ -170,7 +170,7 @@ impl<'a> Watching<'a> {
                 self.ledger.pods(batch, self.clock.now());
             }
             let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
-            if let Some(Trouble::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
+            if let Some(WatchProblem::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
                 let place = reach.connected.where_from.clone();
                 let what = match (resource, self.namespace) {
                     ("pods", "") => "pods in all namespaces".to_owned(),
@@ -180,7 +180,7 @@ impl<'a> Watching<'a> {
                 return Err(PendingError::Forbidden { place, verb, resource, what });
             }
             let trouble = match trouble {
-                Some(Trouble::Interrupted(why)) => Some(format!("what follows may be old: {why}")),
+                Some(WatchProblem::Interrupted(why)) => Some(format!("what follows may be old: {why}")),
                 _ => None,
             };
             if self.show(&mut out, trouble)?.is_gone() {
@@ -189,37 +189,37 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn out(&self) -> io::Result<Out> {
+    fn out(&self) -> io::Result<WatchOutput> {
         Ok(match self.form {
-            Form::Json => Out::Objects,
-            _ if io::stdout().is_terminal() => Out::Screen(Screen::enter()?),
-            _ => Out::Lines { titled: !self.view.headers },
+            OutputFormat::Json => WatchOutput::Objects,
+            _ if io::stdout().is_terminal() => WatchOutput::Screen(Screen::enter()?),
+            _ => WatchOutput::Lines { titled: !self.view.headers },
         })
     }
 
-    fn show(&mut self, out: &mut Out, trouble: Option<String>) -> Result<Reader, PendingError> {
+    fn show(&mut self, out: &mut WatchOutput, trouble: Option<String>) -> Result<ReaderState, PendingError> {
         let now = self.clock.now();
-        let remark = self.enforcers.borrow().as_ref().and_then(Enforcers::remark);
+        let remark = self.enforcers.borrow().as_ref().and_then(ActiveControllers::remark);
         match out {
-            Out::Screen(screen) => {
+            WatchOutput::Screen(screen) => {
                 let picture = self.picture(now, trouble, remark);
-                return Ok(Reader::of(screen.draw(&picture))?);
+                return Ok(ReaderState::of(screen.draw(&picture))?);
             }
-            Out::Lines { .. } | Out::Objects => self.say([trouble, remark]),
+            WatchOutput::Lines { .. } | WatchOutput::Objects => self.say([trouble, remark]),
         }
         if !self.ledger.is_synced() {
-            return Ok(Reader::There);
+            return Ok(ReaderState::There);
         }
         let changes = self.ledger.changes(now);
         let now = calendar(now);
         let text: String = match out {
-            Out::Lines { titled } if !changes.is_empty() => {
+            WatchOutput::Lines { titled } if !changes.is_empty() => {
                 let mut view = self.view.clone();
                 view.headers = !std::mem::replace(titled, true);
                 let rows = changes.iter().map(|(event, row)| (event.as_str(), row));
                 table(rows, self.shape(true), now).print(&view)
             }
-            Out::Objects => changes
+            WatchOutput::Objects => changes
                 .iter()
                 .map(|(event, row)| {
                     let mut object = row.object(now);
@@ -233,11 +233,11 @@ impl<'a> Watching<'a> {
             _ => String::new(),
         };
         let mut standard = io::stdout().lock();
-        Ok(Reader::of(standard.write_all(text.as_bytes()).and_then(|()| standard.flush()))?)
+        Ok(ReaderState::of(standard.write_all(text.as_bytes()).and_then(|()| standard.flush()))?)
     }
 
-    fn shape(&self, event: bool) -> Shape {
-        Shape { event, namespace: self.namespace.is_empty() }
+    fn shape(&self, event: bool) -> RowShape {
+        RowShape { event, namespace: self.namespace.is_empty() }
     }
 
     /// Says what is new on standard error.
@@ -277,12 +277,12 @@ impl<'a> Watching<'a> {
 
 /// Whether somebody still reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
+enum ReaderState {
     There,
     Gone,
 }
 
-impl Reader {
+impl ReaderState {
     /// A reader who has seen enough (`| head`) is no failure.
     fn of(written: io::Result<()>) -> io::Result<Self> {
         match written {
@@ -298,16 +298,16 @@ impl Reader {
 }
 
 /// What is wrong with a stream.
-enum Trouble {
+enum WatchProblem {
     Forbidden(MissingAccess),
     Interrupted(String),
 }
 
-fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<Trouble> {
+fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<WatchProblem> {
     let health = health.borrow();
     match (health.missing, &health.phase) {
-        (Some(missing), _) => Some(Trouble::Forbidden(missing)),
-        (None, StreamPhase::Waiting { why, .. }) => Some(Trouble::Interrupted(why.clone())),
+        (Some(missing), _) => Some(WatchProblem::Forbidden(missing)),
+        (None, StreamPhase::Waiting { why, .. }) => Some(WatchProblem::Interrupted(why.clone())),
         (None, _) => None,
     }
 }

@@ -1,12 +1,12 @@
 //! # Change file: nodes as they would be
 //! Room:     nodes in a file whose `spec.taints` and `spec.unschedulable` are looked at, and nothing else.
 //! Comes in: a file.
-//! Goes out: an [`Edit`] for each node; or what is wrong, with its place.
+//! Goes out: an [`NodeEdit`] for each node; or what is wrong, with its place.
 //! Not here: the cluster's state (`survey`).
 
-use super::edit::Edit;
+use super::node_edits::NodeEdit;
 use crate::manifest::files::each;
-use crate::manifest::{self, Tree};
+use crate::manifest::{self, YamlNode};
 use std::path::Path;
 use taintward_core::taint::{Taint, TaintEffect};
 
@@ -15,7 +15,7 @@ use taintward_core::taint::{Taint, TaintEffect};
 #[error("{0}")]
 pub(crate) struct ChangeFileError(String);
 
-pub(super) fn read(path: &Path) -> Result<Vec<Edit>, ChangeFileError> {
+pub(super) fn read(path: &Path) -> Result<Vec<NodeEdit>, ChangeFileError> {
     let (mut edits, mut wrong) = (Vec::new(), None);
     each(&[path.to_owned()], &mut |found| {
         let name = found.name;
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Edit>, ChangeFileError> {
                 return;
             }
         };
-        let mut put = |tree: &Tree| match edit(&name, tree) {
+        let mut put = |tree: &YamlNode| match edit(&name, tree) {
             Ok(edit) => edits.push(edit),
             Err(why) => {
                 let at = tree.span.from;
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Edit>, ChangeFileError> {
     }
 }
 
-fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
+fn edit(file: &str, tree: &YamlNode) -> Result<NodeEdit, String> {
     if (tree.text("apiVersion"), tree.text("kind")) != ("v1", "Node") {
         let kind = tree.text("kind");
         let kind = if kind.is_empty() { "something without a kind" } else { kind };
@@ -56,13 +56,13 @@ fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
             "{kind} is no change: only nodes are, with their spec.taints and spec.unschedulable"
         ));
     }
-    let name = tree.at(&["metadata", "name"]).map(Tree::as_text).unwrap_or_default();
+    let name = tree.at(&["metadata", "name"]).map(YamlNode::as_text).unwrap_or_default();
     if name.is_empty() {
         return Err("the node has no metadata.name".to_owned());
     }
     let spec = tree.get("spec");
-    let listed = spec.and_then(|spec| spec.get("taints")).map(Tree::items).unwrap_or_default();
-    Ok(Edit::Whole {
+    let listed = spec.and_then(|spec| spec.get("taints")).map(YamlNode::items).unwrap_or_default();
+    Ok(NodeEdit::Whole {
         file: file.to_owned(),
         node: name.to_owned(),
         taints: listed.iter().map(taint).collect::<Result<_, _>>()?,
@@ -70,7 +70,7 @@ fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
     })
 }
 
-fn taint(tree: &Tree) -> Result<Taint, String> {
+fn taint(tree: &YamlNode) -> Result<Taint, String> {
     let (key, effect) = (tree.text("key"), TaintEffect::new(tree.text("effect")));
     match effect {
         _ if key.is_empty() => Err("a taint has no key".to_owned()),

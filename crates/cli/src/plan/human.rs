@@ -1,14 +1,14 @@
 //! # Human: a plan for people
 //! Room:     what was asked; a summary; who leaves; who stays; workloads, budgets, places.
-//! Comes in: a [`PlanAnswer`]; how it is to be seen.
+//! Comes in: a [`PlanReport`]; how it is to be seen.
 //! Goes out: text that fits the paper.
 //! Keeps:    the summary comes first: who reads on, knows already whether to.
 //! Not here: forms for programs (`object.rs`).
 
-use super::answer::{PlanAnswer, Row};
-use crate::output::{Cell, Column, Table, View};
-use crate::paint::Color;
-use crate::words::{self, bullet, paragraph};
+use super::report::{PlanReport, PlanRow};
+use crate::color::Color;
+use crate::messages::{self, bullet, paragraph};
+use crate::output::{PrintOptions, Table, TableCell, TableColumn};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::RecreationPolicy;
 use taintward_core::forecast::{BudgetImpact, ForecastTotals, Placement, WorkloadImpact};
@@ -24,7 +24,7 @@ const NOWHERE_MOST: usize = 5;
 const ROWS_MOST: usize = 100;
 
 /// How many rows of a table are shown. Where a program may read them, all are, if nobody says how many.
-fn most(answer: &PlanAnswer<'_>, view: &View) -> usize {
+fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     match answer.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
@@ -34,14 +34,14 @@ fn most(answer: &PlanAnswer<'_>, view: &View) -> usize {
 }
 
 /// What was left out of a table.
-fn rest(rows: usize, most: usize, view: &View, text: &mut String) {
+fn rest(rows: usize, most: usize, view: &PrintOptions, text: &mut String) {
     let rest = rows.saturating_sub(most);
     if rest > 0 {
         paragraph(text, &format!("... and {rest} more, {rows} in all; --limit 0 shows them"), view);
     }
 }
 
-pub(super) fn plan(answer: &PlanAnswer<'_>, view: &View) -> String {
+pub(super) fn plan(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
     let mut text = String::new();
     if view.headers {
         opening(answer, view, &mut text);
@@ -61,12 +61,12 @@ pub(super) fn plan(answer: &PlanAnswer<'_>, view: &View) -> String {
     text
 }
 
-pub(super) fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
-    words::moment(answer.snapshot().now(), at)
+pub(super) fn moment(answer: &PlanReport<'_>, at: Mono) -> String {
+    messages::moment(answer.snapshot().now(), at)
 }
 
-fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
-    paragraph(text, &words::about(&answer.survey.from, answer.snapshot().now()), view);
+fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+    paragraph(text, &messages::about(&answer.survey.from, answer.snapshot().now()), view);
     if answer.told.is_empty() {
         paragraph(text, "If nothing is changed:", view);
     } else {
@@ -76,7 +76,7 @@ fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
 }
 
 /// How many leave, and stay.
-pub(super) fn summary(answer: &PlanAnswer<'_>) -> String {
+pub(super) fn summary(answer: &PlanReport<'_>) -> String {
     let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
         answer.forecast.totals;
     let nodes = match answer.forecast.nodes.len() {
@@ -111,7 +111,7 @@ fn pods(count: usize) -> String {
     if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
 }
 
-fn by(answer: &PlanAnswer<'_>, count: usize) -> String {
+fn by(answer: &PlanReport<'_>, count: usize) -> String {
     match answer.until {
         Mono::NEVER if count == 1 => "leaves now".to_owned(),
         Mono::NEVER => "leave now".to_owned(),
@@ -119,21 +119,24 @@ fn by(answer: &PlanAnswer<'_>, count: usize) -> String {
     }
 }
 
-fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
+fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
-        Column::new("LEAVES"),
-        Column::new("NODE").shortens(),
-        Column::new("POD").shortens(),
-        Column::new("WORKLOAD").shortens().only_wide(),
-        Column::new("COULD GO TO").shortens(),
-        Column::new("WHY").only_wide(),
+        TableColumn::new("LEAVES"),
+        TableColumn::new("NODE").shortens(),
+        TableColumn::new("POD").shortens(),
+        TableColumn::new("WORKLOAD").shortens().only_wide(),
+        TableColumn::new("COULD GO TO").shortens(),
+        TableColumn::new("WHY").only_wide(),
     ]);
     let (homes, most) = (answer.homes(), most(answer, view));
     for row in view.in_order(rows).into_iter().take(most) {
         let pod = answer.pod(row);
         let time = moment(answer, row.at);
-        let time =
-            if row.at <= answer.forecast.moment { Cell::new(time).colored(Color::Red) } else { time.into() };
+        let time = if row.at <= answer.forecast.moment {
+            TableCell::new(time).colored(Color::Red)
+        } else {
+            time.into()
+        };
         table.push(vec![
             time,
             answer.node_name(row.node.node).into(),
@@ -148,22 +151,24 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
     text
 }
 
-fn place(answer: &PlanAnswer<'_>, place: Option<&Placement>, from: usize) -> Cell {
+fn place(answer: &PlanReport<'_>, place: Option<&Placement>, from: usize) -> TableCell {
     match place {
         // DS-4: a place that it has to leave again.
-        Some(Placement::Again(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
+        Some(Placement::Again(node)) if *node == from => {
+            TableCell::new("the same again").colored(Color::Yellow)
+        }
         Some(Placement::Again(node)) => {
-            Cell::new(format!("{}, for a while", answer.node_name(*node))).colored(Color::Yellow)
+            TableCell::new(format!("{}, for a while", answer.node_name(*node))).colored(Color::Yellow)
         }
         Some(Placement::Node(node)) => answer.node_name(*node).into(),
-        Some(Placement::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
-        Some(Placement::None(RecreationPolicy::Never)) => Cell::new("lost for good").colored(Color::Red),
+        Some(Placement::Nowhere(_)) => TableCell::new("nowhere").colored(Color::Yellow),
+        Some(Placement::None(RecreationPolicy::Never)) => TableCell::new("lost for good").colored(Color::Red),
         Some(Placement::None(_)) => "-".into(),
         None => "?".into(),
     }
 }
 
-fn staying(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
     for node in &answer.forecast.nodes {
         for (why, count) in answer.stays(node) {
@@ -190,7 +195,7 @@ pub(super) fn leaves(moment: &str) -> String {
     if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
 }
 
-fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if !answer.forecast.workloads.is_empty() {
         text.push('\n');
         *text += &workloads(answer, view);
@@ -222,27 +227,27 @@ fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
     }
 }
 
-fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
+fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
-        Column::new("WORKLOAD").shortens(),
-        Column::new("PODS").right(),
-        Column::new(if answer.until == Mono::NEVER { "NOW" } else { "GONE" }).right(),
-        Column::new("LATER").right(),
-        Column::new("FIRST").only_wide(),
-        Column::new("LAST").only_wide(),
-        Column::new("WHAT BECOMES OF THEM"),
+        TableColumn::new("WORKLOAD").shortens(),
+        TableColumn::new("PODS").right(),
+        TableColumn::new(if answer.until == Mono::NEVER { "NOW" } else { "GONE" }).right(),
+        TableColumn::new("LATER").right(),
+        TableColumn::new("FIRST").only_wide(),
+        TableColumn::new("LAST").only_wide(),
+        TableColumn::new("WHAT BECOMES OF THEM"),
     ]);
     let (all, most) = (&answer.forecast.workloads, most(answer, view));
     for impact in all.iter().take(most) {
         let WorkloadImpact { workload, pods, going, later, first, last } = impact;
         let workload = &answer.snapshot().workloads()[*workload as usize];
         let returns = workload.kind.returns();
-        let found = words::returns(returns).to_owned();
+        let found = messages::returns(returns).to_owned();
         let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
-        let fate = Cell::new(match answer.nowhere(impact.workload) {
+        let fate = TableCell::new(match answer.nowhere(impact.workload) {
             0 => found,
-            nowhere if nowhere == leaving => format!("{}, but fits nowhere", words::made(returns)),
-            nowhere => format!("{}, but {nowhere} of {leaving} fit nowhere", words::made(returns)),
+            nowhere if nowhere == leaving => format!("{}, but fits nowhere", messages::made(returns)),
+            nowhere => format!("{}, but {nowhere} of {leaving} fit nowhere", messages::made(returns)),
         });
         table.push(vec![
             workload.to_string().into(),
@@ -260,7 +265,7 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
 }
 
 /// `shop/web lets 1 of 3 pods go; 2 wait until others are well`
-fn refused(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
+fn refused(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
     let (waiting, all) = (impact.refuses(), impact.evicted_healthy);
     let (may, verb) = (all - waiting, if waiting == 1 { "waits" } else { "wait" });
@@ -272,7 +277,7 @@ fn refused(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
 }
 
 /// `shop/web wants 2 well of its pods; 3 are, 2 leave`
-fn budget(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
+fn budget(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
     format!(
         "{}/{} wants {} pods to be well; {} are, and {} of them leave",
@@ -284,7 +289,7 @@ fn budget(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
     )
 }
 
-fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let forced = answer.lost_in_a_drain();
     if forced > 0 {
         text.push('\n');

@@ -1,17 +1,17 @@
 //! # Object: a plan for programs
 //! Room:     `Plan` of `taintward.io/v1alpha1`, as docs/plan.schema.json describes it.
-//! Comes in: a [`PlanAnswer`].
+//! Comes in: a [`PlanReport`].
 //! Goes out: JSON.
 //! Keeps:    fields are only added; each is always there unless the schema says otherwise.
 //! Not here: YAML and the other forms (`output`).
 
-use super::answer::{PlanAnswer, Row};
-use crate::words::{self, stamp};
+use super::report::{PlanReport, PlanRow};
+use crate::messages::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::forecast::{NodeForecast, PlacedPod, Placement};
 use taintward_core::time::Mono;
 
-pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
+pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
     let totals = &answer.forecast.totals;
     let homes = answer.homes();
     let rows = answer.rows();
@@ -48,7 +48,7 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
     plan
 }
 
-fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&PlacedPod>) -> Value {
+fn item(answer: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) -> Value {
     let (snapshot, pod) = (answer.snapshot(), answer.pod(row));
     let now = snapshot.now().mono;
     let taint = row.fate.decisive.map(|at| row.node.after[at as usize].taint.to_string());
@@ -56,8 +56,8 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&PlacedPod>) -> Val
         "node": answer.node_name(row.node.node),
         "namespace": pod.name.namespace(),
         "pod": pod.name.name(),
-        "uid": words::uid(&pod.uid),
-        "workload": words::workload(&snapshot.workloads()[pod.workload as usize]),
+        "uid": messages::uid(&pod.uid),
+        "workload": messages::workload(&snapshot.workloads()[pod.workload as usize]),
         "leavesAt": stamp(row.at.max(now)),
         "inSeconds": row.at.since(now).as_micros() / 1_000_000,
         "atTheLatest": row.is_at_the_latest(now),
@@ -68,16 +68,16 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&PlacedPod>) -> Val
     })
 }
 
-fn place(answer: &PlanAnswer<'_>, place: &Placement) -> Value {
+fn place(answer: &PlanReport<'_>, place: &Placement) -> Value {
     match place {
         Placement::Node(node) => json!({ "node": answer.node_name(*node) }),
         Placement::Again(node) => json!({ "node": answer.node_name(*node), "leavesAgain": true }),
         Placement::Nowhere(why) => json!({ "pending": why.as_ref() }),
-        Placement::None(returns) => json!({ "none": words::returns(*returns) }),
+        Placement::None(returns) => json!({ "none": messages::returns(*returns) }),
     }
 }
 
-fn node(answer: &PlanAnswer<'_>, forecast: &NodeForecast) -> Value {
+fn node(answer: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
     let stays = answer.stays(forecast).into_iter().map(|(why, pods)| json!({ "why": why, "pods": pods }));
     json!({
         "name": answer.node_name(forecast.node),
@@ -89,11 +89,11 @@ fn node(answer: &PlanAnswer<'_>, forecast: &NodeForecast) -> Value {
     })
 }
 
-fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
+fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
     let snapshot = answer.snapshot();
     let one = |impact: &taintward_core::forecast::WorkloadImpact| {
         let workload = &snapshot.workloads()[impact.workload as usize];
-        let mut object = words::workload(workload);
+        let mut object = messages::workload(workload);
         object["pods"] = json!(impact.pods);
         object["leavingNow"] = json!(impact.going);
         object["leavingLater"] = json!(impact.later);
@@ -101,14 +101,14 @@ fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
         object["lastAt"] = stamp(impact.last.max(snapshot.now().mono));
         object["lostForGood"] =
             json!(workload.kind.returns() == taintward_core::cluster_snapshot::RecreationPolicy::Never);
-        object["returns"] = json!(words::returns(workload.kind.returns()));
+        object["returns"] = json!(messages::returns(workload.kind.returns()));
         object["nowhere"] = json!(answer.nowhere(impact.workload));
         object
     };
     answer.forecast.workloads.iter().map(one).collect()
 }
 
-fn budgets(answer: &PlanAnswer<'_>) -> Vec<Value> {
+fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {
     let one = |impact: &taintward_core::forecast::BudgetImpact| {
         let budget = &answer.snapshot().budgets()[impact.budget];
         json!({

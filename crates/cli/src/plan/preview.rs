@@ -3,16 +3,16 @@
 //! Comes in: a cluster; nodes, and the taints they would get.
 //! Goes out: a few lines for standard error.
 //! Keeps:    it never fails: what cannot be read is said, and the question is asked all the same.
-//! Not here: the question (`taint/ask.rs`); the whole plan.
+//! Not here: the question (`taint/confirm.rs`); the whole plan.
 
-use super::answer::PlanAnswer;
-use super::edit::{self, Edited};
 use super::human::{leaves, moment, summary};
-use super::{Edit, NodeSet};
-use crate::kube_args::Cluster;
+use super::node_edits::{self, EditedNodes};
+use super::report::PlanReport;
+use super::{NodeEdit, NodeSet};
+use crate::cluster_state;
+use crate::kube_args::ClusterOptions;
+use crate::messages::{self, bullet};
 use crate::output::{harmless, wrap};
-use crate::survey;
-use crate::words::{self, bullet};
 use std::fmt::Write as _;
 use taintward_core::forecast::{ForecastOptions, forecast};
 use taintward_core::node_lifecycle;
@@ -27,7 +27,7 @@ const NAMED_MOST: usize = 5;
 const WIDTH: usize = 80;
 
 /// Who would leave if these nodes got these taints.
-pub(crate) fn preview(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> String {
+pub(crate) fn preview(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> String {
     match told(cluster, nodes) {
         Ok(told) => told,
         Err(why) => format!("{}Who would leave cannot be told: {}\n", opening(nodes), harmless(&why)),
@@ -42,24 +42,24 @@ fn opening(nodes: &[(String, Vec<Taint>)]) -> String {
     format!("{} {noun} {verb} {}:\n", nodes.len(), taints.join(", "))
 }
 
-fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
+fn told(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
     let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
-    let survey = survey::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
-    let edit = |(node, taints): &(String, Vec<Taint>)| Edit::Taints {
+    let survey = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
+    let edit = |(node, taints): &(String, Vec<Taint>)| NodeEdit::Taints {
         nodes: NodeSet::Names(vec![node.clone()]),
         change: TaintEdit { add: taints.clone(), remove: Vec::new() },
     };
-    let edits: Vec<Edit> = nodes.iter().map(edit).collect();
-    let Edited { changes, told } =
-        edit::apply(&survey.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
+    let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
+    let EditedNodes { changes, told } =
+        node_edits::apply(&survey.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
             .map_err(|why| why.to_string())?;
     // Where they could go would need all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &changes, question);
     let (told, until) = (&told[..], Mono::NEVER);
-    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit: None };
+    let answer = PlanReport { survey: &survey, forecast: &forecast, told, until, limit: None };
     let mut said = String::new();
-    sentence_in_lines(&mut said, &words::about(&survey.from, survey.snapshot.now()));
+    sentence_in_lines(&mut said, &messages::about(&survey.from, survey.snapshot.now()));
     Ok(said + &opening(nodes) + &text(&answer))
 }
 
@@ -68,7 +68,7 @@ fn sentence_in_lines(text: &mut String, sentence: &str) {
     wrap(&harmless(sentence), WIDTH).iter().for_each(|line| *text += &format!("{line}\n"));
 }
 
-fn text(answer: &PlanAnswer<'_>) -> String {
+fn text(answer: &PlanReport<'_>) -> String {
     let mut text = String::new();
     for gap in &answer.survey.gaps {
         // Writing to a String cannot fail.

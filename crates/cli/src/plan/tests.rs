@@ -1,13 +1,13 @@
 //! Who is meant, and what becomes of nodes.
 
-use super::answer::PlanAnswer;
-use super::edit::{Edited, apply};
-use super::{EXIT_CODES, Edit, NodeEditError, NodeSet, Silence};
+use super::node_edits::{EditedNodes, apply};
+use super::report::PlanReport;
+use super::{EXIT_CODES, NodeEdit, NodeEditError, NodeFailure, NodeSet};
+use crate::cluster_state::tests::snapshot;
+use crate::cluster_state::{ClusterState, ReadError};
 use crate::described::{check, document, schema};
-use crate::manifest::Mark;
-use crate::output::{Answer as _, Paper, View};
-use crate::survey::tests::snapshot;
-use crate::survey::{Gap, Survey};
+use crate::manifest::TextPosition;
+use crate::output::{PrintOptions, Printable as _, Terminal};
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::forecast::{ForecastOptions, forecast};
 use taintward_core::node_lifecycle::NodeLifecycleConfig;
@@ -16,17 +16,17 @@ use taintward_core::time::Mono;
 
 const CLUSTER: &str = include_str!("../../tests/cmd/plan.in/cluster.yaml");
 
-fn taint(nodes: &str, spec: &str) -> Edit {
+fn taint(nodes: &str, spec: &str) -> NodeEdit {
     let change = taint_edit::parse(&[spec]).expect("it is a change");
-    Edit::Taints { nodes: NodeSet::parse(nodes).expect("it names nodes"), change }
+    NodeEdit::Taints { nodes: NodeSet::parse(nodes).expect("it names nodes"), change }
 }
 
-fn edited(snapshot: &ClusterSnapshot, edits: &[Edit]) -> Result<Edited, NodeEditError> {
+fn edited(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Result<EditedNodes, NodeEditError> {
     apply(snapshot, edits, &NodeLifecycleConfig::default())
 }
 
 /// `n1 key:Effect@seconds`, sorted.
-fn result(snapshot: &ClusterSnapshot, edits: &[Edit]) -> Vec<String> {
+fn result(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Vec<String> {
     let edited = edited(snapshot, edits).expect("the edits can be made");
     let now = snapshot.now().mono;
     let of = |change: &taintward_core::forecast::PlannedNodeChange| {
@@ -62,7 +62,7 @@ fn later_edits_see_what_earlier_ones_did() {
     assert_eq!(result(&snapshot, &overwritten), ["n1 a=c:NoExecute@0"]);
     let undone = [taint("n1", "a=b:NoExecute"), taint("n1", "a-")];
     assert_eq!(result(&snapshot, &undone), ["n1 "]);
-    let cordoned = Edit::Cordon { nodes: NodeSet::parse("pool=web").expect("labels"), cordoned: true };
+    let cordoned = NodeEdit::Cordon { nodes: NodeSet::parse("pool=web").expect("labels"), cordoned: true };
     let expected = [
         "n1 cordoned node.kubernetes.io/unschedulable:NoSchedule@0",
         "n2 cordoned node.kubernetes.io/unschedulable:NoSchedule@0",
@@ -73,13 +73,13 @@ fn later_edits_see_what_earlier_ones_did() {
 #[test]
 fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_nobody_if_everything_is_down() {
     let (snapshot, _) = snapshot(CLUSTER);
-    let zone = Edit::Silence(Silence::Zone("b".into()));
+    let zone = NodeEdit::Silence(NodeFailure::Zone("b".into()));
     let expected = [
         "n2 node.kubernetes.io/unreachable:NoSchedule@50 node.kubernetes.io/unreachable:NoExecute@50",
         "n3 dedicated=db:NoSchedule@0 node.kubernetes.io/unreachable:NoSchedule@50 node.kubernetes.io/unreachable:NoExecute@60",
     ];
     assert_eq!(result(&snapshot, &[zone]), expected);
-    let all = Edit::Silence(Silence::Nodes(NodeSet::All));
+    let all = NodeEdit::Silence(NodeFailure::Nodes(NodeSet::All));
     let everything = result(&snapshot, &[all]);
     assert_eq!(everything.len(), 3);
     assert!(everything.iter().all(|node| !node.contains("NoExecute")), "{everything:?}");
@@ -88,11 +88,11 @@ fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_nobody_if_everythin
 #[test]
 fn who_names_nobody_is_told_so() {
     let (snapshot, _) = snapshot(CLUSTER);
-    let why = |edit: Edit| edited(&snapshot, &[edit]).expect_err("it names nobody").to_string();
+    let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it names nobody").to_string();
     assert_eq!(why(taint("n9", "a:NoExecute")), "there is no node \"n9\"; there are: n1, n2, n3");
     assert_eq!(why(taint("pool=none", "a:NoExecute")), "no node has labels as in pool=none");
     assert_eq!(why(taint("n1", "a-")), "node n1 cannot be changed like that: it has no taint a");
-    let zone = Edit::Silence(Silence::Zone("c".into()));
+    let zone = NodeEdit::Silence(NodeFailure::Zone("c".into()));
     assert_eq!(why(zone), "there is no zone \"c\"; there are: a, b");
 }
 
@@ -121,7 +121,7 @@ fn a_terminal_is_not_flooded() {
     let (snapshot, gaps) = snapshot(&format!("{node}{pods}"));
     assert_eq!(gaps, [""; 0]);
     let (notes, about) = (Vec::new(), Vec::new());
-    let survey = Survey { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
+    let survey = ClusterState { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
     let edited = edited(&survey.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
     let question = ForecastOptions { until: Mono::NEVER, places_max: 10, about: &[] };
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
@@ -129,8 +129,8 @@ fn a_terminal_is_not_flooded() {
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
     {
         let (told, until) = (&edited.told[..], Mono::NEVER);
-        let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit };
-        let text = answer.human(&View::on(Paper { width: 80, paints: false, is_terminal }));
+        let answer = PlanReport { survey: &survey, forecast: &forecast, told, until, limit };
+        let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
         // Each is a row of both tables: nobody made these pods.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
         assert_eq!((rows("now "), rows("Pod ")), (shown, shown), "{is_terminal} {limit:?}\n{text}");
@@ -143,15 +143,16 @@ fn a_terminal_is_not_flooded() {
 #[test]
 fn the_schema_describes_what_is_printed() {
     let (snapshot, _) = snapshot(CLUSTER);
-    let gaps = vec![Gap { file: "x.yaml".into(), at: Mark::default(), why: "is not there".into() }];
+    let gaps =
+        vec![ReadError { file: "x.yaml".into(), at: TextPosition::default(), why: "is not there".into() }];
     let (notes, about) = (vec!["told".to_owned()], Vec::new());
-    let survey = Survey { snapshot, from: "x.yaml".into(), gaps, notes, about };
+    let survey = ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about };
     for until in [Mono::NEVER, survey.snapshot.now().mono] {
         let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
         let question = ForecastOptions { until, places_max: 100, about: &[] };
         let forecast = forecast(&survey.snapshot, &edited.changes, question);
         let answer =
-            PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until, limit: None };
+            PlanReport { survey: &survey, forecast: &forecast, told: &edited.told, until, limit: None };
         let printed = answer.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");

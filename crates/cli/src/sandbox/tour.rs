@@ -6,8 +6,8 @@
 
 pub(crate) mod silence;
 
-use crate::output::{self, Paper, width, wrap};
-use crate::paint::{Color, ColorChoice};
+use crate::color::{Color, ColorChoice};
+use crate::output::{self, Terminal, width, wrap};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use taintward_sandbox::sample::{CART_SECONDS, NAMESPACE};
 use taintward_sandbox::store::Range;
 use taintward_sandbox::world::World;
 
-type Step = Result<(), String>;
+type TourStep = Result<(), String>;
 
 /// The taint the tour works with.
 const TAINT: &str = "maintenance";
@@ -27,7 +27,7 @@ const TAINT: &str = "maintenance";
 const SOON: Duration = Duration::from_secs(8);
 
 /// The whole tour.
-pub(crate) async fn run(world: &World) -> Step {
+pub(crate) async fn run(world: &World) -> TourStep {
     let tour = Tour { server: world.server().clone() };
     say("Taintward's tour: a sandbox cluster in this process, and what NoExecute taints do to its pods.")?;
     tour.begin().await?;
@@ -42,8 +42,8 @@ pub(crate) async fn run(world: &World) -> Step {
 }
 
 /// A step's first line. It stands out on a terminal, as README's picture shows it.
-fn head(text: &str) -> Step {
-    let measure = Paper::of_standard_output(false).measure();
+fn head(text: &str) -> TourStep {
+    let measure = Terminal::of_standard_output(false).measure();
     print(&headline(text, measure, ColorChoice::Auto.paints()))
 }
 
@@ -65,13 +65,13 @@ fn fitted(text: &str, measure: usize) -> Vec<String> {
     lines.into_iter().map(|line| format!("{}{line}", std::mem::replace(&mut first, &below))).collect()
 }
 
-fn say(text: &str) -> Step {
-    let measure = Paper::of_standard_output(false).measure();
+fn say(text: &str) -> TourStep {
+    let measure = Terminal::of_standard_output(false).measure();
     let lines: Vec<String> = text.split('\n').flat_map(|line| fitted(line, measure)).collect();
     print(&lines.join("\n"))
 }
 
-fn print(text: &str) -> Step {
+fn print(text: &str) -> TourStep {
     output::print(&format!("{text}\n")).map_err(|why| why.to_string())
 }
 
@@ -98,7 +98,7 @@ impl Tour {
         pods.filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect()
     }
 
-    async fn until(&self, what: &str, limit: Duration, done: impl Fn(&Self) -> bool) -> Step {
+    async fn until(&self, what: &str, limit: Duration, done: impl Fn(&Self) -> bool) -> TourStep {
         let end = tokio::time::Instant::now() + limit;
         while !done(self) {
             if tokio::time::Instant::now() > end {
@@ -109,7 +109,7 @@ impl Tour {
         Ok(())
     }
 
-    async fn begin(&self) -> Step {
+    async fn begin(&self) -> TourStep {
         let nodes = self.nodes().len();
         head(&format!(
             "1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
@@ -146,7 +146,7 @@ impl Tour {
         }
     }
 
-    fn set_taint(&self, node: &str, on: bool) -> Step {
+    fn set_taint(&self, node: &str, on: bool) -> TourStep {
         let object = On::object(known("", "nodes"), "", node);
         let changed = self.server.change(&object, "tour", |node| {
             let mut taints: Vec<Value> = facts::list(&node["spec"]["taints"]).cloned().collect();
@@ -159,7 +159,7 @@ impl Tour {
         changed.map(drop).map_err(|failure| failure.message)
     }
 
-    async fn taint(&self, node: &str) -> Step {
+    async fn taint(&self, node: &str) -> TourStep {
         let (web, cart) = (self.of("web", Some(node)), self.of("cart", Some(node)));
         head(&format!("2. kubectl taint nodes {node} {TAINT}=now:NoExecute"))?;
         self.set_taint(node, true)?;
@@ -183,7 +183,7 @@ impl Tour {
         Ok(())
     }
 
-    async fn take_back(&self, node: &str) -> Step {
+    async fn take_back(&self, node: &str) -> TourStep {
         let cart = self.of("cart", Some(node));
         head(&format!("3. kubectl taint nodes {node} {TAINT}-   (in time)"))?;
         self.set_taint(node, false)?;
@@ -196,7 +196,7 @@ impl Tour {
         Ok(())
     }
 
-    async fn let_run_out(&self, node: &str) -> Step {
+    async fn let_run_out(&self, node: &str) -> TourStep {
         let cart = self.of("cart", Some(node));
         head(&format!("4. The same taint on {node}, and nobody takes it back."))?;
         let began = self.server.clock().now();
@@ -217,7 +217,7 @@ impl Tour {
         self.set_taint(node, false)
     }
 
-    async fn drain(&self) -> Step {
+    async fn drain(&self) -> TourStep {
         let node = self.busiest("web");
         let web = self.of("web", Some(&node));
         say(&format!(

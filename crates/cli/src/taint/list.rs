@@ -5,11 +5,11 @@
 //! Keeps:    what stands in a cluster cannot steer a terminal; a name too long for its column has a line to itself.
 //! Not here: who would leave because of them.
 
-use super::failure::Failure;
-use super::{Form, TaintPlan};
-use crate::note::Note;
-use crate::output::{Paper, harmless};
-use crate::words::with_zone;
+use super::node_write_error::NodeWriteError;
+use super::{TaintOptions, TaintOutputFormat};
+use crate::messages::with_zone;
+use crate::output::{Terminal, harmless};
+use crate::taint_note::TaintNote;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use taintward_client::clock::Clock;
@@ -18,7 +18,7 @@ use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
 /// One line of the table, and what stands below it.
-struct Row {
+struct TaintRow {
     node: String,
     taint: String,
     since: String,
@@ -26,14 +26,14 @@ struct Row {
 }
 
 /// Prints the taints of these nodes; what could not be read, in their order.
-pub(super) async fn show(plan: &TaintPlan, nodes: &NodeClient, names: &[String]) -> Vec<Failure> {
+pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let now = Clock::system().now().wall;
     for name in names {
         match nodes.read(name).await {
             Ok(told) => match EditableNode::read(&told.body) {
                 Ok(node) => rows.extend(of(name, &node, now)),
-                Err(why) => failures.push(Failure::Reasons(vec![format!(
+                Err(why) => failures.push(NodeWriteError::Reasons(vec![format!(
                     "node {name}: the API server's answer cannot be read: {why}"
                 )])),
             },
@@ -41,26 +41,26 @@ pub(super) async fn show(plan: &TaintPlan, nodes: &NodeClient, names: &[String])
         }
     }
     let text = match plan.form {
-        Form::Name => names.iter().map(|name| format!("node/{name}\n")).collect(),
+        TaintOutputFormat::Name => names.iter().map(|name| format!("node/{name}\n")).collect(),
         _ => table(&rows, &with_zone("SINCE", moment_of(now)), plan.paper),
     };
     if let Err(why) = io::stdout().write_all(text.as_bytes())
         && why.kind() != io::ErrorKind::BrokenPipe
     {
-        failures.push(Failure::Reasons(vec![format!("the table cannot be printed: {why}")]));
+        failures.push(NodeWriteError::Reasons(vec![format!("the table cannot be printed: {why}")]));
     }
     failures
 }
 
-fn of(name: &str, node: &EditableNode, now: Wall) -> Vec<Row> {
+fn of(name: &str, node: &EditableNode, now: Wall) -> Vec<TaintRow> {
     let fact = node.fact();
     let name = harmless(name);
     if fact.taints.is_empty() {
-        return vec![Row { node: name, taint: "<none>".to_owned(), since: String::new(), note: None }];
+        return vec![TaintRow { node: name, taint: "<none>".to_owned(), since: String::new(), note: None }];
     }
     let each = fact.taints.iter().map(|taint| {
-        let note = Note::about(taint, |key| node.annotation(key)).and_then(|note| noted(&note, now));
-        Row {
+        let note = TaintNote::about(taint, |key| node.annotation(key)).and_then(|note| noted(&note, now));
+        TaintRow {
             node: name.clone(),
             taint: harmless(&taint.to_string()),
             since: since(taint, node.taints_changed(), now),
@@ -79,7 +79,7 @@ fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
     }
 }
 
-fn noted(note: &Note, now: Wall) -> Option<String> {
+fn noted(note: &TaintNote, now: Wall) -> Option<String> {
     let reason = note.reason.as_deref().map(harmless);
     let until = note.until.map(|until| match until <= now {
         true => format!("over since {}", moment(until, now)),
@@ -125,8 +125,8 @@ fn moment_of(wall: Wall) -> Now {
 }
 
 /// Columns side by side if they fit; else each below the other.
-fn table(rows: &[Row], since: &str, paper: Paper) -> String {
-    let widest = |column: fn(&Row) -> &str, head: &str| {
+fn table(rows: &[TaintRow], since: &str, paper: Terminal) -> String {
+    let widest = |column: fn(&TaintRow) -> &str, head: &str| {
         rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0).max(head.len())
     };
     let (node, taint) = (widest(|row| &row.node, "NODE"), widest(|row| &row.taint, "TAINT"));
@@ -165,9 +165,9 @@ fn table(rows: &[Row], since: &str, paper: Paper) -> String {
 mod tests {
     use super::*;
 
-    fn row(node: &str, taint: &str, note: Option<&str>) -> Row {
+    fn row(node: &str, taint: &str, note: Option<&str>) -> TaintRow {
         let since = "14:03:11, 4m12s ago".to_owned();
-        Row { node: node.into(), taint: taint.into(), since, note: note.map(str::to_owned) }
+        TaintRow { node: node.into(), taint: taint.into(), since, note: note.map(str::to_owned) }
     }
 
     #[test]
@@ -182,7 +182,7 @@ n1     a=b:NoExecute   14:03:11, 4m12s ago
     until 15:00:00, in 1h: disk
 n22    c:NoSchedule    14:03:11, 4m12s ago
 ";
-        let paper = |width| Paper { width, paints: false, is_terminal: true };
+        let paper = |width| Terminal { width, paints: false, is_terminal: true };
         assert_eq!(table(&rows, "SINCE", paper(80)), expected);
         let stacked = "\
 n1
@@ -194,7 +194,7 @@ n22
     since 14:03:11, 4m12s ago
 ";
         assert_eq!(table(&rows, "SINCE", paper(40)), stacked);
-        let piped = Paper { is_terminal: false, ..paper(40) };
+        let piped = Terminal { is_terminal: false, ..paper(40) };
         assert_eq!(table(&rows, "SINCE", piped), expected, "a pipe has no width");
         assert_eq!(table(&[], "SINCE", paper(80)), "");
     }

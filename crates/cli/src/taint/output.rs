@@ -2,10 +2,10 @@
 //! Room:     the forms `-o` knows, as kubectl writes them.
 //! Comes in: the object, as a server answered or as it would be; the word for what was done (KT-8).
 //! Goes out: text for standard output.
-//! Not here: tables (`list.rs`), failures (`failure.rs`).
+//! Not here: tables (`list.rs`), failures (`node_write_error.rs`).
 
-use super::TaintPlan;
-use crate::manifest::Tree;
+use super::TaintOptions;
+use crate::manifest::YamlNode;
 use crate::output::{harmless, yaml_with};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use taintward_core::text::numbered;
 
 /// How a changed node is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum TaintOutputFormat {
     /// A sentence for each node
     #[default]
     Text,
@@ -28,13 +28,13 @@ pub(crate) enum Form {
 }
 
 /// Prints one node after another.
-pub(super) struct Printer<'p> {
-    plan: &'p TaintPlan,
+pub(super) struct TaintPrinter<'p> {
+    plan: &'p TaintOptions,
     printed: usize,
 }
 
-impl<'p> Printer<'p> {
-    pub(super) const fn new(plan: &'p TaintPlan) -> Self {
+impl<'p> TaintPrinter<'p> {
+    pub(super) const fn new(plan: &'p TaintOptions) -> Self {
         Self { plan, printed: 0 }
     }
 
@@ -47,10 +47,10 @@ impl<'p> Printer<'p> {
     pub(super) fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
         let text = match self.plan.form {
-            Form::Text => format!("node/{named} {word}{}\n", self.plan.dry_run.suffix()),
-            Form::Name => format!("node/{named}\n"),
-            Form::Json => json(body, self.plan.managed_fields)?,
-            Form::Yaml => {
+            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", self.plan.dry_run.suffix()),
+            TaintOutputFormat::Name => format!("node/{named}\n"),
+            TaintOutputFormat::Json => json(body, self.plan.managed_fields)?,
+            TaintOutputFormat::Yaml => {
                 let separator = if self.printed > 0 { "---\n" } else { "" };
                 separator.to_owned() + &yaml(body, self.plan.managed_fields)?
             }
@@ -68,7 +68,7 @@ impl<'p> Printer<'p> {
 
 /// Fields in the server's order, four spaces for each level, and what could be taken for HTML escaped: as Go writes it.
 fn json(body: &[u8], managed_fields: bool) -> Result<String, String> {
-    let tree: Tree = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    let tree: YamlNode = serde_json::from_slice(body).map_err(|why| why.to_string())?;
     let tree = if managed_fields { tree } else { tree.without(&["metadata", "managedFields"]) };
     let mut text = Vec::new();
     let form = serde_json::ser::PrettyFormatter::with_indent(b"    ");

@@ -1,32 +1,32 @@
 //! # Request: from arguments to a change of some nodes
 //! Room:     which argument is what (KT-2), and everything that can be wrong before a cluster is asked (KT-3 to KT-6).
-//! Comes in: [`TaintPlan`].
-//! Goes out: [`Request`], or [`Misuse`] in kubectl's words and order; the character that is wrong is pointed at.
+//! Comes in: [`TaintOptions`].
+//! Goes out: [`TaintRequest`], or [`TaintUsageError`] in kubectl's words and order; the character that is wrong is pointed at.
 //! Not here: the grammar of a taint (`taintward_core::change`).
 
-use super::TaintPlan;
-use super::targets::{self, Targets};
+use super::TaintOptions;
+use super::targets::{self, NodeTargets};
 use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct TaintRequest {
     pub(super) change: TaintEdit,
-    pub(super) targets: Targets,
+    pub(super) targets: NodeTargets,
 }
 
 /// Why the arguments make no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Misuse {
+pub(super) enum TaintUsageError {
     #[error("all resources must be specified before taint changes: {}", harmless(.0))]
     TooLate(String),
     #[error("one or more resources must be specified as <resource> <name>")]
     NoResource,
     #[error("at least one taint update is required")]
     NoTaint,
-    #[error("{}{}{HINT}", harmless(&.error.to_string()), Pointer(.argument, .error))]
+    #[error("{}{}{HINT}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]
     Grammar { argument: String, error: GrammarError },
     #[error("invalid resource type {}, only node types are supported", harmless(.0))]
     Type(String),
@@ -34,7 +34,7 @@ pub(super) enum Misuse {
         "--list prints a table: leave -o out; kubectl get nodes -o json has the taints as the API tells them"
     )]
     ListForm,
-    #[error("{}{}", harmless(&.error.to_string()), Pointer(.argument, .error))]
+    #[error("{}{}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]
     Contradiction { argument: String, error: GrammarError },
     #[error("setting 'all' parameter with a non empty selector is prohibited")]
     AllAndSelector,
@@ -58,12 +58,12 @@ const HINT: &str = "\nSee 'taintward taint -h' for help and examples";
 const INDENT: &str = "    ";
 
 /// The argument, and below it a mark at the character that is wrong, with a word about it.
-struct Pointer<'m>(&'m str, &'m GrammarError);
+struct ErrorPointer<'m>(&'m str, &'m GrammarError);
 
 /// Marks under longer text help nobody.
 const POINTED_MOST: usize = 200;
 
-impl fmt::Display for Pointer<'_> {
+impl fmt::Display for ErrorPointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(argument, error) = self;
         // One column for each character: what moves the cursor is shown as something that does not.
@@ -87,16 +87,20 @@ pub(super) fn is_node_type(word: &str) -> bool {
     matches!(word.split('.').next(), Some("node" | "nodes" | "no"))
 }
 
-impl Request {
-    pub(super) fn read(plan: &TaintPlan) -> Result<Self, Misuse> {
+impl TaintRequest {
+    pub(super) fn read(plan: &TaintOptions) -> Result<Self, TaintUsageError> {
         let (resources, taints) = split(&plan.arguments)?;
-        let Some((kind, names)) = resources.split_first() else { return Err(Misuse::NoResource) };
+        let Some((kind, names)) = resources.split_first() else { return Err(TaintUsageError::NoResource) };
         match taints.first() {
-            Some(first) if plan.list => return Err(Misuse::ListAndChange((*first).to_owned())),
-            Some(first) if plan.expired => return Err(Misuse::ExpiredAndChange((*first).to_owned())),
-            None if !plan.list && !plan.expired => return Err(Misuse::NoTaint),
-            None if plan.list && !matches!(plan.form, super::Form::Text | super::Form::Name) => {
-                return Err(Misuse::ListForm);
+            Some(first) if plan.list => return Err(TaintUsageError::ListAndChange((*first).to_owned())),
+            Some(first) if plan.expired => {
+                return Err(TaintUsageError::ExpiredAndChange((*first).to_owned()));
+            }
+            None if !plan.list && !plan.expired => return Err(TaintUsageError::NoTaint),
+            None if plan.list
+                && !matches!(plan.form, super::TaintOutputFormat::Text | super::TaintOutputFormat::Name) =>
+            {
+                return Err(TaintUsageError::ListForm);
             }
             _ => {}
         }
@@ -104,25 +108,26 @@ impl Request {
         if let Err((argument, error)) = &change
             && !error.is_contradiction()
         {
-            return Err(Misuse::Grammar { argument: argument.clone(), error: error.clone() });
+            return Err(TaintUsageError::Grammar { argument: argument.clone(), error: error.clone() });
         }
         if !is_node_type(kind) {
-            return Err(Misuse::Type(kind.to_lowercase()));
+            return Err(TaintUsageError::Type(kind.to_lowercase()));
         }
-        let change = change.map_err(|(argument, error)| Misuse::Contradiction { argument, error })?;
+        let change =
+            change.map_err(|(argument, error)| TaintUsageError::Contradiction { argument, error })?;
         if change.add.is_empty() && !plan.note.is_empty() {
-            return Err(Misuse::NoteAboutNothing);
+            return Err(TaintUsageError::NoteAboutNothing);
         }
         Ok(Self { change, targets: targets(plan, names)? })
     }
 }
 
 /// Resources, then taints (KT-2).
-fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), Misuse> {
+fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError> {
     let first = arguments.iter().position(|argument| is_change(argument)).unwrap_or(arguments.len());
     let (resources, taints) = arguments.split_at(first);
     match taints.iter().find(|argument| !is_change(argument)) {
-        Some(late) => Err(Misuse::TooLate(late.clone())),
+        Some(late) => Err(TaintUsageError::TooLate(late.clone())),
         None => {
             Ok((resources.iter().map(String::as_str).collect(), taints.iter().map(String::as_str).collect()))
         }
@@ -130,15 +135,15 @@ fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), Misuse> {
 }
 
 /// KT-6. Beside `--all` or a selector names do not count, as with kubectl.
-fn targets(plan: &TaintPlan, names: &[&str]) -> Result<Targets, Misuse> {
+fn targets(plan: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     let selector = plan.cluster.selector.as_str();
     match (plan.all, selector.is_empty()) {
-        (true, false) => Err(Misuse::AllAndSelector),
-        (true, true) => Ok(Targets::Labelled(String::new())),
-        (false, false) => Ok(Targets::Labelled(selector.to_owned())),
+        (true, false) => Err(TaintUsageError::AllAndSelector),
+        (true, true) => Ok(NodeTargets::Labelled(String::new())),
+        (false, false) => Ok(NodeTargets::Labelled(selector.to_owned())),
         // To show them costs nothing: all are meant, as with kubectl get.
-        (false, true) if names.is_empty() && plan.list => Ok(Targets::Labelled(String::new())),
-        (false, true) if names.is_empty() => Err(Misuse::NoName),
+        (false, true) if names.is_empty() && plan.list => Ok(NodeTargets::Labelled(String::new())),
+        (false, true) if names.is_empty() => Err(TaintUsageError::NoName),
         (false, true) => targets::named(names),
     }
 }

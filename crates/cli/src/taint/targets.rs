@@ -4,7 +4,7 @@
 //! Goes out: names, in the order they are visited.
 //! Not here: what is done to each (`write.rs`, `list.rs`).
 
-use super::request::{Misuse, is_node_type};
+use super::request::{TaintUsageError, is_node_type};
 use serde::Deserialize;
 use std::time::Duration;
 use taintward_client::api::RequestError;
@@ -12,7 +12,7 @@ use taintward_client::paged_list::{ListRequest, pages};
 
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Targets {
+pub(super) enum NodeTargets {
     /// These.
     Named(Vec<String>),
     /// Those with these labels; all if empty.
@@ -20,24 +20,24 @@ pub(super) enum Targets {
 }
 
 /// `n1`, or `node/n1`, as kubectl takes it, too.
-pub(super) fn named(typed: &[&str]) -> Result<Targets, Misuse> {
+pub(super) fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     let names = typed.iter().map(|name| match name.split('/').collect::<Vec<_>>().as_slice() {
         [name] => Ok((*name).to_owned()),
-        ["", _] | [_, ""] => Err(Misuse::HalfAName),
+        ["", _] | [_, ""] => Err(TaintUsageError::HalfAName),
         [kind, name] if is_node_type(kind) => Ok((*name).to_owned()),
-        [kind, _] => Err(Misuse::Type(kind.to_lowercase())),
-        _ => Err(Misuse::Slashes),
+        [kind, _] => Err(TaintUsageError::Type(kind.to_lowercase())),
+        _ => Err(TaintUsageError::Slashes),
     });
-    names.collect::<Result<_, _>>().map(Targets::Named)
+    names.collect::<Result<_, _>>().map(NodeTargets::Named)
 }
 
 #[derive(Deserialize)]
-struct Item {
-    metadata: Metadata,
+struct ListedNode {
+    metadata: ListedNodeMeta,
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct ListedNodeMeta {
     name: String,
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn find(
     let mut names = Vec::new();
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
     let tell = &mut |item: &[u8]| {
-        let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+        let item: ListedNode = serde_json::from_slice(item).map_err(|why| why.to_string())?;
         names.push(item.metadata.name);
         Ok(())
     };

@@ -5,10 +5,10 @@
 //! Keeps:    a write rests on what was just read, so that no edit of others is lost (S8); tries and time are bounded.
 //! Not here: what becomes of taints (`taintward_core::change`), the patch (`taintward_client::nodes`).
 
-use super::failure::Failure;
-use super::output::Printer;
-use super::{DryRun, TaintPlan};
-use crate::note::{self, Note};
+use super::node_write_error::NodeWriteError;
+use super::output::TaintPrinter;
+use super::{DryRun, TaintOptions};
+use crate::taint_note::{self, TaintNote};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::node_client::{self, EditableNode, NodeClient, PatchOptions, PatchResponse};
@@ -26,8 +26,8 @@ const PAUSE: Duration = Duration::from_millis(3);
 const PAUSES_MOST: u32 = 40;
 
 /// What is done to each node.
-struct Work<'w> {
-    plan: &'w TaintPlan,
+struct TaintWrite<'w> {
+    plan: &'w TaintOptions,
     change: &'w TaintEdit,
     nodes: &'w NodeClient,
     writing: PatchOptions,
@@ -36,23 +36,23 @@ struct Work<'w> {
 
 /// Changes nodes, one after another; what went wrong with each, in their order.
 pub(super) async fn all(
-    plan: &TaintPlan,
+    plan: &TaintOptions,
     change: &TaintEdit,
     nodes: &NodeClient,
     names: &[String],
-) -> Vec<Failure> {
+) -> Vec<NodeWriteError> {
     let writing = PatchOptions {
         field_manager: plan.field_manager.clone(),
         field_validation: plan.validation,
         dry_run: plan.dry_run == DryRun::Server,
     };
-    let work = Work { plan, change, nodes, writing, now: Clock::system().now().wall };
-    let mut printer = Printer::new(plan);
+    let work = TaintWrite { plan, change, nodes, writing, now: Clock::system().now().wall };
+    let mut printer = TaintPrinter::new(plan);
     let mut failures = Vec::new();
     for name in names {
         let done = work.one(name).await.and_then(|done| {
             let Some((word, body)) = done else { return Ok(()) };
-            printer.print(name, word, &body).map_err(|why| Failure::Reasons(vec![why]))
+            printer.print(name, word, &body).map_err(|why| NodeWriteError::Reasons(vec![why]))
         });
         failures.extend(done.err());
     }
@@ -65,7 +65,7 @@ pub(super) async fn all(
 /// Takes off what was meant to be there until now at most. Nobody leaves for that: a taint that goes sends no pod away.
 fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
-        let until = Note::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
+        let until = TaintNote::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
         until.is_some_and(|until| until <= now)
     };
     let over = node.fact().taints.iter().filter(is_over);
@@ -73,14 +73,16 @@ fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     TaintEdit { add: Vec::new(), remove: over.map(removal).collect() }
 }
 
-impl Work<'_> {
+impl TaintWrite<'_> {
     /// The word for what was done, and the node's JSON after it; `None` where none of its taints has expired.
-    async fn one(&self, name: &str) -> Result<Option<(EditSummary, Vec<u8>)>, Failure> {
+    async fn one(&self, name: &str) -> Result<Option<(EditSummary, Vec<u8>)>, NodeWriteError> {
         let mut tries = 1;
         loop {
             let told = self.nodes.read(name).await?;
             let node = EditableNode::read(&told.body).map_err(|why| {
-                Failure::Reasons(vec![format!("node {name}: the API server's answer cannot be read: {why}")])
+                NodeWriteError::Reasons(vec![format!(
+                    "node {name}: the API server's answer cannot be read: {why}"
+                )])
             })?;
             let expired = self.plan.expired.then(|| expired(&node, self.now));
             if expired.as_ref().is_some_and(|change| change.remove.is_empty()) {
@@ -88,7 +90,7 @@ impl Work<'_> {
             }
             let change = expired.as_ref().unwrap_or(self.change);
             let applied = change.apply(&node.fact().taints, self.plan.overwrite);
-            let applied = applied.map_err(|error| Failure::Reasons(error.messages(name)))?;
+            let applied = applied.map_err(|error| NodeWriteError::Reasons(error.messages(name)))?;
             let notes = self.notes(&node, change, &applied);
             if self.plan.dry_run == DryRun::Client {
                 let after = node.after(&applied, &change.add, &notes);
@@ -121,16 +123,16 @@ impl Work<'_> {
         let stays = |at: usize| applied.origins.contains(&TaintOrigin::Kept(at));
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
         let mut notes: Vec<node_client::AnnotationEdit> =
-            gone.map(|(_, taint)| (note::key(taint), None)).collect();
+            gone.map(|(_, taint)| (taint_note::key(taint), None)).collect();
         let wish = &self.plan.note;
         let until = wish.lasts.map(|lasts| {
             Wall::from_micros(
                 self.now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
             )
         });
-        let note = Note { reason: wish.reason.clone(), until };
+        let note = TaintNote { reason: wish.reason.clone(), until };
         for taint in &change.add {
-            let key = note::key(taint);
+            let key = taint_note::key(taint);
             notes.retain(|(other, _)| *other != key);
             notes.push((key, (!wish.is_empty()).then(|| note.write(taint))));
         }

@@ -1,5 +1,5 @@
 //! # Lists: the configuration file of the API server's plugin
-//! Room:     `Configuration` of `podtolerationrestriction.admission.k8s.io/v1alpha1`, read strictly.
+//! Room:     `RestrictionConfigFile` of `podtolerationrestriction.admission.k8s.io/v1alpha1`, read strictly.
 //! Comes in: a file, YAML or JSON.
 //! Goes out: the lists for namespaces that have none of their own (AD-8).
 //! Not here: what the lists do (the core).
@@ -26,19 +26,19 @@ pub(crate) struct ListsError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Configuration {
+struct RestrictionConfigFile {
     api_version: String,
     kind: String,
     #[serde(default)]
-    default: Option<Vec<Entry>>,
+    default: Option<Vec<RestrictedToleration>>,
     #[serde(default)]
-    whitelist: Option<Vec<Entry>>,
+    whitelist: Option<Vec<RestrictedToleration>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
-struct Entry {
+struct RestrictedToleration {
     key: String,
     operator: String,
     value: String,
@@ -46,8 +46,8 @@ struct Entry {
     toleration_seconds: Option<i64>,
 }
 
-impl From<Entry> for Toleration {
-    fn from(entry: Entry) -> Self {
+impl From<RestrictedToleration> for Toleration {
+    fn from(entry: RestrictedToleration) -> Self {
         Self {
             key: entry.key.into(),
             operator: TolerationOperator::new(&entry.operator),
@@ -86,13 +86,16 @@ fn both(file: &Path) -> Result<(String, PodTolerationRestriction), ListsError> {
 }
 
 fn read(text: &str) -> Result<PodTolerationRestriction, String> {
-    let read: Configuration = serde_saphyr::from_str(text).map_err(|why| first_line(&why.to_string()))?;
+    let read: RestrictionConfigFile =
+        serde_saphyr::from_str(text).map_err(|why| first_line(&why.to_string()))?;
     for (what, is, wanted) in [("apiVersion", &read.api_version, API_VERSION), ("kind", &read.kind, KIND)] {
         if is != wanted {
             return Err(format!("{what} must be {wanted}, not {is:?}"));
         }
     }
-    let all = |list: Option<Vec<Entry>>| list.unwrap_or_default().into_iter().map(Into::into).collect();
+    let all = |list: Option<Vec<RestrictedToleration>>| {
+        list.unwrap_or_default().into_iter().map(Into::into).collect()
+    };
     let (cluster_defaults, cluster_whitelist): (Vec<Toleration>, Vec<Toleration>) =
         (all(read.default), all(read.whitelist));
     for (list, of) in [("default", &cluster_defaults), ("whitelist", &cluster_whitelist)] {

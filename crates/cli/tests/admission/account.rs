@@ -8,8 +8,8 @@ use super::hook::PATIENCE;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, Cluster, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, TestApi, wait};
 
 /// The namespace of the webhook.
 pub(crate) const NAMESPACE: &str = "taintward-system";
@@ -67,14 +67,14 @@ pub(crate) fn collection(object: &Value) -> String {
     }
 }
 
-async fn apply(admin: &Api, object: &Value) {
+async fn apply(admin: &TestApi, object: &Value) {
     let name = object["metadata"]["name"].as_str().unwrap();
     let path = format!("{}/{name}?fieldManager=tests&force=true", collection(object));
-    admin.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
+    admin.patch(&path, PatchType::Apply, &object.to_string()).await.unwrap();
 }
 
 /// Makes the Secret again, as whoever installs again would: its account cannot.
-pub(crate) async fn make_secret(admin: &Api) {
+pub(crate) async fn make_secret(admin: &TestApi) {
     let all = manifests(&["--parts=webhook"]);
     apply(admin, all.iter().find(|object| object["kind"] == "Secret").unwrap()).await;
 }
@@ -96,7 +96,7 @@ pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     let token = admin.create(&token, &asked).await.unwrap();
     let kubeconfig = cluster.folder().join("webhook.kubeconfig");
     std::fs::write(&kubeconfig, with_token(cluster, token["status"]["token"].as_str().unwrap())).unwrap();
-    let own = Api::from_kubeconfig(&kubeconfig).await.unwrap();
+    let own = TestApi::from_kubeconfig(&kubeconfig).await.unwrap();
     let knows = async || Ok(own.get("/api/v1/nodes").await.ok());
     wait::until("the webhook's account to be known", PATIENCE, knows).await.unwrap();
     kubeconfig

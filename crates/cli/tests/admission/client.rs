@@ -17,19 +17,19 @@ use serde_json::{Value, json};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use taintward_cluster::certificates::Identity;
+use taintward_cluster::certificates::SignedIdentity;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Believes these authorities alone (PEM), and shows who it is if it is anybody.
-pub(crate) fn believing(authorities: &str, identity: Option<&Identity>) -> TlsConnector {
+pub(crate) fn believing(authorities: &str, identity: Option<&SignedIdentity>) -> TlsConnector {
     TlsConnector::from(Arc::new(config(authorities, identity)))
 }
 
 /// The same in one's own words.
-pub(crate) fn config(authorities: &str, identity: Option<&Identity>) -> ClientConfig {
+pub(crate) fn config(authorities: &str, identity: Option<&SignedIdentity>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     for one in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
         roots.add(one.unwrap()).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn config(authorities: &str, identity: Option<&Identity>) -> ClientCo
         .with_root_certificates(roots);
     match identity {
         None => builder.with_no_client_auth(),
-        Some(Identity { certificate, key }) => {
+        Some(SignedIdentity { certificate, key }) => {
             let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
             builder
                 .with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap())

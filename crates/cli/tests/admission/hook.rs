@@ -10,16 +10,16 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
-use taintward_cluster::certificates::Authority;
-use taintward_cluster::usage::{self, Usage};
-use taintward_cluster::{Cluster, Program, wait};
+use taintward_cluster::certificates::TestAuthority;
+use taintward_cluster::usage::{self, ProcessUsage};
+use taintward_cluster::{ChildProcess, Cluster, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One process.
 pub(crate) struct Hook {
-    program: Program,
+    program: ChildProcess,
     /// Where API servers ask.
     pub(crate) port: u16,
     metrics: u16,
@@ -108,7 +108,7 @@ impl Hook {
     }
 
     /// What it costs at this moment.
-    pub(crate) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> ProcessUsage {
         usage::of(self.pid()).unwrap()
     }
 
@@ -149,7 +149,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// Files that hold a first certificate of this authority.
-    pub(crate) fn new(cluster: &Cluster, name: &str, authority: &Authority) -> Self {
+    pub(crate) fn new(cluster: &Cluster, name: &str, authority: &TestAuthority) -> Self {
         let file = |end: &str| cluster.folder().join(format!("{name}.{end}"));
         let files = Self { certificate: file("crt"), key: file("key") };
         files.renew(authority);
@@ -157,7 +157,7 @@ impl Files {
     }
 
     /// Puts another certificate there.
-    pub(crate) fn renew(&self, authority: &Authority) {
+    pub(crate) fn renew(&self, authority: &TestAuthority) {
         let made = authority.server("taintward-webhook", &["127.0.0.1"]).unwrap();
         self.write(&made.certificate, &made.key);
     }

@@ -8,7 +8,7 @@ use super::hook::PATIENCE;
 use super::register::{plain_pod, pods, tolerations};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use taintward_cluster::{Api, wait};
+use taintward_cluster::{TestApi, wait};
 
 /// At the same time.
 pub(crate) const CLIENTS: usize = 8;
@@ -24,7 +24,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Creates pods until [`Load::stop`].
-    pub(crate) async fn run(&self, api: &Api, namespace: &str) {
+    pub(crate) async fn run(&self, api: &TestApi, namespace: &str) {
         let path = format!("{}?dryRun=All", pods(namespace));
         let client = |_| async {
             while !self.stops.get() {

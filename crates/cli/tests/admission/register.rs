@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::path::Path;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
@@ -71,12 +71,12 @@ impl<'a> Registered<'a> {
 }
 
 /// Tells API servers of these webhooks.
-pub(crate) async fn register(api: &Api, hooks: &[Registered<'_>]) {
+pub(crate) async fn register(api: &TestApi, hooks: &[Registered<'_>]) {
     register_as(api, CONFIGURATION, hooks).await;
 }
 
 /// The same under another name: these, and no others of that name.
-pub(crate) async fn register_as(api: &Api, name: &str, hooks: &[Registered<'_>]) {
+pub(crate) async fn register_as(api: &TestApi, name: &str, hooks: &[Registered<'_>]) {
     for (plural, kind, half) in [
         ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
         ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
@@ -87,12 +87,12 @@ pub(crate) async fn register_as(api: &Api, name: &str, hooks: &[Registered<'_>])
             "metadata": {"name": name}, "webhooks": webhooks,
         });
         let path = format!("{GROUP}/{plural}/{name}?fieldManager=tests&force=true");
-        api.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
+        api.patch(&path, PatchType::Apply, &object.to_string()).await.unwrap();
     }
 }
 
 /// What is in the `caBundle` of every webhook of both configurations, PEM.
-pub(crate) async fn bundles(api: &Api, name: &str) -> Vec<String> {
+pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         let object = api.get(&format!("{GROUP}/{plural}/{name}")).await.unwrap();
@@ -105,7 +105,7 @@ pub(crate) async fn bundles(api: &Api, name: &str) -> Vec<String> {
 }
 
 /// A namespace whose pods a webhook is asked about; without a webhook, if `asked` is empty.
-pub(crate) async fn namespace(api: &Api, name: &str, asked: &str, annotations: Value) {
+pub(crate) async fn namespace(api: &TestApi, name: &str, asked: &str, annotations: Value) {
     let labels = if asked.is_empty() { json!({}) } else { json!({ASKED: asked}) };
     let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
     api.create("/api/v1/namespaces", &json!({"metadata": metadata})).await.unwrap();
@@ -129,7 +129,7 @@ pub(crate) fn pods(namespace: &str) -> String {
 }
 
 /// Waits until an API server asks this webhook about pods of a namespace, at both paths.
-pub(crate) async fn asks(api: &Api, hook: &Hook, namespace: &str) {
+pub(crate) async fn asks(api: &TestApi, hook: &Hook, namespace: &str) {
     let path = format!("{}?dryRun=All", pods(namespace));
     for half in ["mutate", "validate"] {
         let label = format!("path=\"{half}\"");
@@ -162,9 +162,9 @@ pub(crate) fn tolerations(pod: &Value) -> Vec<Value> {
 }
 
 /// Code and words of a refusal.
-pub(crate) fn refusal(error: ApiError) -> (u16, String) {
+pub(crate) fn refusal(error: TestApiError) -> (u16, String) {
     match error {
-        ApiError::Refused { code, message, .. } => (code, message),
-        ApiError::Unanswered(why) => panic!("{why}"),
+        TestApiError::Refused { code, message, .. } => (code, message),
+        TestApiError::Unanswered(why) => panic!("{why}"),
     }
 }

@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
-use taintward_cluster::api::Patch;
-use taintward_cluster::certificates::Authority;
-use taintward_cluster::{Account, Admission, Api, ApiError, Audit, Cluster, Options, Tools};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::certificates::TestAuthority;
+use taintward_cluster::{
+    Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError,
+};
 
 /// The plugins' own file, and ours: lists for namespaces that have none of their own.
 const LISTS_OF_THE_CLUSTER: &str = r#"{
@@ -103,23 +105,28 @@ impl fmt::Display for Pair<'_> {
 /// All of it.
 pub(crate) struct Worlds {
     cluster: Cluster,
-    servers: Vec<Api>,
+    servers: Vec<TestApi>,
     hooks: Vec<(World, Hook)>,
-    authority: Authority,
+    authority: TestAuthority,
     there: RefCell<BTreeSet<String>>,
 }
 
-fn options() -> Options {
+fn options() -> ClusterConfig {
     let on = vec!["ExtendedResourceToleration", "PodTolerationRestriction"];
     let own: Value = serde_json::from_str(LISTS_OF_THE_CLUSTER).unwrap();
     let configuration = json!({
         "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
         "plugins": [{"name": "PodTolerationRestriction", "configuration": own}],
     });
-    let plain = Admission { on, ..Admission::default() };
-    let listed = Admission { configuration: configuration.to_string(), ..plain.clone() };
-    let without = Admission { off: vec!["DefaultTolerationSeconds"], ..Admission::default() };
-    Options { servers: 3, audit: Audit::Off, admission: vec![plain, listed, without], ..Options::default() }
+    let plain = AdmissionConfig { on, ..AdmissionConfig::default() };
+    let listed = AdmissionConfig { configuration: configuration.to_string(), ..plain.clone() };
+    let without = AdmissionConfig { off: vec!["DefaultTolerationSeconds"], ..AdmissionConfig::default() };
+    ClusterConfig {
+        servers: 3,
+        audit: Audit::Off,
+        admission: vec![plain, listed, without],
+        ..ClusterConfig::default()
+    }
 }
 
 fn namespace_of(world: World, side: Side, lists: &str) -> String {
@@ -128,14 +135,14 @@ fn namespace_of(world: World, side: Side, lists: &str) -> String {
 
 impl Worlds {
     /// Nobody is asked yet.
-    pub(crate) async fn start(tools: &Tools) -> Self {
+    pub(crate) async fn start(tools: &Binaries) -> Self {
         let cluster = Cluster::start(tools, options()).await.unwrap();
         define(&cluster).await;
         let mut servers = Vec::new();
         for index in 0..3 {
-            servers.push(Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, index)).await.unwrap());
+            servers.push(TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, index)).await.unwrap());
         }
-        let authority = Authority::new().unwrap();
+        let authority = TestAuthority::new().unwrap();
         let worlds = Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
         worlds.settle_namespaces().await;
         worlds
@@ -217,7 +224,7 @@ impl Worlds {
         }
     }
 
-    fn server(&self, world: World, side: Side) -> &Api {
+    fn server(&self, world: World, side: Side) -> &TestApi {
         match (side, world) {
             (Side::Ours, _) => &self.servers[2],
             (_, World::Plain) => &self.servers[0],
@@ -234,7 +241,7 @@ impl Worlds {
         let mut steps = vec![outcome(created)];
         if let Some(change) = change {
             let path = format!("{path}/{}", name_of(case));
-            steps.push(outcome(api.patch(&path, Patch::Json, &change.to_string()).await));
+            steps.push(outcome(api.patch(&path, PatchType::Json, &change.to_string()).await));
         }
         steps
     }
@@ -244,7 +251,7 @@ impl Worlds {
         let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
         let label = json!({"metadata": {"labels": {"touched": "yes"}}}).to_string();
         let path = format!("{path}/old-{}", name_of(case));
-        outcome(self.server(world, side).patch(&path, Patch::Merge, &label).await)
+        outcome(self.server(world, side).patch(&path, PatchType::Merge, &label).await)
     }
 
     /// A pod in a namespace that has a policy, with the webhook alone and with the plugins as well.
@@ -286,7 +293,7 @@ fn change(update: &Update, pod: &Value) -> Value {
 }
 
 /// Names of namespaces are not the same on all sides, so they are taken out of what is said.
-fn outcome(answer: Result<Value, ApiError>) -> Outcome {
+fn outcome(answer: Result<Value, TestApiError>) -> Outcome {
     match answer.map_err(refusal) {
         Ok(pod) => Outcome::Pod(tolerations(&pod)),
         Err((code, message)) => Outcome::Refused { code, message },

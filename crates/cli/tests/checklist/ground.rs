@@ -12,8 +12,8 @@ use serde_json::json;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use taintward_cluster::certificates::Authority;
-use taintward_cluster::{Account, Admission, Api, Audit, Cluster, Options, Tools};
+use taintward_cluster::certificates::TestAuthority;
+use taintward_cluster::{Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// What was found; or why the item fails.
 pub(crate) type Found = Result<Shown, String>;
@@ -49,13 +49,13 @@ pub(crate) fn demand(so: bool, otherwise: impl fmt::Display) -> Result<(), Strin
 /// All of it.
 pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
-    pub(crate) api: Api,
+    pub(crate) api: TestApi,
     /// The kubeconfig of the webhook's own account.
     pub(crate) account: PathBuf,
     /// Who has signed the webhook's certificate.
-    pub(crate) authority: Authority,
+    pub(crate) authority: TestAuthority,
     /// Who has signed the certificate that the API server shows.
-    pub(crate) clients: Authority,
+    pub(crate) clients: TestAuthority,
     pub(crate) files: Files,
     pub(crate) hook: Hook,
     own: OwnFolder,
@@ -85,7 +85,7 @@ impl OwnFolder {
 }
 
 /// What makes an API server show a certificate to webhooks.
-fn configuration(own: &OwnFolder, clients: &Authority) -> String {
+fn configuration(own: &OwnFolder, clients: &TestAuthority) -> String {
     let identity = clients.client("kube-apiserver", "webhooks").unwrap();
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config",
@@ -109,19 +109,20 @@ fn configuration(own: &OwnFolder, clients: &Authority) -> String {
 }
 
 impl Ground {
-    pub(crate) async fn lay(tools: &Tools) -> Self {
-        let (own, clients) = (OwnFolder::new(), Authority::new().unwrap());
-        let admission = Admission {
+    pub(crate) async fn lay(tools: &Binaries) -> Self {
+        let (own, clients) = (OwnFolder::new(), TestAuthority::new().unwrap());
+        let admission = AdmissionConfig {
             off: vec!["DefaultTolerationSeconds"],
             configuration: configuration(&own, &clients),
-            ..Admission::default()
+            ..AdmissionConfig::default()
         };
-        let options = Options { audit: Audit::Full, admission: vec![admission], ..Options::default() };
+        let options =
+            ClusterConfig { audit: Audit::Full, admission: vec![admission], ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
         define(&cluster).await;
         let api = cluster.api(Account::Admin).await.unwrap();
         let account = account::make(&cluster).await;
-        let authority = Authority::new().unwrap();
+        let authority = TestAuthority::new().unwrap();
         let files = Files::new(&cluster, "main", &authority);
         let rules = "--rules=*,advice,brake,extended-resources,toleration-restriction";
         let hook = Hook::start(&cluster, &account, &all(&files.flags(), &[rules])).ready().await;

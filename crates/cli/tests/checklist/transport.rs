@@ -15,7 +15,7 @@ use serde_json::json;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_cluster::certificates::{Authority, Identity};
+use taintward_cluster::certificates::{SignedIdentity, TestAuthority};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,12 +28,12 @@ pub(crate) async fn clients_must_show_who_they_are(ground: &Ground) -> Found {
     let demands = format!("--client-ca-file={authorities}");
     let flags = Files::new(&ground.cluster, "strict", &ground.authority).flags();
     let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &[&demands])).ready().await;
-    let asked = async |identity: Option<&Identity>| {
+    let asked = async |identity: Option<&SignedIdentity>| {
         let who = believing(&ground.authority.certificate, identity);
         let mut client = Client::connect(hook.port, &who).await?;
         client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
     };
-    let stranger = Authority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
+    let stranger = TestAuthority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
     for (who, identity) in [("nobody", None), ("a stranger", Some(&stranger))] {
         demand(asked(identity).await.is_err(), format!("{who} was let in"))?;
     }

@@ -6,11 +6,11 @@
 
 use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 
 #[derive(Clone, Debug)]
 pub(crate) enum How {
-    Patch(Patch),
+    Patch(PatchType),
     Create,
     Delete,
 }
@@ -39,15 +39,15 @@ fn secret(name: &str) -> String {
 /// A JSON Patch of one step.
 fn step(what: &'static str, on: &str, (op, at, value): (&str, &str, Value), said: &'static str) -> Attempt {
     let body = json!([{"op": op, "path": at, "value": value}]);
-    Attempt { what, how: How::Patch(Patch::Json), path: on.to_owned(), body, said }
+    Attempt { what, how: How::Patch(PatchType::Json), path: on.to_owned(), body, said }
 }
 
 fn merge(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(Patch::Merge), path: on.to_owned(), body, said }
+    Attempt { what, how: How::Patch(PatchType::Merge), path: on.to_owned(), body, said }
 }
 
 fn strategic(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(Patch::Strategic), path: on.to_owned(), body, said }
+    Attempt { what, how: How::Patch(PatchType::Strategic), path: on.to_owned(), body, said }
 }
 
 fn taint(key: &str, effect: &str) -> Value {
@@ -189,7 +189,7 @@ pub(crate) fn writes_of_controller() -> Vec<Attempt> {
 impl Attempt {
     /// As a JSON Patch.
     fn with(self, body: Value) -> Self {
-        Self { how: How::Patch(Patch::Json), body, ..self }
+        Self { how: How::Patch(PatchType::Json), body, ..self }
     }
 }
 

@@ -61,7 +61,7 @@ impl<'c> Installed<'c> {
     }
 
     fn ask(&self, arguments: &[&str], input: &str) -> (String, String) {
-        let kubectl = taintward_cluster::Tools::find().unwrap().path("kubectl").unwrap();
+        let kubectl = taintward_cluster::Binaries::find().unwrap().path("kubectl").unwrap();
         let mut command = Command::new(kubectl);
         command.env("KUBECONFIG", &self.kubeconfig).env("HOME", self.cluster.folder());
         command.args(arguments).arg("--request-timeout=60s");

@@ -8,8 +8,8 @@ use super::attempts::{Attempt, How};
 use super::objects::install;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::api::{ApiError, Patch};
-use taintward_cluster::{Account, Api, Cluster, Options, Tools, wait};
+use taintward_cluster::api::{PatchType, TestApiError};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, wait};
 
 pub(crate) const CONTROLLER: &str = "taintward";
 pub(crate) const WEBHOOK: &str = "taintward-webhook";
@@ -21,13 +21,13 @@ const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 
 pub(crate) struct Scene {
     cluster: Cluster,
-    admin: Api,
+    admin: TestApi,
 }
 
 impl Scene {
     /// Everything is installed and switched on; there are a node, a pod, a pool, and Secrets.
-    pub(crate) async fn set(tools: &Tools) -> Self {
-        let cluster = Cluster::start(tools, Options::default()).await.unwrap();
+    pub(crate) async fn set(tools: &Binaries) -> Self {
+        let cluster = Cluster::start(tools, ClusterConfig::default()).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         let scene = Self { cluster, admin };
         scene.apply(&[
@@ -82,7 +82,7 @@ impl Scene {
         for (path, status) in [("/api/v1/nodes/n1", node), ("/api/v1/namespaces/default/pods/p1", pod)] {
             scene
                 .admin
-                .patch(&format!("{path}/status"), Patch::Strategic, &status.to_string())
+                .patch(&format!("{path}/status"), PatchType::Strategic, &status.to_string())
                 .await
                 .unwrap();
         }
@@ -98,7 +98,7 @@ impl Scene {
     }
 
     /// As somebody who has stolen its token.
-    pub(crate) async fn account(&self, name: &str) -> Api {
+    pub(crate) async fn account(&self, name: &str) -> TestApi {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token");
         let token = self.admin.create(&path, &json!({"spec": {"expirationSeconds": 3600}})).await.unwrap();
         let config = json!({
@@ -112,11 +112,15 @@ impl Scene {
         });
         let file = self.cluster.folder().join(format!("{name}.kubeconfig"));
         std::fs::write(&file, config.to_string()).unwrap();
-        Api::from_kubeconfig(&file).await.unwrap()
+        TestApi::from_kubeconfig(&file).await.unwrap()
     }
 
     /// Tries it; nothing is kept.
-    async fn tried(&self, who: &Api, Attempt { how, path, body, .. }: &Attempt) -> Result<Value, ApiError> {
+    async fn tried(
+        &self,
+        who: &TestApi,
+        Attempt { how, path, body, .. }: &Attempt,
+    ) -> Result<Value, TestApiError> {
         let path = format!("{path}?dryRun=All");
         match how {
             How::Patch(patch) => who.patch(&path, *patch, &body.to_string()).await,
@@ -125,13 +129,13 @@ impl Scene {
         }
     }
 
-    fn by_policy(answer: &Result<Value, ApiError>) -> bool {
-        matches!(answer, Err(ApiError::Refused { code: 403, message, .. })
+    fn by_policy(answer: &Result<Value, TestApiError>) -> bool {
+        matches!(answer, Err(TestApiError::Refused { code: 403, message, .. })
             if message.contains("ValidatingAdmissionPolicy 'taintward-"))
     }
 
     /// Until the policy refuses it, or does not any more.
-    pub(crate) async fn until(&self, who: &Api, one: &Attempt, passes: bool) {
+    pub(crate) async fn until(&self, who: &TestApi, one: &Attempt, passes: bool) {
         let what = format!("{}: {}", one.what, if passes { "taken" } else { "refused by a policy" });
         wait::until(&what, PATIENCE, async || {
             let answer = self.tried(who, one).await;
@@ -141,11 +145,11 @@ impl Scene {
         .unwrap();
     }
 
-    pub(crate) async fn until_it_holds(&self, who: &Api, one: &Attempt) {
+    pub(crate) async fn until_it_holds(&self, who: &TestApi, one: &Attempt) {
         self.until(who, one, false).await;
     }
 
-    pub(crate) async fn refused(&self, who: &Api, all: &[Attempt]) {
+    pub(crate) async fn refused(&self, who: &TestApi, all: &[Attempt]) {
         for one in all {
             let answer = self.tried(who, one).await;
             let said = answer.as_ref().err().map(ToString::to_string).unwrap_or_default();
@@ -154,7 +158,7 @@ impl Scene {
         }
     }
 
-    pub(crate) async fn taken(&self, who: &Api, all: &[Attempt]) {
+    pub(crate) async fn taken(&self, who: &TestApi, all: &[Attempt]) {
         for one in all {
             self.tried(who, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));
         }
@@ -182,8 +186,8 @@ impl Scene {
     /// Each attempt of the controller, then of the webhook.
     pub(crate) async fn whatever_roles_grant(
         &self,
-        controller: &Api,
-        webhook: &Api,
+        controller: &TestApi,
+        webhook: &TestApi,
         all: &[(&'static str, Attempt)],
     ) {
         for (account, one) in all {
@@ -202,7 +206,7 @@ impl Scene {
     }
 
     /// The opposite: without the bindings the account could.
-    pub(crate) async fn without_policies_it_would_pass(&self, who: &Api, all: &[Attempt]) {
+    pub(crate) async fn without_policies_it_would_pass(&self, who: &TestApi, all: &[Attempt]) {
         let list = self
             .admin
             .get(&format!("{POLICIES}?labelSelector=app.kubernetes.io/name%3Dtaintward"))

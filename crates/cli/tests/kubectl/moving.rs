@@ -6,7 +6,7 @@
 
 use crate::Stage;
 use std::process::{Child, Command, Stdio};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 const WEB_ON_N1: &str = "get pods -n shop -l app=web --field-selector spec.nodeName=n1 -o name";
 
@@ -115,12 +115,12 @@ fn a_deployment_is_rolled_out_and_back() {
 #[test]
 fn pods_are_spread_as_the_original_spreads_them() {
     let test = "pods_are_spread_as_the_original_spreads_them";
-    let Some(tools) = tools::for_test(test) else { return };
+    let Some(tools) = binaries::for_test(test) else { return };
     let scheduler = match tools.path("kube-scheduler") {
         Ok(path) => path,
         Err(why) => {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
-            return tools::skipped(test, &format!("{why:#}"));
+            return binaries::skipped(test, &format!("{why:#}"));
         }
     };
     let Some(ours) = Stage::set(test, &["--empty", "--without", "taintward"]) else { return };

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_cluster::Cluster;
 use taintward_cluster::heartbeats::plans;
-use taintward_cluster::record::Mark;
+use taintward_cluster::node_history::HistoryPosition;
 
 const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),
@@ -146,7 +146,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
 
 /// NL-40: a restart changes nothing.
 async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
-    let mark: Mark = fleet.record.mark();
+    let mark: HistoryPosition = fleet.record.mark();
     ours.kill();
     ours.launch(cluster).await;
     tokio::time::sleep(SLOW.grace + Duration::from_secs(3)).await;

@@ -10,7 +10,7 @@ use super::trail::Played;
 use super::{compare, documented};
 use crate::real::stage::Terms;
 use crate::real::witness::Witness;
-use taintward_cluster::{Cluster, Options, Tools};
+use taintward_cluster::{Binaries, Cluster, ClusterConfig};
 
 async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
     let mut side = Side::start(who, cluster, script::plans(), PACE, &[]).await;
@@ -20,7 +20,7 @@ async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
 
 /// D12.
 pub(crate) async fn differences_are_the_documented_ones(cluster: &mut Cluster, _: &Witness) -> Terms {
-    let beside = Cluster::start(&Tools::find().unwrap(), Options::default()).await.unwrap();
+    let beside = Cluster::start(&Binaries::find().unwrap(), ClusterConfig::default()).await.unwrap();
     let (original, ours) = tokio::join!(played(Who::Original, cluster), played(Who::Ours, &beside));
     let mut wrong = documented::judge(&compare::differences(&original, &ours));
     for (who, steps) in [("the original", &original), ("taintward", &ours)] {

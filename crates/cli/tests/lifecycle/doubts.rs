@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_cluster::Cluster;
 use taintward_cluster::heartbeats::plans;
-use taintward_cluster::record::Mark;
+use taintward_cluster::node_history::HistoryPosition;
 
 const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),
@@ -41,7 +41,7 @@ fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
 }
 
 /// The dead one is tainted, and nobody else was; then it comes back.
-async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: Mark) {
+async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryPosition) {
     fleet.until("the dead one to be tainted", BACK, |fleet| fleet.evicting() == dead).await;
     let declared = fleet.record.those(|sight| sight.ready() != "True");
     assert_eq!(declared, dead, "S7: nobody else was called silent");

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::heartbeats::{Heartbeats, Plan};
-use taintward_cluster::record::{Record, Sight};
-use taintward_cluster::{Account, Api, Cluster, wait};
+use taintward_cluster::heartbeats::{FakeNode, Heartbeats};
+use taintward_cluster::node_history::{NodeHistory, NodeView};
+use taintward_cluster::{Account, Cluster, TestApi, wait};
 
 /// How fast everything goes.
 #[derive(Clone, Copy, Debug)]
@@ -41,16 +41,16 @@ impl Pace {
 
 /// The nodes of one cluster.
 pub(crate) struct Fleet {
-    pub(crate) admin: Api,
+    pub(crate) admin: TestApi,
     pub(crate) heartbeats: Heartbeats,
-    pub(crate) record: Record,
+    pub(crate) record: NodeHistory,
     pub(crate) story: Story,
     pub(crate) pace: Pace,
 }
 
 impl Fleet {
     /// Creates the nodes and follows them.
-    pub(crate) async fn start(cluster: &Cluster, plans: Vec<Plan>, pace: Pace) -> Self {
+    pub(crate) async fn start(cluster: &Cluster, plans: Vec<FakeNode>, pace: Pace) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
         wait::until("the namespace of leases", Duration::from_secs(30), async || {
@@ -59,7 +59,7 @@ impl Fleet {
         .await
         .unwrap();
         let heartbeats = Heartbeats::start(&kubeconfig, plans, pace.renew).await.unwrap();
-        let record = Record::start(&kubeconfig).await.unwrap();
+        let record = NodeHistory::start(&kubeconfig).await.unwrap();
         // What it took to create them is nobody's lateness.
         heartbeats.lateness();
         Self { admin, heartbeats, record, story: Story::default(), pace }
@@ -93,7 +93,7 @@ impl Fleet {
 
     /// The nodes with an own NoExecute taint.
     pub(crate) fn evicting(&self) -> BTreeSet<String> {
-        self.record.those(Sight::is_evicting)
+        self.record.those(NodeView::is_evicting)
     }
 
     /// Waits for a fact about the nodes; says who was late if it does not come.

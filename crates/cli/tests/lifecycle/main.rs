@@ -6,7 +6,7 @@
 
 use real::runner::{Group, Play, run};
 use std::process::ExitCode;
-use taintward_cluster::Options;
+use taintward_cluster::ClusterConfig;
 
 #[allow(dead_code, reason = "shared with real_server.rs, which uses all of it")]
 #[path = "../real"]
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 fn original() -> Group {
     Group {
         name: "original",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![differential::differences_are_the_documented_ones],
     }
@@ -63,7 +63,7 @@ fn original() -> Group {
 fn deaths() -> Group {
     Group {
         name: "deaths",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![deaths::exactly_the_dead_are_tainted, deaths::kill_9_in_every_phase],
     }
@@ -73,7 +73,7 @@ fn deaths() -> Group {
 fn doubts() -> Group {
     Group {
         name: "doubts",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![
             doubts::who_stood_still_calls_nobody_silent,
@@ -87,7 +87,7 @@ fn doubts() -> Group {
 fn others() -> Group {
     Group {
         name: "others",
-        options: Options::default(),
+        options: ClusterConfig::default(),
         kwok: false,
         play: alone![
             told::upstreams_words_and_series,

@@ -1,13 +1,13 @@
 //! # Refusal: an API server that does not let a taint pass
 //! Room:     an admission policy against one taint, and waiting until it counts and until it does not.
-//! Comes in: an admin's [`Api`].
+//! Comes in: an admin's [`TestApi`].
 //! Goes out: refused writes.
 //! Not here: who is refused (`script.rs`).
 
 use serde_json::json;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Api, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{TestApi, wait};
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
@@ -16,7 +16,7 @@ const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 const KEY: &str = "node.kubernetes.io/memory-pressure";
 
 /// From now on nobody gets the taint; `probe` is a node without it.
-pub(super) async fn begin(admin: &Api, probe: &str) {
+pub(super) async fn begin(admin: &TestApi, probe: &str) {
     let policy = json!({
         "metadata": {"name": "no-memory-pressure"},
         "spec": {
@@ -42,7 +42,7 @@ pub(super) async fn begin(admin: &Api, probe: &str) {
 }
 
 /// From now on it passes again.
-pub(super) async fn end(admin: &Api, probe: &str) {
+pub(super) async fn end(admin: &TestApi, probe: &str) {
     admin.delete(&format!("{BINDINGS}/no-memory-pressure"), &json!({})).await.unwrap();
     admin.delete(&format!("{POLICIES}/no-memory-pressure"), &json!({})).await.unwrap();
     wait::until("the policy to be forgotten", Duration::from_secs(30), async || {
@@ -53,7 +53,7 @@ pub(super) async fn end(admin: &Api, probe: &str) {
 }
 
 /// Whether the taint would pass, tried dry.
-async fn passes(admin: &Api, probe: &str) -> Result<(), taintward_cluster::ApiError> {
+async fn passes(admin: &TestApi, probe: &str) -> Result<(), taintward_cluster::TestApiError> {
     let body = json!({"spec": {"taints": [{"key": KEY, "effect": "NoSchedule"}]}}).to_string();
-    admin.patch(&format!("/api/v1/nodes/{probe}?dryRun=All"), Patch::Strategic, &body).await.map(drop)
+    admin.patch(&format!("/api/v1/nodes/{probe}?dryRun=All"), PatchType::Strategic, &body).await.map(drop)
 }

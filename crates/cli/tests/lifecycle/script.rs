@@ -10,7 +10,7 @@ use super::side::{Side, Who};
 use serde_json::json;
 use std::time::Duration;
 use taintward_cluster::fixtures::{delete_node, set_taints};
-use taintward_cluster::heartbeats::{Plan, cordon, label, say};
+use taintward_cluster::heartbeats::{FakeNode, cordon, label, say};
 
 pub(crate) const DEAD: [&str; 2] = ["unreachable:NoExecute", "unreachable:NoSchedule"];
 pub(crate) const UNREADY: [&str; 2] = ["not-ready:NoExecute", "not-ready:NoSchedule"];
@@ -33,11 +33,11 @@ pub(crate) const PACE: Pace = Pace {
 const CALM: Duration = Duration::from_millis(2_200);
 
 /// Zones a and b of six nodes, c of four, d of two.
-pub(crate) fn plans() -> Vec<Plan> {
+pub(crate) fn plans() -> Vec<FakeNode> {
     let zones = [("a", 6), ("b", 6), ("c", 4), ("d", 2)];
     let nodes = zones.into_iter().flat_map(|(zone, count)| (0..count).map(move |number| (zone, number)));
     nodes
-        .map(|(zone, number)| Plan { name: format!("{zone}{number}"), zone: zone.into(), images: 0 })
+        .map(|(zone, number)| FakeNode { name: format!("{zone}{number}"), zone: zone.into(), images: 0 })
         .collect()
 }
 

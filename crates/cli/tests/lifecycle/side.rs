@@ -10,9 +10,9 @@ use crate::real::program::Taintward;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use taintward_cluster::heartbeats::Plan;
-use taintward_cluster::record::Mark;
-use taintward_cluster::{Cluster, Program, access, wait};
+use taintward_cluster::heartbeats::FakeNode;
+use taintward_cluster::node_history::HistoryPosition;
+use taintward_cluster::{ChildProcess, Cluster, access, wait};
 
 /// The only controller that runs.
 pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
@@ -29,7 +29,7 @@ pub(crate) enum Who {
 /// What runs now.
 enum Running {
     Nothing,
-    Original(Program),
+    Original(ChildProcess),
     Ours(Taintward),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Side<'c> {
     running: Running,
     /// For each node, the sets of own taints it may have.
     expected: BTreeMap<String, Vec<BTreeSet<String>>>,
-    began: (String, Mark, Timestamp),
+    began: (String, HistoryPosition, Timestamp),
     pub(crate) played: Vec<Played>,
 }
 
@@ -51,7 +51,7 @@ impl<'c> Side<'c> {
     pub(crate) async fn start(
         who: Who,
         cluster: &'c Cluster,
-        plans: Vec<Plan>,
+        plans: Vec<FakeNode>,
         pace: Pace,
         more: &[&str],
     ) -> Self {
@@ -101,7 +101,7 @@ impl<'c> Side<'c> {
         self.running = Running::Nothing;
     }
 
-    fn program(&self) -> &Program {
+    fn program(&self) -> &ChildProcess {
         match &self.running {
             Running::Nothing => panic!("no controller runs"),
             Running::Original(program) => program,
@@ -178,7 +178,7 @@ fn describe(wrong: &BTreeMap<String, Option<BTreeSet<String>>>) -> Vec<String> {
 }
 
 /// Starts the original and waits until it looks after nodes.
-pub(crate) async fn original(cluster: &Cluster, flags: &[String]) -> Program {
+pub(crate) async fn original(cluster: &Cluster, flags: &[String]) -> ChildProcess {
     let mut program = cluster.controller_manager(CONTROLLER, flags).await.unwrap();
     wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
         program.expect_running()?;

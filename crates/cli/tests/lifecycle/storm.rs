@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::heartbeats::{cordon, plans, say};
 use taintward_cluster::{Cluster, wait};
 
@@ -118,14 +118,14 @@ async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic
         let version = &seen["metadata"]["resourceVersion"];
         let answer = if strategic {
             let body = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": new}});
-            fleet.admin.patch(&path, Patch::Strategic, &body.to_string()).await
+            fleet.admin.patch(&path, PatchType::Strategic, &body.to_string()).await
         } else {
             let test = match old {
                 Some(old) => json!({"op": "test", "path": "/spec/taints", "value": old}),
                 None => json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}),
             };
             let body = json!([test, {"op": "add", "path": "/spec/taints", "value": new}]);
-            fleet.admin.patch(&path, Patch::Json, &body.to_string()).await
+            fleet.admin.patch(&path, PatchType::Json, &body.to_string()).await
         };
         match answer {
             Ok(_) => return,

@@ -8,7 +8,7 @@ use super::fleet::Pace;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use taintward_cluster::record::{Mark, Record};
+use taintward_cluster::node_history::{HistoryPosition, NodeHistory};
 
 /// How far the record's clock may be behind what the API server did.
 const BLUR: SignedDuration = SignedDuration::from_millis(400);
@@ -48,7 +48,13 @@ impl Story {
 
     /// S7: who was tainted NoExecute was silent for its grace period; who was un-tainted was alive. `lifted` are the
     /// stretches in which everything was down, so that taints of the dead had to go (NL-27).
-    pub(crate) fn check(&self, record: &Record, since: Mark, pace: Pace, lifted: &[(Timestamp, Timestamp)]) {
+    pub(crate) fn check(
+        &self,
+        record: &NodeHistory,
+        since: HistoryPosition,
+        pace: Pace,
+        lifted: &[(Timestamp, Timestamp)],
+    ) {
         let grace = SignedDuration::try_from(pace.grace.saturating_sub(pace.renew)).unwrap();
         let mut was: BTreeMap<String, bool> = BTreeMap::new();
         let mut wrong = Vec::new();
@@ -78,7 +84,7 @@ impl Story {
 }
 
 /// When nodes were tainted NoExecute since a place, in order.
-pub(crate) fn tainted_at(record: &Record, since: Mark) -> Vec<(Timestamp, String)> {
+pub(crate) fn tainted_at(record: &NodeHistory, since: HistoryPosition) -> Vec<(Timestamp, String)> {
     let mut was: BTreeMap<String, bool> = BTreeMap::new();
     let mut all = Vec::new();
     for change in record.since(since) {

@@ -12,7 +12,7 @@ use crate::real::witness::Witness;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{delete_node, pod};
 use taintward_cluster::heartbeats::{label, plans};
 use taintward_cluster::{Account, Cluster, wait};
@@ -63,7 +63,7 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
         scene.pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None)).await;
     let condition = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}).to_string();
     let path = "/api/v1/namespaces/default/pods/told-ready/status";
-    scene.admin.patch(path, Patch::Strategic, &condition).await.unwrap();
+    scene.admin.patch(path, PatchType::Strategic, &condition).await.unwrap();
     label(&fleet.admin, "node-00002", "beta.kubernetes.io/os", Some("other")).await.unwrap();
     let ours = Ours::start(cluster, &fleet).await;
     for node in fleet.heartbeats.all() {

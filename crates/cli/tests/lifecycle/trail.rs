@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_cluster::record::{Mark, NO_EXECUTE, Record};
+use taintward_cluster::node_history::{HistoryPosition, NO_EXECUTE, NodeHistory};
 
 /// The own taints of a node at one time; nothing while there is no such node.
 pub(crate) type Own = Option<BTreeSet<String>>;
@@ -43,7 +43,11 @@ pub(crate) struct Trails;
 
 impl Trails {
     /// Those of all nodes to which anything happened since `mark`.
-    pub(crate) fn of(record: &Record, mark: Mark, since: Timestamp) -> BTreeMap<String, Trail> {
+    pub(crate) fn of(
+        record: &NodeHistory,
+        mark: HistoryPosition,
+        since: Timestamp,
+    ) -> BTreeMap<String, Trail> {
         let changes = record.since(mark);
         let nodes: BTreeSet<&str> = changes.iter().map(|change| change.node.as_str()).collect();
         let trail = |node: &str| {

@@ -8,7 +8,7 @@ use futures::TryStreamExt as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use taintward_cluster::Api;
+use taintward_cluster::TestApi;
 
 /// Pods, each counted once.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) async fn open(api: &Api) -> Self {
+    pub(crate) async fn open(api: &TestApi) -> Self {
         let list = api.get("/api/v1/pods").await.unwrap();
         let since = list["metadata"]["resourceVersion"].as_str().unwrap();
         let mut lines = api.watch(&format!("/api/v1/pods?watch=1&resourceVersion={since}")).await.unwrap();

@@ -7,13 +7,13 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::{Api, ApiError, wait};
+use taintward_cluster::{TestApi, TestApiError, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Asks until the answer is `Some`.
-pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Option<T>, ApiError>) -> T {
+pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Option<T>, TestApiError>) -> T {
     match wait::until(what, PATIENCE, async || Ok(question().await?)).await {
         Ok(answer) => answer,
         Err(error) => panic!("{error:#}"),
@@ -22,7 +22,7 @@ pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Opti
 
 /// A namespace, looked at.
 pub(crate) struct Look<'a> {
-    pub(crate) api: &'a Api,
+    pub(crate) api: &'a TestApi,
     pub(crate) namespace: &'a str,
 }
 
@@ -42,7 +42,7 @@ impl Look<'_> {
     }
 
     /// The live pods of an app; of all, if it is empty.
-    pub(crate) async fn pods(&self, app: &str) -> Result<Vec<Value>, ApiError> {
+    pub(crate) async fn pods(&self, app: &str) -> Result<Vec<Value>, TestApiError> {
         let selector = if app.is_empty() { String::new() } else { format!("?labelSelector=app%3D{app}") };
         let list = self.api.get(&format!("{}{selector}", self.core("pods", ""))).await?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -50,7 +50,7 @@ impl Look<'_> {
     }
 
     /// The live pods of an app on a node.
-    pub(crate) async fn pods_on(&self, app: &str, node: &str) -> Result<Vec<Value>, ApiError> {
+    pub(crate) async fn pods_on(&self, app: &str, node: &str) -> Result<Vec<Value>, TestApiError> {
         let mut pods = self.pods(app).await?;
         pods.retain(|pod| node_of(pod) == node);
         Ok(pods)

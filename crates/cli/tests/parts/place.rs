@@ -10,8 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, Audit, Cluster, Options, Program, Tools, fixtures, kwok, tools};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{
+    Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, binaries, fixtures, kwok,
+};
 
 /// Everything a real program is to do, and Taintward, whose work the original does here.
 const WITHOUT: &str =
@@ -21,7 +23,7 @@ const NODES: usize = 6;
 
 pub(crate) struct Place {
     pub(crate) what: &'static str,
-    pub(crate) api: Api,
+    pub(crate) api: TestApi,
     pub(crate) nodes: Vec<String>,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) folder: PathBuf,
@@ -32,7 +34,7 @@ pub(crate) struct Place {
 #[allow(dead_code, reason = "held, not looked at")]
 enum Held {
     Sandbox(Sandbox),
-    Real(Program, Box<Cluster>),
+    Real(ChildProcess, Box<Cluster>),
 }
 
 struct Sandbox(Child);
@@ -85,12 +87,12 @@ impl Place {
         Self { what, api, nodes, kubeconfig, folder, _held: held }.with_ready_nodes().await
     }
 
-    pub(crate) async fn real(tools: &Tools) -> Self {
+    pub(crate) async fn real(tools: &Binaries) -> Self {
         let what = "real server";
         let folder = folder("real");
-        let options = Options { audit: Audit::Off, ..Options::default() };
+        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
-        let kubelets = cluster.kwok(&tools::find_kwok().unwrap()).await.unwrap();
+        let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
         let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
         let nodes: Vec<String> = (1..=NODES).map(|number| format!("n{number}")).collect();
@@ -99,8 +101,8 @@ impl Place {
         for node in &nodes {
             fixtures::create_node(&api, node, &[]).await.unwrap();
             let label = json!({"metadata": {"labels": {"kubernetes.io/hostname": node}}}).to_string();
-            api.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &label).await.unwrap();
-            api.patch(&format!("/api/v1/nodes/{node}/status"), Patch::Merge, &status).await.unwrap();
+            api.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &label).await.unwrap();
+            api.patch(&format!("/api/v1/nodes/{node}/status"), PatchType::Merge, &status).await.unwrap();
             kwok::adopt(&api, node).await.unwrap();
         }
         let held = Held::Real(kubelets, Box::new(cluster));
@@ -121,8 +123,8 @@ impl Place {
     }
 }
 
-async fn answering(kubeconfig: &Path) -> Option<Api> {
-    let api = Api::from_kubeconfig(kubeconfig).await.ok()?;
+async fn answering(kubeconfig: &Path) -> Option<TestApi> {
+    let api = TestApi::from_kubeconfig(kubeconfig).await.ok()?;
     api.text("/readyz").await.ok()?;
     Some(api)
 }

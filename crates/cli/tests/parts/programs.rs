@@ -8,7 +8,7 @@ use super::place::Place;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use taintward_cluster::Tools;
+use taintward_cluster::Binaries;
 
 /// Those that act on what the sandbox has: nodes, pods, what makes pods, what keeps them, what they are in.
 const CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset-controller,disruption-controller,\
@@ -25,7 +25,7 @@ struct Running {
 }
 
 impl Programs {
-    pub(crate) fn start(place: &Place, tools: &Tools) -> Self {
+    pub(crate) fn start(place: &Place, tools: &Binaries) -> Self {
         let start = |name: &'static str, flags: &[String]| {
             let log = place.folder.join(format!("{name}.log"));
             let child = Command::new(tools.path(name).unwrap())

@@ -9,8 +9,8 @@ use super::place::Place;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use taintward_cluster::api::Patch;
-use taintward_cluster::{ApiError, fixtures};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{TestApiError, fixtures};
 
 const WEB: usize = 6;
 const CART: usize = 3;
@@ -94,7 +94,7 @@ async fn furnish(look: &Look<'_>, nodes: usize) {
 }
 
 async fn change(look: &Look<'_>, path: &str, patch: Value) {
-    look.api.patch(path, Patch::Merge, &patch.to_string()).await.unwrap();
+    look.api.patch(path, PatchType::Merge, &patch.to_string()).await.unwrap();
 }
 
 async fn scale(look: &Look<'_>, name: &str, replicas: usize) {
@@ -132,7 +132,7 @@ async fn ask(look: &Look<'_>, pod: &Value) -> bool {
     });
     match look.api.create(&look.core("pods", &format!("{name}/eviction")), &eviction).await {
         Ok(_) => true,
-        Err(ApiError::Refused { code: 429, .. }) => false,
+        Err(TestApiError::Refused { code: 429, .. }) => false,
         Err(error) => panic!("evicting {name}: {error}"),
     }
 }
@@ -165,7 +165,7 @@ async fn evict(look: &Look<'_>, answers: &mut Answers) {
     assert_eq!(left, WEB - granted, "who was not let go is still there, and who was is not");
 }
 
-async fn has_taint(look: &Look<'_>, node: &str, key: &str) -> Result<bool, ApiError> {
+async fn has_taint(look: &Look<'_>, node: &str, key: &str) -> Result<bool, TestApiError> {
     let node = look.api.get(&format!("/api/v1/nodes/{node}")).await?;
     Ok(node["spec"]["taints"].as_array().into_iter().flatten().any(|taint| taint["key"] == key))
 }

@@ -6,7 +6,7 @@
 
 use super::scene::{EVIL, TEAM};
 use serde_json::{Value, json};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 
 /// Policies of an installation.
 const POOL: &str = "taintward-dedicated-pools";
@@ -23,7 +23,7 @@ pub(crate) enum By {
 
 pub(crate) enum Ask {
     Create(Value),
-    Change(Patch, Value),
+    Change(PatchType, Value),
 }
 
 pub(crate) struct Attempt {
@@ -95,8 +95,8 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
     vec![
         new("managedFields nested 110 deep", POOL, deep(mode)),
         new("1.4 MB of characters that are escaped", POOL, large(mode)),
-        change("a toleration for pool teams by PATCH", "bare", Patch::Json, add("example.com/teams")),
-        change("a toleration for pool people by PATCH", "bare", Patch::Json, add("example.com/people")),
+        change("a toleration for pool teams by PATCH", "bare", PatchType::Json, add("example.com/teams")),
+        change("a toleration for pool people by PATCH", "bare", PatchType::Json, add("example.com/people")),
         new("a system-critical priority class", POOL, pod("critical", mode, critical)),
         by(By::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
         by(By::Daemons, "a DaemonSet, for an unknown node", NODES, daemon("d-ghost", mode, "ghost")),
@@ -108,7 +108,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         change(
             "an older pod's gates taken away",
             "gated",
-            Patch::Merge,
+            PatchType::Merge,
             json!({"spec": {"schedulingGates": null}}),
         ),
     ]
@@ -131,7 +131,13 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
         new(By::Replicas, "the team's Deployment", TEAM, pod("deployed", mode, only("example.com/teams"))),
         new(By::Admin, "the team's own, by nodeName", TEAM, pod("named", mode, json!({"nodeName": "gpu"}))),
         new(By::Ann, "a user's own", EVIL, pod("anns", mode, only("example.com/people"))),
-        change(By::Ann, "a user's own, later", format!("{}?dryRun=All", path("bare")), Patch::Json, people),
+        change(
+            By::Ann,
+            "a user's own, later",
+            format!("{}?dryRun=All", path("bare")),
+            PatchType::Json,
+            people,
+        ),
         new(
             By::Admin,
             "the system's",
@@ -146,12 +152,18 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
             pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
         ),
         // What is there already can be changed, and deleted.
-        change(By::Bob, "a label", path("bare"), Patch::Merge, json!({"metadata": {"labels": {"a": "b"}}})),
+        change(
+            By::Bob,
+            "a label",
+            path("bare"),
+            PatchType::Merge,
+            json!({"metadata": {"labels": {"a": "b"}}}),
+        ),
         change(
             By::Bob,
             "a finalizer that goes",
             path("gated"),
-            Patch::Merge,
+            PatchType::Merge,
             json!({"metadata": {"finalizers": null}}),
         ),
     ]

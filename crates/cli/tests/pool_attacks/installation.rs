@@ -12,15 +12,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, Cluster};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, TestApi};
 
 const NAMESPACE: &str = "taintward-system";
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 pub(crate) struct Installation<'c> {
     cluster: &'c Cluster,
-    admin: Api,
+    admin: TestApi,
     /// Where API servers are told to ask.
     pub(crate) port: u16,
 }
@@ -53,7 +53,7 @@ impl<'c> Installation<'c> {
                 to["caBundle"] = json!(STANDARD.encode(authority));
             }
             let edit = json!([{"op": "replace", "path": "/webhooks/0/clientConfig", "value": to}]);
-            self.admin.patch(&path, Patch::Json, &edit.to_string()).await.unwrap();
+            self.admin.patch(&path, PatchType::Json, &edit.to_string()).await.unwrap();
         }
     }
 

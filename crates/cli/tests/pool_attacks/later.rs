@@ -7,13 +7,13 @@
 use super::attempts::{daemon, pod};
 use super::scene::{EVIL, PATIENCE, POOLS, Scene};
 use serde_json::json;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::create_node;
 use taintward_cluster::wait;
 
 pub(crate) async fn a_pool_may_let_daemon_sets_in(scene: &Scene) {
     let allow = json!({"spec": {"daemonSets": "Allow"}}).to_string();
-    scene.admin.patch(&format!("{POOLS}/teams"), Patch::Merge, &allow).await.unwrap();
+    scene.admin.patch(&format!("{POOLS}/teams"), PatchType::Merge, &allow).await.unwrap();
     let probe = format!("{EVIL}?dryRun=All");
     wait::until("the pool to allow DaemonSets", PATIENCE, async || {
         Ok(scene.daemons.create(&probe, &daemon("probe", "", "gpu")).await.ok())

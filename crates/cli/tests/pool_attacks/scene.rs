@@ -9,9 +9,9 @@ use super::table::By as Stopped;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -20,13 +20,13 @@ pub(crate) const TEAM: &str = "/api/v1/namespaces/ml/pods";
 const CONTROLLERS: &str = "system:serviceaccount:kube-system";
 
 pub(crate) struct Scene {
-    pub(crate) admin: Api,
+    pub(crate) admin: TestApi,
     /// The admin of the namespace `evil`.
-    pub(crate) bob: Api,
+    pub(crate) bob: TestApi,
     /// Another one, who is a user of the pool `people`.
-    ann: Api,
-    pub(crate) daemons: Api,
-    replicas: Api,
+    ann: TestApi,
+    pub(crate) daemons: TestApi,
+    replicas: TestApi,
 }
 
 impl Scene {
@@ -40,7 +40,7 @@ impl Scene {
         for (name, hardware) in [("open", "cpu"), ("gpu", "gpu")] {
             create_node(&admin, name, &[]).await.unwrap();
             let labels = json!({"metadata": {"labels": {"hardware": hardware}}}).to_string();
-            admin.patch(&format!("/api/v1/nodes/{name}"), Patch::Merge, &labels).await.unwrap();
+            admin.patch(&format!("/api/v1/nodes/{name}"), PatchType::Merge, &labels).await.unwrap();
         }
         // Together they are the role `admin`, which nobody puts together here.
         for part in ["admin", "edit", "view"] {
@@ -56,7 +56,7 @@ impl Scene {
             admin.create(path, &binding).await.unwrap();
         }
         let user = async |name: &str| {
-            Api::from_kubeconfig(&cluster.kubeconfig_as(name, &[]).unwrap()).await.unwrap()
+            TestApi::from_kubeconfig(&cluster.kubeconfig_as(name, &[]).unwrap()).await.unwrap()
         };
         let (bob, ann) = (user("bob").await, user("ann").await);
         let daemons = user(&format!("{CONTROLLERS}:daemon-set-controller")).await;
@@ -112,7 +112,7 @@ impl Scene {
         // The pool's own node is the last to be known.
         let own = format!("{TEAM}?dryRun=All");
         wait::until("nodes to be known, and others refused", PATIENCE, async || {
-            let named = async |who: &Api, path: &str, node: &str| {
+            let named = async |who: &TestApi, path: &str, node: &str| {
                 who.create(path, &pod("p", "", json!({"nodeName": node}))).await.is_ok()
             };
             let known = named(&self.bob, &probe, "open").await && named(&self.admin, &own, "gpu").await;
@@ -152,7 +152,7 @@ impl Scene {
         join_all(all.into_iter().map(one)).await;
     }
 
-    async fn ask(&self, attempt: &Attempt) -> Result<Value, ApiError> {
+    async fn ask(&self, attempt: &Attempt) -> Result<Value, TestApiError> {
         let who = match attempt.by {
             By::Admin => &self.admin,
             By::Bob => &self.bob,

@@ -14,8 +14,8 @@ use std::process::Command;
 use std::time::Duration;
 use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
 use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
 use taintward_core::admission::pool::{DedicatedPool, MADE_FOR};
 use taintward_core::scheduling::Labels;
 
@@ -35,8 +35,8 @@ pub(crate) enum Answer {
 pub(crate) struct World {
     /// Runs as long as this is kept.
     _cluster: Cluster,
-    admin: Api,
-    users: BTreeMap<&'static str, Api>,
+    admin: TestApi,
+    users: BTreeMap<&'static str, TestApi>,
     labels: BTreeMap<&'static str, Labels>,
     /// What `taintward install` prints.
     printed: Vec<Value>,
@@ -45,9 +45,9 @@ pub(crate) struct World {
 
 impl World {
     /// With pools, and without policies.
-    pub(crate) async fn start(tools: &Tools) -> Self {
+    pub(crate) async fn start(tools: &Binaries) -> Self {
         let gates = "TaintTolerationComparisonOperators=true".to_owned();
-        let options = Options { audit: Audit::Off, feature_gates: gates, ..Options::default() };
+        let options = ClusterConfig { audit: Audit::Off, feature_gates: gates, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         for (name, labels) in NAMESPACES.into_iter().chain([("taintward-system", &[][..])]) {
@@ -189,21 +189,23 @@ impl World {
         let path = format!("{}/{name}", pods(case.old.namespace));
         let user = &self.users[case.by.0];
         let (sub, patch, kind) = match &case.step {
-            Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), Patch::Merge),
-            Step::Claim(says) => ("", json!({"metadata": {"annotations": {MADE_FOR: says}}}), Patch::Merge),
-            Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), Patch::Merge),
+            Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), PatchType::Merge),
+            Step::Claim(says) => {
+                ("", json!({"metadata": {"annotations": {MADE_FOR: says}}}), PatchType::Merge)
+            }
+            Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), PatchType::Merge),
             Step::Tolerations(added) => {
                 let live = self.admin.get(&path).await.unwrap();
                 let mut all = live["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
                 all.extend(added.iter().cloned());
-                ("", json!({"spec": {"tolerations": all}}), Patch::Merge)
+                ("", json!({"spec": {"tolerations": all}}), PatchType::Merge)
             }
             Step::Ephemeral => {
                 let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
                 (
                     "/ephemeralcontainers",
                     json!({"spec": {"ephemeralContainers": [container]}}),
-                    Patch::Strategic,
+                    PatchType::Strategic,
                 )
             }
         };
@@ -219,7 +221,7 @@ fn printed() -> Vec<Value> {
 }
 
 /// Has the server know what a pool is.
-async fn define(admin: &Api, printed: &[Value]) {
+async fn define(admin: &TestApi, printed: &[Value]) {
     for definition in printed.iter().filter(|one| one["kind"] == "CustomResourceDefinition") {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         admin.create(path, definition).await.unwrap();
@@ -228,7 +230,7 @@ async fn define(admin: &Api, printed: &[Value]) {
 }
 
 /// The answer is its UID.
-async fn make_pool(admin: &Api, plot: &Plot) -> String {
+async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
     let object = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
         "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
@@ -237,7 +239,7 @@ async fn make_pool(admin: &Api, plot: &Plot) -> String {
     let standing = if plot.lot == Lot::Refused { "Refused" } else { "Applied" };
     let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
     let path = format!("{POOLS}/{}", plot.name);
-    admin.patch(&format!("{path}/status"), Patch::Merge, &status.to_string()).await.unwrap();
+    admin.patch(&format!("{path}/status"), PatchType::Merge, &status.to_string()).await.unwrap();
     if plot.lot == Lot::Leaving {
         admin.delete(&path, &json!({})).await.unwrap();
     }
@@ -253,7 +255,7 @@ fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-fn answer(told: Result<Value, ApiError>) -> Answer {
+fn answer(told: Result<Value, TestApiError>) -> Answer {
     match told {
         Ok(_) => Answer::LetIn,
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
@@ -279,6 +281,6 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
 }
 
 /// The admin, on behalf of a user.
-async fn user(cluster: &Cluster, (name, groups): By) -> Api {
-    Api::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
+async fn user(cluster: &Cluster, (name, groups): By) -> TestApi {
+    TestApi::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
 }

@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_cluster::certificates::Authority;
+use taintward_cluster::certificates::TestAuthority;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -46,7 +46,7 @@ impl FalseWebhook {
     }
 
     /// Listens, as long as the set of tasks lasts.
-    pub(crate) async fn listen(self: Rc<Self>, port: u16, authority: &Authority) {
+    pub(crate) async fn listen(self: Rc<Self>, port: u16, authority: &TestAuthority) {
         let shown = authority.server("webhook", &["127.0.0.1"]).unwrap();
         let chain = vec![CertificateDer::from_pem_slice(shown.certificate.as_bytes()).unwrap()];
         let key = PrivateKeyDer::from_pem_slice(shown.key.as_bytes()).unwrap();

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -34,9 +34,9 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) struct World {
-    pub(crate) admin: Api,
+    pub(crate) admin: TestApi,
     plan: Rc<Plan>,
-    users: Vec<Api>,
+    users: Vec<TestApi>,
 }
 
 pub(crate) fn pods(namespace: &str) -> String {
@@ -68,7 +68,7 @@ impl World {
         for user in &plan.users {
             let groups: Vec<&str> = user.groups.iter().map(String::as_str).collect();
             let kubeconfig = cluster.kubeconfig_as(&user.name, &groups).unwrap();
-            users.push(Api::from_kubeconfig(&kubeconfig).await.unwrap());
+            users.push(TestApi::from_kubeconfig(&kubeconfig).await.unwrap());
         }
         Self { admin, plan: Rc::clone(plan), users }
     }
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// An outsider, and where.
-    fn outsider(&self, pool: &Pool) -> (&Api, &str) {
+    fn outsider(&self, pool: &Pool) -> (&TestApi, &str) {
         let mut all = self.plan.users.iter().zip(&self.users).flat_map(|(user, api)| {
             let namespaces = self.plan.namespaces.iter().filter(|(name, _)| *name != "kube-system");
             namespaces.map(move |(namespace, labels)| (user, api, namespace, labels))
@@ -113,7 +113,7 @@ impl World {
         (api, namespace)
     }
 
-    async fn dry(&self, (api, namespace): (&Api, &str), more: &Value) -> Result<Value, ApiError> {
+    async fn dry(&self, (api, namespace): (&TestApi, &str), more: &Value) -> Result<Value, TestApiError> {
         let mut spec = json!({"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "other"});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let pod = json!({"metadata": {"name": "probe"}, "spec": spec});
@@ -209,7 +209,7 @@ impl World {
                     Err(error) if error.code() == Some(409) => {
                         let labels = json!({"metadata": {"labels": {"hardware": labels["hardware"]}}});
                         let path = format!("/api/v1/nodes/{name}");
-                        self.admin.patch(&path, Patch::Merge, &labels.to_string()).await
+                        self.admin.patch(&path, PatchType::Merge, &labels.to_string()).await
                     }
                     told => told,
                 }
@@ -218,23 +218,27 @@ impl World {
     }
 }
 
-fn how(change: &Change) -> (&'static str, Patch, Value) {
+fn how(change: &Change) -> (&'static str, PatchType, Value) {
     match change {
         Change::Tolerate(more) => {
             let add = |one| json!({"op": "add", "path": "/spec/tolerations/-", "value": one});
-            ("", Patch::Json, more.iter().map(add).collect())
+            ("", PatchType::Json, more.iter().map(add).collect())
         }
-        Change::Claim(uid) => ("", Patch::Merge, json!({"metadata": {"annotations": {MADE_FOR: uid}}})),
-        Change::Ungate => ("", Patch::Merge, json!({"spec": {"schedulingGates": null}})),
-        Change::Label => ("", Patch::Merge, json!({"metadata": {"labels": {"seen": "yes"}}})),
+        Change::Claim(uid) => ("", PatchType::Merge, json!({"metadata": {"annotations": {MADE_FOR: uid}}})),
+        Change::Ungate => ("", PatchType::Merge, json!({"spec": {"schedulingGates": null}})),
+        Change::Label => ("", PatchType::Merge, json!({"metadata": {"labels": {"seen": "yes"}}})),
         Change::Debug => {
             let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
-            ("/ephemeralcontainers", Patch::Strategic, json!({"spec": {"ephemeralContainers": [container]}}))
+            (
+                "/ephemeralcontainers",
+                PatchType::Strategic,
+                json!({"spec": {"ephemeralContainers": [container]}}),
+            )
         }
     }
 }
 
-fn outcome(told: Result<Value, ApiError>) -> Outcome {
+fn outcome(told: Result<Value, TestApiError>) -> Outcome {
     match told {
         Ok(object) => Outcome::Taken(object),
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy 'taintward-") => {

@@ -3,13 +3,13 @@
 use super::plot::{POOLS, Plot, condition};
 use crate::real::program::Taintward;
 use serde_json::{Value, json};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{NAMESPACE, pod, set_phase};
 
 const EXEMPT: &str = "monitoring";
 const BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-fn stranger(name: &str) -> taintward_cluster::fixtures::Pod {
+fn stranger(name: &str) -> taintward_cluster::fixtures::PodFixture {
     pod(name, "e1").tolerating(json!({"operator": "Exists"})).grace(30)
 }
 
@@ -25,7 +25,7 @@ async fn budget(plot: &Plot<'_>, allowed: u64) {
         "expectedPods": 1,
     }});
     let path = format!("{BUDGET}/guarded/status");
-    plot.admin.patch(&path, Patch::Merge, &status.to_string()).await.unwrap();
+    plot.admin.patch(&path, PatchType::Merge, &status.to_string()).await.unwrap();
 }
 
 /// `e` begins with `Deny`, which sends no one away.

@@ -5,8 +5,8 @@ use crate::real::program::Taintward;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
-use taintward_cluster::{Account, Api, Cluster, access, wait};
+use taintward_cluster::api::PatchType;
+use taintward_cluster::{Account, Cluster, TestApi, access, wait};
 
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
@@ -19,7 +19,7 @@ pub(crate) const FLAGS: [&str; 2] =
 
 pub(crate) struct Plot<'c> {
     pub(crate) cluster: &'c Cluster,
-    pub(crate) admin: Api,
+    pub(crate) admin: TestApi,
 }
 
 impl<'c> Plot<'c> {
@@ -70,11 +70,14 @@ impl<'c> Plot<'c> {
     }
 
     pub(crate) async fn change_node(&self, node: &str, change: Value) {
-        self.admin.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &change.to_string()).await.unwrap();
+        self.admin
+            .patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &change.to_string())
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn change_pool(&self, pool: &str, change: Value) {
-        self.admin.patch(&format!("{POOLS}/{pool}"), Patch::Merge, &change.to_string()).await.unwrap();
+        self.admin.patch(&format!("{POOLS}/{pool}"), PatchType::Merge, &change.to_string()).await.unwrap();
     }
 
     /// A pool whose taint is `example.com/pool=NAME` and whose label is the usual one, used by the namespaces of that team.

@@ -2,7 +2,7 @@
 
 use super::plot::{Plot, condition, label};
 use serde_json::{Value, json};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 
 /// The pool's taint changes while somebody else edits the same nodes: both are carried out, nothing is lost.
 pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
@@ -21,7 +21,7 @@ pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
                 let version = &object["metadata"]["resourceVersion"];
                 let patch =
                     json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}).to_string();
-                plot.admin.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &patch).await.ok()
+                plot.admin.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &patch).await.ok()
             };
             plot.until("their taint to be taken", async || taint().await).await;
         }

@@ -9,13 +9,13 @@ use super::stage::{Goes, Scene, Stays, Terms, sleep};
 use super::witness::Witness;
 use std::time::Duration;
 use taintward_cluster::fixtures::{no_execute, pod, set_taints};
-use taintward_cluster::{Cluster, Program, wait};
+use taintward_cluster::{ChildProcess, Cluster, wait};
 
 const SEEN: &str = "taintward_other_controller_seen_total";
 
 const TOLD: &str = "another taint eviction controller is at work beside this one";
 
-async fn original(cluster: &Cluster) -> Program {
+async fn original(cluster: &Cluster) -> ChildProcess {
     let original =
         cluster.controller_manager("taint-eviction-controller,daemonset-controller", &[]).await.unwrap();
     wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {

@@ -9,7 +9,7 @@ use super::stage::{Scene, Subject, Terms, seconds, sleep};
 use super::witness::Witness;
 use serde_json::json;
 use taintward_cluster::Cluster;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{no_execute, pod};
 
 /// P45, S1: pods that change faster than they can be read go all the same; and only these incarnations.
@@ -45,7 +45,7 @@ async fn busy_pods_go(scene: &Scene<'_>, node: &str) -> usize {
         let path = format!("/api/v1/namespaces/default/pods/{}", pod.name);
         for turn in 0.. {
             let patch = json!({"metadata": {"annotations": {format!("w{writer}"): format!("{turn}")}}});
-            scene.admin.patch(&path, Patch::Merge, &patch.to_string()).await.unwrap();
+            scene.admin.patch(&path, PatchType::Merge, &patch.to_string()).await.unwrap();
         }
     });
     tokio::select! {

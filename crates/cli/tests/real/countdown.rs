@@ -6,7 +6,7 @@
 
 use super::stage::{BEYOND, Goes, LATE_MAX, Scene, Stays, seconds, sleep, sleep_until};
 use serde_json::json;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{add_toleration, no_execute, pod, set_seconds};
 
 /// TE-13, TE-34, P6: untainted in time, so it stays, and an event says so; tainted again, it gets its whole time.
@@ -66,7 +66,7 @@ pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
     let cut = super::stage::Done::during(set_seconds(&scene.admin, &passed.name, 0, 1)).await;
     let path = format!("/api/v1/namespaces/default/pods/{}", for_ever.name);
     let patch = json!([{"op": "remove", "path": "/spec/tolerations/0/tolerationSeconds"}]).to_string();
-    scene.admin.patch(&path, Patch::Json, &patch).await.unwrap();
+    scene.admin.patch(&path, PatchType::Json, &patch).await.unwrap();
     scene.goes(&passed, cut, 0.0).await;
     scene.meet(done, &[(shorter, Goes(5.0)), (longer, Goes(8.0)), (for_ever, Stays)], 8.0).await;
 }

@@ -12,9 +12,9 @@ use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::json;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{self, delete_pod, no_execute, pod, set_taints};
-use taintward_cluster::{Account, Api, Cluster, access, wait};
+use taintward_cluster::{Account, Cluster, TestApi, access, wait};
 
 const ALONE: [&str; 1] = ["--leader-elect=false"];
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
@@ -97,7 +97,11 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     assert_eq!(witness.deleted(&a_while.uid), None);
     let lifted = Done::during(async {
         let patch = r#"{"metadata":{"labels":{"keep":null}}}"#;
-        scene.admin.patch("/api/v1/namespaces/default/pods/deny-while", Patch::Merge, patch).await.map(drop)
+        scene
+            .admin
+            .patch("/api/v1/namespaces/default/pods/deny-while", PatchType::Merge, patch)
+            .await
+            .map(drop)
     });
     let lifted = lifted.await;
     // The pauses double; the next try comes no later than about as much again as has passed.
@@ -147,7 +151,7 @@ pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witne
 /// L4, P21, S5: a server that answers nothing for a while delays; then everything due goes, and nothing else.
 pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> Terms {
     // Other requests go to the other server: this one will answer nothing.
-    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     let mut taintward = Taintward::acting(cluster, &[]).await;
     fixtures::create_node(&other, "silent", &[]).await.unwrap();
     let uid = pod("silent-due", "silent").bearing("silent", Some(3)).create(&other).await.unwrap();
@@ -204,7 +208,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     let taintward = Taintward::acting(cluster, &ALONE).await;
     let make = async |name: &str, node: &str, bears: i64| {
         let uid = pod(name, node).bearing("away", Some(bears)).create(&other).await.unwrap();
@@ -258,7 +262,7 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
     let balancer = Proxy::on(port, first);
     let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &ALONE);
     taintward.ready().await;
-    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     for node in ["two", "two-later"] {
         fixtures::create_node(&other, node, &[]).await.unwrap();
     }

@@ -10,8 +10,8 @@ use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{Pod, no_execute, pod};
-use taintward_cluster::{ApiError, Cluster, access, wait};
+use taintward_cluster::fixtures::{PodFixture, no_execute, pod};
+use taintward_cluster::{Cluster, TestApiError, access, wait};
 
 const ALONE: &str = "--leader-elect=false";
 
@@ -50,7 +50,7 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     Terms::default()
 }
 
-fn of_a_job(pod: Pod) -> Pod {
+fn of_a_job(pod: PodFixture) -> PodFixture {
     let owner = json!([{
         "apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "6b8b4567-327b-43c6-a643-c98600000001",
         "controller": true,
@@ -236,7 +236,7 @@ async fn add(scene: &Scene<'_>, key: &str) {
         node["metadata"]["labels"][key] = "here".into();
         match scene.admin.replace(PATH, &node).await {
             Ok(_) => return,
-            Err(ApiError::Refused { code: 409, .. }) => sleep(0.01).await,
+            Err(TestApiError::Refused { code: 409, .. }) => sleep(0.01).await,
             Err(error) => panic!("{error}"),
         }
     }

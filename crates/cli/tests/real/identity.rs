@@ -6,7 +6,7 @@
 
 use super::stage::{BEYOND, Done, Goes, LATE_MAX, Scene, Stays, seconds, sleep};
 use serde_json::json;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::{create_node, delete_node, delete_pod, no_execute, pod, set_phase};
 
 /// D4 (TE-26, TE-40 today): a pod created again under its name gets its own whole time, here and elsewhere.
@@ -64,7 +64,7 @@ pub(crate) async fn who_cannot_leave_is_left_alone(scene: &Scene<'_>) {
         assert!(scene.witness.writes_on_pod(&pod.name).is_empty(), "{}", pod.name);
     }
     let path = format!("/api/v1/namespaces/default/pods/{}", held.name);
-    scene.admin.patch(&path, Patch::Merge, r#"{"metadata":{"finalizers":null}}"#).await.unwrap();
+    scene.admin.patch(&path, PatchType::Merge, r#"{"metadata":{"finalizers":null}}"#).await.unwrap();
 }
 
 /// D10 (TE-11 today): with the node its countdowns go; a node created again under its name starts anew.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use taintward_cluster::Cluster;
 use taintward_cluster::fixtures::{no_execute, pod};
-use taintward_cluster::{kwok, tools};
+use taintward_cluster::{binaries, kwok};
 
 /// Longer than the scenario: nobody vanishes for having waited long enough.
 const GRACE: i64 = 120;
@@ -20,7 +20,7 @@ const GRACE: i64 = 120;
 /// are ended and gone, and are told to go once; who tolerates the taint, and who was saved in time, runs on. On a node
 /// without one the same eviction leaves the pod terminating.
 pub(crate) async fn who_is_evicted_is_ended_and_gone(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let kubelets = cluster.kwok(&tools::find_kwok().unwrap()).await.unwrap();
+    let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["kubelet", "kubelet-none"] {

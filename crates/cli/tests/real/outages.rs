@@ -14,7 +14,7 @@ use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use std::time::{Duration, Instant};
 use taintward_cluster::fixtures::{self, no_execute, pod, set_taints};
-use taintward_cluster::{Account, Api, Cluster, wait};
+use taintward_cluster::{Account, Cluster, TestApi, wait};
 
 /// A pod of a node that is tainted the moment the server is back leaves within this.
 const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);
@@ -27,14 +27,14 @@ const TOLD_MAX: Duration = Duration::from_secs(17);
 
 /// The other server's side: nodes, each with a pod, and what becomes of these.
 struct Side<'w> {
-    other: Api,
+    other: TestApi,
     witness: &'w Witness,
     what: &'static str,
 }
 
 impl Side<'_> {
     async fn of<'w>(cluster: &Cluster, witness: &'w Witness, what: &'static str) -> Side<'w> {
-        let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+        let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
         Side { other, witness, what }
     }
 

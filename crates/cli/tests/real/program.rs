@@ -10,14 +10,14 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
-use taintward_cluster::{Account, Cluster, Program, wait};
+use taintward_cluster::{Account, ChildProcess, Cluster, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One process.
 pub(crate) struct Taintward {
-    program: Program,
+    program: ChildProcess,
     port: u16,
 }
 
@@ -118,7 +118,7 @@ impl Taintward {
         wait::until(&format!("the log to say {words:?}"), PATIENCE, said).await.unwrap();
     }
 
-    pub(crate) fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &ChildProcess {
         &self.program
     }
 

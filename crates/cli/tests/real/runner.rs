@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Cluster, Options, Tools, tools};
+use taintward_cluster::{Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::{Builder, Runtime};
 
 /// A scenario on nodes of its own, beside others.
@@ -26,7 +26,7 @@ pub(crate) type Alone =
 /// Scenarios that share a cluster.
 pub(crate) struct Group {
     pub(crate) name: &'static str,
-    pub(crate) options: Options,
+    pub(crate) options: ClusterConfig,
     /// Whether they need KWOK, and are skipped without.
     pub(crate) kwok: bool,
     pub(crate) play: Play,
@@ -112,7 +112,7 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
     let names: Vec<String> = groups.iter().flat_map(Group::names).collect();
     let skipped = asked - names.len();
     println!("\nrunning {} scenarios against a real API server", names.len());
-    let tools: Vec<Option<Tools>> = names.iter().map(|name| tools::for_test(name)).collect();
+    let tools: Vec<Option<Binaries>> = names.iter().map(|name| binaries::for_test(name)).collect();
     let Some(tools) = tools.into_iter().next().flatten() else {
         println!("\ntest result: ok. 0 passed; 0 failed; {asked} skipped\n");
         return ExitCode::SUCCESS;
@@ -151,9 +151,9 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
 
 /// With `CI=true` nothing may be skipped.
 fn kwok_is_there(group: &Group) -> bool {
-    let Err(why) = tools::find_kwok() else { return true };
+    let Err(why) = binaries::find_kwok() else { return true };
     assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true: {why:#}");
-    group.names().iter().for_each(|name| tools::skipped(name, &format!("{why:#}")));
+    group.names().iter().for_each(|name| binaries::skipped(name, &format!("{why:#}")));
     false
 }
 
@@ -177,7 +177,7 @@ fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> b
     passed
 }
 
-fn play_beside(group: &Group, scenarios: &[(&str, Beside)], tools: &Tools, ended: &Mutex<Vec<Ended>>) {
+fn play_beside(group: &Group, scenarios: &[(&str, Beside)], tools: &Binaries, ended: &Mutex<Vec<Ended>>) {
     let mut stage = None;
     if !piece(&format!("{}::start", group.name), ended, || {
         stage = Some(runtime().block_on(Stage::start(tools, group.options.clone())));
@@ -204,7 +204,7 @@ fn play_beside(group: &Group, scenarios: &[(&str, Beside)], tools: &Tools, ended
     }
 }
 
-fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Tools, ended: &Mutex<Vec<Ended>>) {
+fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Binaries, ended: &Mutex<Vec<Ended>>) {
     let mut cluster = None;
     for (name, scenario) in scenarios {
         let (name, options) = (format!("{}::{name}", group.name), group.options.clone());

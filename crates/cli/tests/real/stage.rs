@@ -10,8 +10,8 @@ use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{self, Pod};
-use taintward_cluster::{Account, Api, Cluster, Options, Tools};
+use taintward_cluster::fixtures::{self, PodFixture};
+use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// L1 allows one second from the deadline to the DELETE; the rest is for a busy machine.
 pub(crate) const LATE_MAX: SignedDuration = SignedDuration::from_millis(1_500);
@@ -31,7 +31,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Brings everything up.
-    pub(crate) async fn start(tools: &Tools, options: Options) -> Self {
+    pub(crate) async fn start(tools: &Binaries, options: ClusterConfig) -> Self {
         let cluster = Cluster::start(tools, options).await.unwrap();
         let witness = Witness::from_now(&cluster);
         let taintward = Taintward::acting(&cluster, &[]).await;
@@ -69,7 +69,7 @@ impl Stage {
 pub(crate) struct Scene<'s> {
     pub(crate) cluster: &'s Cluster,
     pub(crate) witness: &'s Witness,
-    pub(crate) admin: Api,
+    pub(crate) admin: TestApi,
 }
 
 /// A pod on stage.
@@ -130,7 +130,7 @@ impl<'s> Scene<'s> {
     }
 
     /// A new pod.
-    pub(crate) async fn pod(&self, pod: Pod) -> Subject {
+    pub(crate) async fn pod(&self, pod: PodFixture) -> Subject {
         let name = pod.name();
         let uid = pod.create(&self.admin).await.unwrap();
         Subject { name, uid }

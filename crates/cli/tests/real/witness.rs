@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
-use taintward_cluster::audit::{Entry, Tail};
+use taintward_cluster::audit::{AuditEntry, AuditTail};
 use taintward_cluster::{Account, Cluster};
 
 /// How old a node's confirming read may be when a DELETE arrives: 2 s when it is decided, 5 s whatever happens to it
@@ -42,8 +42,8 @@ pub(crate) struct Witness {
 
 #[derive(Debug)]
 struct Followed {
-    tail: Tail,
-    entries: Vec<Entry>,
+    tail: AuditTail,
+    entries: Vec<AuditEntry>,
     begin: usize,
 }
 
@@ -54,17 +54,17 @@ impl Followed {
 }
 
 /// Whether our program asked for this under our account.
-pub(crate) fn is_ours(entry: &Entry) -> bool {
+pub(crate) fn is_ours(entry: &AuditEntry) -> bool {
     entry.user == Account::Taintward.user() && entry.agent.starts_with("taintward/")
 }
 
 /// Whether this is a pod's DELETE that was carried out.
-fn is_deletion(entry: &Entry) -> bool {
+fn is_deletion(entry: &AuditEntry) -> bool {
     entry.verb == "delete" && entry.resource == "pods" && entry.code == 200
 }
 
 /// Which incarnation a DELETE or a PATCH of the status demands.
-fn uid_demanded(entry: &Entry) -> Option<&str> {
+fn uid_demanded(entry: &AuditEntry) -> Option<&str> {
     let place = if entry.verb == "delete" { "/preconditions/uid" } else { "/metadata/uid" };
     entry.request.pointer(place).and_then(Value::as_str)
 }
@@ -86,12 +86,12 @@ impl Witness {
     }
 
     /// Everything of our account that fits, in order.
-    pub(crate) fn ours(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    pub(crate) fn ours(&self, fits: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         self.all(|entry| is_ours(entry) && fits(entry))
     }
 
     /// Everything that fits, in order.
-    pub(crate) fn all(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    pub(crate) fn all(&self, fits: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         let now = self.now();
         now.entries[now.begin..].iter().filter(|entry| fits(entry)).cloned().collect()
     }
@@ -99,7 +99,8 @@ impl Witness {
     /// When our DELETE of this pod arrived.
     pub(crate) fn deleted(&self, uid: &str) -> Option<Timestamp> {
         let now = self.now();
-        let fits = |entry: &&Entry| is_ours(entry) && is_deletion(entry) && uid_demanded(entry) == Some(uid);
+        let fits =
+            |entry: &&AuditEntry| is_ours(entry) && is_deletion(entry) && uid_demanded(entry) == Some(uid);
         now.entries.iter().find(fits).map(|entry| entry.received)
     }
 
@@ -114,12 +115,12 @@ impl Witness {
     }
 
     /// What we asked to be changed about the pod of this name.
-    pub(crate) fn writes_on_pod(&self, name: &str) -> Vec<Entry> {
+    pub(crate) fn writes_on_pod(&self, name: &str) -> Vec<AuditEntry> {
         self.ours(|entry| entry.is_write() && entry.resource.starts_with("pods") && entry.name == name)
     }
 
     /// Our events about the pod with this UID.
-    pub(crate) fn events_on(&self, uid: &str) -> Vec<Entry> {
+    pub(crate) fn events_on(&self, uid: &str) -> Vec<AuditEntry> {
         self.ours(|entry| entry.resource == "events" && entry.request["regarding"]["uid"] == uid)
     }
 
@@ -162,7 +163,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, entry: &Entry) {
+    fn take(&mut self, entry: &AuditEntry) {
         if let (409, Some(uid)) = (entry.code, uid_demanded(entry)) {
             *self.conflicts.entry(uid.into()).or_default() += 1;
         }
@@ -186,14 +187,14 @@ impl Seen {
     }
 
     /// S1, S10: the incarnation is demanded, and the pod's own grace period counts.
-    fn check_request(&self, entry: &Entry) {
+    fn check_request(&self, entry: &AuditEntry) {
         let uid = uid_demanded(entry).unwrap_or_else(|| panic!("S1: {entry:?}"));
         let excused = self.conflicts.get(uid).is_some_and(|conflicts| *conflicts >= CONFLICTS_MAX);
         assert!(excused || entry.request["preconditions"]["resourceVersion"].is_string(), "S1: {entry:?}");
         assert!(entry.request["gracePeriodSeconds"].is_null(), "S10: {entry:?}");
     }
 
-    fn check_deletion(&self, entry: &Entry, terms: &Terms, nodes: &HashMap<String, String>) {
+    fn check_deletion(&self, entry: &AuditEntry, terms: &Terms, nodes: &HashMap<String, String>) {
         let uid = uid_demanded(entry).unwrap_or_default();
         assert!(terms.restored || !self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
         assert!(!terms.marks || self.marked.contains_key(uid), "TE-30: not marked before: {entry:?}");
@@ -206,7 +207,7 @@ impl Seen {
     }
 
     /// D8: after the fact.
-    fn check_event(&self, entry: &Entry) {
+    fn check_event(&self, entry: &AuditEntry) {
         let note = entry.request["note"].as_str().unwrap_or_default();
         if let (true, Some(uid)) =
             (note.starts_with("Marking for deletion Pod"), entry.request["regarding"]["uid"].as_str())
@@ -217,7 +218,7 @@ impl Seen {
 }
 
 /// The node of each pod that was created bound.
-fn nodes_of_pods(entries: &[Entry]) -> HashMap<String, String> {
+fn nodes_of_pods(entries: &[AuditEntry]) -> HashMap<String, String> {
     let created = entries.iter().filter(|entry| entry.verb == "create" && entry.resource == "pods");
     created
         .filter_map(|entry| {

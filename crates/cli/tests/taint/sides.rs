@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Api, Cluster, Tools};
+use taintward_cluster::{Account, Binaries, Cluster, TestApi};
 use tokio::runtime::Runtime;
 
 /// Who is asked.
@@ -48,14 +48,14 @@ pub(crate) struct Outcome {
 /// A cluster with two nodes for each side.
 pub(crate) struct Stage<'c> {
     runtime: &'c Runtime,
-    api: Api,
+    api: TestApi,
     kubeconfig: PathBuf,
     kubectl: PathBuf,
     home: PathBuf,
 }
 
 impl<'c> Stage<'c> {
-    pub(crate) fn set(runtime: &'c Runtime, cluster: &Cluster, tools: &Tools) -> Self {
+    pub(crate) fn set(runtime: &'c Runtime, cluster: &Cluster, tools: &Binaries) -> Self {
         let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
         for side in [Side::Kubectl, Side::Taintward] {
             for number in [1, 2] {
@@ -188,9 +188,9 @@ impl Drop for Versions<'_, '_> {
     }
 }
 
-fn patch(runtime: &Runtime, api: &Api, name: &str, body: &Value) {
+fn patch(runtime: &Runtime, api: &TestApi, name: &str, body: &Value) {
     let path = format!("/api/v1/nodes/{name}");
-    runtime.block_on(api.patch(&path, Patch::Merge, &body.to_string())).unwrap();
+    runtime.block_on(api.patch(&path, PatchType::Merge, &body.to_string())).unwrap();
 }
 
 /// Two nodes differ in these, whoever changed them.

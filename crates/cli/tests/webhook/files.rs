@@ -10,7 +10,7 @@ use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, asks, namespace, register_as};
 use serde_json::json;
-use taintward_cluster::certificates::Authority;
+use taintward_cluster::certificates::TestAuthority;
 use taintward_cluster::wait;
 
 /// Not fewer pods are created meanwhile.
@@ -18,7 +18,7 @@ const PODS: usize = 2_000;
 const FAILURES: &str = "taintward_webhook_certificate_reload_failures_total";
 
 pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
-    let (first, second) = (&stage.authority, Authority::new().unwrap());
+    let (first, second) = (&stage.authority, TestAuthority::new().unwrap());
     let files = Files::new(&stage.cluster, "files", first);
     let flags = files.flags();
     namespace(&stage.api, "files", "files", json!({})).await;

@@ -9,7 +9,7 @@ use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::register::{Registered, asks, namespace, plain_pod, pods, refusal, register_as};
 use serde_json::{Value, json};
-use taintward_cluster::api::Patch;
+use taintward_cluster::api::PatchType;
 use taintward_cluster::wait;
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -78,7 +78,7 @@ pub(crate) async fn nobody_gets_past_by_being_hard_to_read(stage: &Stage) {
     api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is refused: {why:?}"));
     let more =
         json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]).to_string();
-    let patched = api.patch(&format!("{path}/ordinary"), Patch::Json, &more).await;
+    let patched = api.patch(&format!("{path}/ordinary"), PatchType::Json, &more).await;
     assert_eq!(patched.map_err(refusal).unwrap_err().0, 403);
     assert_eq!(hook.metric("taintward_webhook_reviews_total", "outcome=\"malformed\""), 0.0);
     api.delete(&format!("{POOLS}/hidden"), &json!({})).await.unwrap();

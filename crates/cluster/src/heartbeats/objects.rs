@@ -2,7 +2,7 @@
 //! Room:     JSON for nodes, leases, conditions and renewals.
 //! Comes in: names, zones.
 //! Goes out: values and bodies.
-//! Not here: when they are sent (`rounds.rs`).
+//! Not here: when they are sent (`renewal_schedule.rs`).
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
-use taintward_cluster::{Account, Audit, Cluster, Options, tools, wait};
+use taintward_cluster::{Account, Audit, Cluster, ClusterConfig, binaries, wait};
 
 /// A case: its name, its steps.
 pub(crate) type Case = (&'static str, fn(&mut Play));
@@ -110,9 +110,9 @@ pub(crate) fn run(groups: &[Group], known: &[(&str, &str)]) -> ExitCode {
 
 /// Two rounds with a real server, which must be equal; `None` if there is no such server to be had.
 fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round> {
-    let tools = tools::for_test("conformance")?;
+    let tools = binaries::for_test("conformance")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let options = Options { audit: Audit::Off, ..Options::default() };
+    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let mut cluster = runtime.block_on(Cluster::start(&tools, options)).unwrap();
     // Version 1 is too old everywhere, as it is in every cluster that has been in use for five minutes.
     define(&runtime, &cluster);

@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use taintward_cluster::heartbeats::Heartbeats;
-use taintward_cluster::record::{Record, Sight};
-use taintward_cluster::{Api, Program, usage, wait};
+use taintward_cluster::node_history::{NodeHistory, NodeView};
+use taintward_cluster::{ChildProcess, TestApi, usage, wait};
 
 /// What a renewal may be late by, as a multiple of the period, before the generator calls itself late.
 const LATE_MAX: f64 = 1.5;
@@ -97,7 +97,7 @@ pub(super) struct Stage<'h> {
 
 impl Stage<'_> {
     /// Waits until the start is over, then counts for the whole window.
-    pub(super) async fn at_rest(&self, program: &Program, period: Duration) -> Result<Reading> {
+    pub(super) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<Reading> {
         tokio::time::sleep(SETTLING.max(period)).await;
         self.heartbeats.lateness();
         let (before, began) = (usage::of(program.pid())?, Instant::now());
@@ -117,7 +117,12 @@ impl Stage<'_> {
 
 /// Silences one node of each zone, one after the other, and waits for its taint: seconds after the end of the grace
 /// period, counted from the last renewal that the server answered. Then they come back.
-pub(super) async fn delays(stage: &Stage<'_>, record: &Record, api: &Api, sizes: &Sizes) -> Result<Vec<f64>> {
+pub(super) async fn delays(
+    stage: &Stage<'_>,
+    record: &NodeHistory,
+    api: &TestApi,
+    sizes: &Sizes,
+) -> Result<Vec<f64>> {
     let grace = SignedDuration::try_from(sizes.grace)?;
     let names: Vec<String> = stage.heartbeats.all().into_iter().take(sizes.zones).collect();
     let mark = record.mark();
@@ -134,27 +139,27 @@ pub(super) async fn delays(stage: &Stage<'_>, record: &Record, api: &Api, sizes:
             Ok(Timestamp::now() - silent + grace)
         })
         .collect::<Result<_>>()?;
-    let all_tainted = async || Ok((record.those(Sight::is_evicting).len() == names.len()).then_some(()));
+    let all_tainted = async || Ok((record.those(NodeView::is_evicting).len() == names.len()).then_some(()));
     wait::until("all silent nodes to be tainted", sizes.grace * 3, all_tainted).await?;
     stage.heartbeats.expect_punctual(sizes.period.mul_f64(LATE_MAX).max(sizes.grace / 2))?;
     let mut delays = Vec::new();
     for (name, end) in names.iter().zip(ends) {
-        let is_it = |change: &&taintward_cluster::record::Change| {
-            change.node == *name && change.sight.as_ref().is_some_and(Sight::is_evicting)
+        let is_it = |change: &&taintward_cluster::node_history::NodeChangeRecord| {
+            change.node == *name && change.sight.as_ref().is_some_and(NodeView::is_evicting)
         };
         let changes = record.since(mark);
         let tainted = changes.iter().find(is_it).map(|change| change.at.duration_since(end).as_secs_f64());
         delays.extend(tainted);
     }
     stage.heartbeats.revive(api, &names).await?;
-    let none = async || Ok(record.those(Sight::is_evicting).is_empty().then_some(()));
+    let none = async || Ok(record.those(NodeView::is_evicting).is_empty().then_some(()));
     wait::until("the taints to be gone", Duration::from_secs(60), none).await?;
     record.expect_whole()?;
     Ok(delays)
 }
 
 /// All nodes and leases are gone.
-pub(super) async fn clear(api: &Api) -> Result<()> {
+pub(super) async fn clear(api: &TestApi) -> Result<()> {
     for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
         api.delete(path, &json!({})).await?;
     }

@@ -40,7 +40,7 @@ fn the_help_reads_well() {
 
 #[test]
 fn alone_it_explains_itself() {
-    let Ok(Command::Print(text)) = parse_from(["taintward"]) else { panic!("no text") };
+    let Ok(ParsedCommand::Print(text)) = parse_from(["taintward"]) else { panic!("no text") };
     assert!(text.contains("Usage: taintward [COMMAND]") && text.contains("run") && text.contains("version"));
     let text = format!("taintward {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(parse_from(["taintward", "--version"]).unwrap_err().to_string(), text);

@@ -3,7 +3,7 @@
 use super::*;
 use taintward_client::config::{ConfigOverrides, Impersonation};
 
-fn typed(line: &str) -> Result<Command, clap::Error> {
+fn typed(line: &str) -> Result<ParsedCommand, clap::Error> {
     parse_from(["taintward"].into_iter().chain(line.split_whitespace()))
 }
 
@@ -20,15 +20,15 @@ fn a_cluster_is_chosen_as_for_kubectl() {
     };
     for verb in ["plan", "pending", "explain pod/a", "lint", "taint node n1 a-", "version"] {
         let settings = match typed(&format!("{verb} {flags}")).unwrap() {
-            Command::Plan(ask) => ask.cluster.settings,
-            Command::Pending(ask) => ask.cluster.settings,
-            Command::Explain(ask) => ask.cluster.settings,
-            Command::Lint(plan) => match plan.from {
-                crate::lint::Source::Cluster(cluster) => cluster.settings,
+            ParsedCommand::Plan(ask) => ask.cluster.settings,
+            ParsedCommand::Pending(ask) => ask.cluster.settings,
+            ParsedCommand::Explain(ask) => ask.cluster.settings,
+            ParsedCommand::Lint(plan) => match plan.from {
+                crate::lint::LintSource::Cluster(cluster) => cluster.settings,
                 other => panic!("{other:?}"),
             },
-            Command::Taint(plan) => plan.cluster.settings,
-            Command::Version(plan) => plan.server.unwrap().settings,
+            ParsedCommand::Taint(plan) => plan.cluster.settings,
+            ParsedCommand::Version(plan) => plan.server.unwrap().settings,
             other => panic!("{other:?}"),
         };
         assert_eq!(settings.overrides, expected, "{verb}");

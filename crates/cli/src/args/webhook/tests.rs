@@ -1,12 +1,12 @@
 //! Flags of the webhook, through the same door as the program.
 
-use super::super::{Command, parse_from};
+use super::super::{ParsedCommand, parse_from};
 use super::*;
 
-fn parse(flags: &str) -> Result<WebhookPlan, String> {
+fn parse(flags: &str) -> Result<WebhookOptions, String> {
     let words = ["taintward", "webhook"].into_iter().chain(flags.split_whitespace());
     match parse_from(words) {
-        Ok(Command::Webhook(plan)) => Ok(*plan),
+        Ok(ParsedCommand::Webhook(plan)) => Ok(*plan),
         Ok(other) => panic!("{flags}: {other:?}"),
         Err(error) => Err(error.to_string()),
     }

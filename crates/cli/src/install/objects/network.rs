@@ -1,27 +1,27 @@
 //! # Network: who may talk to our pods, and to whom they talk
 //! Room:     the webhook's Service; a NetworkPolicy for each part.
 //! Comes in: where API servers are.
-//! Goes out: [`Planned`] objects.
+//! Goes out: [`InstalledObject`] objects.
 //! Keeps:    the webhook's port is open to API servers only, as far as they are known: they are no pods and have the
 //!           addresses of their hosts, so that no selector finds them. Kubelets reach pods on their own node anyway.
 //! Not here: TLS (`crates/webhook`).
 
-use super::super::sheet::{Sheet, field, item, list, map, maps, texts};
-use super::super::values::{Knob, Many, When};
-use super::{NAME, Planned, WEBHOOK, labels, object, within};
+use super::super::template::{Template, field, item, list, map, maps, texts};
+use super::super::values::{Condition, InstallValue, Repeat};
+use super::{InstalledObject, NAME, WEBHOOK, labels, object, within};
 
 /// Namespaces with this label may read metrics.
 const METRICS: &str = "taintward.io/metrics";
 
-pub(super) fn service() -> Planned {
+pub(super) fn service() -> InstalledObject {
     let port =
         [field("name", "https"), field("port", 443), field("targetPort", "https"), field("protocol", "TCP")];
     let spec = map([field("selector", labels("webhook")), field("ports", maps([port]))]);
     let sheet = object(within("v1", "Service", WEBHOOK, "webhook"), [field("spec", spec)]);
-    Planned { file: "service.yaml", note: "", when: When::Webhook, sheet }
+    InstalledObject { file: "service.yaml", note: "", when: Condition::Webhook, sheet }
 }
 
-pub(super) fn policies() -> [Planned; 2] {
+pub(super) fn policies() -> [InstalledObject; 2] {
     let readers = map([field("matchLabels", map([field(METRICS, "allowed")]))]);
     let readers = maps([[field("namespaceSelector", readers)]]);
     [
@@ -29,21 +29,21 @@ pub(super) fn policies() -> [Planned; 2] {
             NAME,
             "controller",
             "Metrics, for pods of namespaces with the label taintward.io/metrics=allowed; out to the API server.",
-            When::Controller,
+            Condition::Controller,
             vec![("metrics", readers.clone())],
         ),
         policy(
             WEBHOOK,
             "webhook",
             "Reviews, for API servers; metrics as above; out to the API server.",
-            When::Webhook,
-            vec![("https", api_servers(Many::Askers)), ("metrics", readers)],
+            Condition::Webhook,
+            vec![("https", api_servers(Repeat::Askers)), ("metrics", readers)],
         ),
     ]
 }
 
-fn api_servers(networks: Many) -> Sheet {
-    let block = map([field("cidr", Knob::This)]);
+fn api_servers(networks: Repeat) -> Template {
+    let block = map([field("cidr", InstallValue::This)]);
     list([item(map([field("ipBlock", block)])).each(networks)])
 }
 
@@ -51,15 +51,15 @@ fn policy(
     name: &'static str,
     component: &'static str,
     note: &'static str,
-    when: When,
-    open: Vec<(&'static str, Sheet)>,
-) -> Planned {
+    when: Condition,
+    open: Vec<(&'static str, Template)>,
+) -> InstalledObject {
     let ingress = open.into_iter().map(|(port, from)| {
         let ports = maps([[field("protocol", "TCP"), field("port", port)]]);
         item(map([field("from", from), field("ports", ports)]))
     });
     let egress =
-        [field("to", api_servers(Many::ApiServers)), field("ports", maps([[field("protocol", "TCP")]]))];
+        [field("to", api_servers(Repeat::ApiServers)), field("ports", maps([[field("protocol", "TCP")]]))];
     let spec = map([
         field("podSelector", map([field("matchLabels", labels(component))])),
         field("policyTypes", texts(["Ingress", "Egress"])),
@@ -67,5 +67,10 @@ fn policy(
         field("egress", maps([egress])),
     ]);
     let beginning = within("networking.k8s.io/v1", "NetworkPolicy", name, component);
-    Planned { file: "networkpolicy.yaml", note, when, sheet: object(beginning, [field("spec", spec)]) }
+    InstalledObject {
+        file: "networkpolicy.yaml",
+        note,
+        when,
+        sheet: object(beginning, [field("spec", spec)]),
+    }
 }

@@ -1,44 +1,44 @@
 //! # Parse: from the text of a template to its parts
 //! Room:     kubectl's grammar, with what is odd about it.
 //! Comes in: text.
-//! Goes out: [`Part`]s, or why not, in kubectl's words.
-//! Not here: what they find (`walk.rs`).
+//! Goes out: [`TemplatePart`]s, or why not, in kubectl's words.
+//! Not here: what they find (`eval.rs`).
 
-use super::{Filter, Part, Slice, Step, To};
+use super::{FilterStep, PathStep, SliceEnd, SliceStep, TemplatePart};
 use serde_json::{Number, Value};
 
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, String> {
+pub(super) fn parse(text: &str) -> Result<Vec<TemplatePart>, String> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
         if !before.is_empty() {
-            parts.push(Part::Text(before.to_owned()));
+            parts.push(TemplatePart::Text(before.to_owned()));
         }
-        let mut action = Action { rest: after, steps: Vec::new() };
+        let mut action = ActionParser { rest: after, steps: Vec::new() };
         action.read()?;
-        parts.push(Part::Action(action.steps));
+        parts.push(TemplatePart::Action(action.steps));
         rest = action.rest;
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(TemplatePart::Text(rest.to_owned()));
     }
     Ok(parts)
 }
 
 /// What stands between braces, by itself.
-fn steps(text: &str) -> Result<Vec<Step>, String> {
+fn steps(text: &str) -> Result<Vec<PathStep>, String> {
     let text = format!("{text}}}");
-    let mut action = Action { rest: &text, steps: Vec::new() };
+    let mut action = ActionParser { rest: &text, steps: Vec::new() };
     action.read()?;
     Ok(action.steps)
 }
 
 /// From behind the opening brace to behind the closing one.
-struct Action<'t> {
+struct ActionParser<'t> {
     rest: &'t str,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
-impl<'t> Action<'t> {
+impl<'t> ActionParser<'t> {
     fn read(&mut self) -> Result<(), String> {
         loop {
             if let Some(rest) = self.rest.strip_prefix("[?(") {
@@ -80,10 +80,10 @@ impl<'t> Action<'t> {
     }
 
     fn descent(&mut self) -> Result<(), String> {
-        if self.steps.last() == Some(&Step::Descent) {
+        if self.steps.last() == Some(&PathStep::Descent) {
             return Err("invalid multiple recursive descent".to_owned());
         }
-        self.steps.push(Step::Descent);
+        self.steps.push(PathStep::Descent);
         if self.rest.starts_with(is_word) {
             self.field();
         }
@@ -99,18 +99,18 @@ impl<'t> Action<'t> {
             ends
         });
         let name = self.take(end.unwrap_or(self.rest.len()));
-        let step = if name == "*" { Step::Wildcard } else { Step::Field(name.replace('\\', "")) };
+        let step = if name == "*" { PathStep::Wildcard } else { PathStep::Field(name.replace('\\', "")) };
         self.steps.push(step);
     }
 
     fn word(&mut self) {
         let word = self.take(self.rest.find(is_terminator).unwrap_or(self.rest.len()));
         self.steps.push(match word {
-            "true" => Step::Literal(true.into()),
-            "false" => Step::Literal(false.into()),
-            "range" => Step::Range,
-            "end" => Step::End,
-            other => Step::Unknown(other.to_owned()),
+            "true" => PathStep::Literal(true.into()),
+            "false" => PathStep::Literal(false.into()),
+            "range" => PathStep::Range,
+            "end" => PathStep::End,
+            other => PathStep::Unknown(other.to_owned()),
         });
     }
 
@@ -121,7 +121,7 @@ impl<'t> Action<'t> {
         let float = || text.parse().ok().and_then(Number::from_f64);
         let number = text.parse::<i64>().ok().map(Number::from).or_else(float);
         let number = number.ok_or_else(|| format!("cannot parse number {text}"))?;
-        self.steps.push(Step::Literal(Value::Number(number)));
+        self.steps.push(PathStep::Literal(Value::Number(number)));
         Ok(())
     }
 
@@ -139,9 +139,10 @@ impl<'t> Action<'t> {
             from = at + 1;
         };
         let whole = self.take(end + 1);
-        let text = super::say::unquoted(&whole[1..end], quote);
-        self.steps
-            .push(Step::Quoted(text.ok_or_else(|| format!("unquote string {whole} error invalid syntax"))?));
+        let text = super::print::unquoted(&whole[1..end], quote);
+        self.steps.push(PathStep::Quoted(
+            text.ok_or_else(|| format!("unquote string {whole} error invalid syntax"))?,
+        ));
         Ok(())
     }
 
@@ -151,14 +152,14 @@ impl<'t> Action<'t> {
         let text = &whole[1..whole.len() - 1];
         let step = if text.contains(',') {
             let each = text.split(',').map(|one| steps(&format!("[{}]", one.trim_matches(' '))));
-            Step::Union(each.collect::<Result<_, _>>()?)
+            PathStep::Union(each.collect::<Result<_, _>>()?)
         } else if let Some(key) = text.strip_prefix('\'').and_then(|key| key.strip_suffix('\''))
             && !key.contains('\'')
         {
             self.steps.extend(steps(&format!(".{key}"))?);
             return Ok(());
         } else {
-            Step::Slice(slice(if text == "*" { ":" } else { text })?)
+            PathStep::Slice(slice(if text == "*" { ":" } else { text })?)
         };
         self.steps.push(step);
         Ok(())
@@ -168,12 +169,12 @@ impl<'t> Action<'t> {
         let text = self.take(filter_end(self.rest)?);
         self.rest = self.rest[1..].strip_prefix(']').ok_or("unclosed array expect ]")?;
         let filter = match compared(text) {
-            None => Filter { left: steps(text)?, compared: None },
+            None => FilterStep { left: steps(text)?, compared: None },
             Some((left, operator, right)) => {
-                Filter { left: steps(left)?, compared: Some((operator.to_owned(), steps(right)?)) }
+                FilterStep { left: steps(left)?, compared: Some((operator.to_owned(), steps(right)?)) }
             }
         };
-        self.steps.push(Step::Filter(Box::new(filter)));
+        self.steps.push(PathStep::Filter(Box::new(filter)));
         Ok(())
     }
 }
@@ -205,7 +206,7 @@ fn compared(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// `1`, `-1`, `1:3`, `:3`, `1:`, `::2`; nothing is the first.
-fn slice(text: &str) -> Result<Slice, String> {
+fn slice(text: &str) -> Result<SliceStep, String> {
     let wrong = || format!("invalid array index {text}");
     let mut numbers = text.split(':').map(|number| match number {
         "" => Ok(None),
@@ -219,12 +220,12 @@ fn slice(text: &str) -> Result<Slice, String> {
     });
     let from = numbers.next().transpose()?.flatten();
     let to = match numbers.next().transpose()? {
-        None => To::One,
-        Some(None) => To::Length,
-        Some(Some(to)) => To::Before(to),
+        None => SliceEnd::One,
+        Some(None) => SliceEnd::Length,
+        Some(Some(to)) => SliceEnd::Before(to),
     };
     let step = numbers.next().transpose()?.flatten();
-    if numbers.next().is_some() { Err(wrong()) } else { Ok(Slice { from, to, step }) }
+    if numbers.next().is_some() { Err(wrong()) } else { Ok(SliceStep { from, to, step }) }
 }
 
 fn is_terminator(sign: char) -> bool {

@@ -10,7 +10,7 @@ fn printed(template: &str) -> Result<String, TemplateError> {
         "items": [{"name": "a", "n": 1, "deep": {"x": [1, 2]}}, {"name": "b", "n": 2}],
         "none": null, "text": "<é>", "by.dots": {"a/b": "c"}
     });
-    Template::parse(template)?.execute(&object)
+    JsonPathTemplate::parse(template)?.execute(&object)
 }
 
 #[test]
@@ -33,16 +33,16 @@ fn loops_in_loops_are_bounded() {
     let deep = format!("{}x{}", "{range .items[0:1]}".repeat(65), "{end}".repeat(65));
     let why = printed(&deep).map_err(|why| why.to_string());
     assert!(why.as_ref().is_err_and(|why| why.contains("more than 64")), "{why:?}");
-    assert!(Template::parse(&"x".repeat(BYTES_MOST + 1)).is_err());
+    assert!(JsonPathTemplate::parse(&"x".repeat(BYTES_MOST + 1)).is_err());
 }
 
 #[test]
 fn a_field_may_be_written_in_four_ways() {
-    let all: Vec<Template> =
-        ["a.b", ".a.b", "{a.b}", "{.a.b}"].map(|text| Template::field(text).unwrap()).into();
+    let all: Vec<JsonPathTemplate> =
+        ["a.b", ".a.b", "{a.b}", "{.a.b}"].map(|text| JsonPathTemplate::field(text).unwrap()).into();
     assert!(all.iter().all(|one| one == &all[0]));
     for wrong in ["", ".", "{}", "{.a}{.b}", "{.a"] {
-        assert!(Template::field(wrong).is_err(), "{wrong}");
+        assert!(JsonPathTemplate::field(wrong).is_err(), "{wrong}");
     }
 }
 
@@ -60,6 +60,6 @@ proptest! {
     ) {
         let _ = printed(&pieces.concat());
         let _ = printed(&format!("{{{}{any}}}", pieces.concat()));
-        let _ = Template::field(&pieces.concat());
+        let _ = JsonPathTemplate::field(&pieces.concat());
     }
 }

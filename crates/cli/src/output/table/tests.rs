@@ -1,16 +1,16 @@
 //! Tables: widths, what is shortened and where not, what is harmless.
 use super::*;
 
-fn view(width: usize, is_terminal: bool, wide: bool) -> View {
-    View { paper: Paper { width, paints: false, is_terminal }, wide, headers: true, order: None }
+fn view(width: usize, is_terminal: bool, wide: bool) -> PrintOptions {
+    PrintOptions { paper: Terminal { width, paints: false, is_terminal }, wide, headers: true, order: None }
 }
 
 fn table() -> Table {
     let columns = vec![
-        Column::new("POD").shortens(),
-        Column::new("PODS").right(),
-        Column::new("UID").only_wide(),
-        Column::new("NODE"),
+        TableColumn::new("POD").shortens(),
+        TableColumn::new("PODS").right(),
+        TableColumn::new("UID").only_wide(),
+        TableColumn::new("NODE"),
     ];
     let mut table = Table::new(columns);
     table.push(vec!["web-5d8f6c7b9-abcde-first".into(), "3".into(), "u1".into(), "n1".into()]);
@@ -27,7 +27,7 @@ db-0                          12   節点
 ";
     assert_eq!(table().print(&view(80, true, false)), expected);
     // A title that is not there takes no room.
-    let without = View { headers: false, ..view(80, true, false) };
+    let without = PrintOptions { headers: false, ..view(80, true, false) };
     assert!(table().print(&without).starts_with("web-5d8f6c7b9-abcde-first    3   n1\n"));
     assert!(
         table().print(&view(80, true, true)).starts_with("POD                         PODS   UID   NODE\n")
@@ -59,9 +59,11 @@ fn letters_count_by_their_width() {
 
 #[test]
 fn colours_take_no_room_and_cells_steer_nothing() {
-    let mut table = Table::new(vec![Column::new("A"), Column::new("B")]);
-    table.push(vec![Cell::new("x\x1b[2J").colored(Color::Red), Cell::new("y\nz")]);
-    let painted =
-        View { paper: Paper { width: 80, paints: true, is_terminal: true }, ..view(80, true, false) };
+    let mut table = Table::new(vec![TableColumn::new("A"), TableColumn::new("B")]);
+    table.push(vec![TableCell::new("x\x1b[2J").colored(Color::Red), TableCell::new("y\nz")]);
+    let painted = PrintOptions {
+        paper: Terminal { width: 80, paints: true, is_terminal: true },
+        ..view(80, true, false)
+    };
     assert_eq!(table.print(&painted), "A       B\n\x1b[31mx\u{fffd}[2J\x1b[0m   y\u{fffd}z\n");
 }

@@ -4,7 +4,7 @@
 //! Goes out: sentences; an error if something did not happen as told.
 //! Not here: how long a node may be silent on the tour (`args/sandbox.rs`).
 
-use super::{SOON, Step, Tour, head, listed, say};
+use super::{SOON, Tour, TourStep, head, listed, say};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::taint::keys;
@@ -19,7 +19,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(8);
 pub(crate) const RENEW: Duration = Duration::from_secs(2);
 
 impl Tour {
-    pub(super) async fn silence(&self) -> Step {
+    pub(super) async fn silence(&self) -> TourStep {
         let node = self.in_use();
         let pods = self.living_on(&node);
         head(&format!("6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"))?;
@@ -81,7 +81,7 @@ impl Tour {
         self.taints(node).iter().any(unreachable)
     }
 
-    fn set_silence(&self, node: &str, on: bool) -> Step {
+    fn set_silence(&self, node: &str, on: bool) -> TourStep {
         let object = On::object(known("", "nodes"), "", node);
         let silence = if on { json!("true") } else { Value::Null };
         let changed = self.server.change(&object, "tour", |node| {

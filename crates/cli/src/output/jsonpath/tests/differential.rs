@@ -4,12 +4,12 @@
 //! Goes out: every template that differs.
 //! Not here: the order of fields that `*` and `..` find: kubectl's is another each time, so words are sorted there.
 
-use super::super::Template;
-use crate::output::machine;
+use super::super::JsonPathTemplate;
+use crate::output::structured;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use taintward_cluster::tools;
+use taintward_cluster::binaries;
 
 const OBJECT: &str = r#"{"apiVersion": "taintward.io/v1alpha1", "kind": "Sample",
 "metadata": {"name": "sample", "labels": {"app": "web", "a.b/c": "d<e>&f"}, "namespace": "shop"},
@@ -185,7 +185,7 @@ const PIECES: [&str; 40] = [
 
 #[test]
 fn templates_print_what_kubectl_prints() {
-    let Some(tools) = tools::for_test("templates_print_what_kubectl_prints") else { return };
+    let Some(tools) = binaries::for_test("templates_print_what_kubectl_prints") else { return };
     let stage = Stage::set(tools.path("kubectl").unwrap());
     let mut seed = 7_u64;
     let mut chance = |below: usize| {
@@ -210,13 +210,13 @@ fn templates_print_what_kubectl_prints() {
 
 #[test]
 fn objects_are_printed_as_kubectl_prints_them() {
-    let Some(tools) = tools::for_test("objects_are_printed_as_kubectl_prints_them") else { return };
+    let Some(tools) = binaries::for_test("objects_are_printed_as_kubectl_prints_them") else { return };
     let stage = Stage::set(tools.path("kubectl").unwrap());
     let mut object: Value = serde_json::from_str(OBJECT).unwrap();
     // Go writes these numbers with other zeros, and signs of HTML as \u003c: the same values.
     let [json, yaml] = ["json", "yaml"].map(|form| stage.kubectl(form).unwrap());
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), object);
-    assert_eq!(serde_saphyr::from_str::<Value>(&machine::yaml(&object).unwrap()).unwrap(), object);
+    assert_eq!(serde_saphyr::from_str::<Value>(&structured::yaml(&object).unwrap()).unwrap(), object);
     assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), object);
     object["metadata"]["labels"] =
         serde_json::json!({"app": "web", "on": "yes", "number": "1e3", "time": "12:30", "n": "n"});
@@ -225,16 +225,16 @@ fn objects_are_printed_as_kubectl_prints_them() {
         object["spec"].as_object_mut().unwrap().remove(odd);
     }
     std::fs::write(stage.folder.join("object.json"), object.to_string()).unwrap();
-    assert_eq!(machine::json(&object), stage.kubectl("json").unwrap());
-    assert_eq!(machine::yaml(&object).unwrap(), stage.kubectl("yaml").unwrap());
+    assert_eq!(structured::json(&object), stage.kubectl("json").unwrap());
+    assert_eq!(structured::yaml(&object).unwrap(), stage.kubectl("yaml").unwrap());
 }
 
 fn ours(template: &str) -> Result<String, String> {
     if template.is_empty() {
-        return crate::output::Form::parse("jsonpath=").map(|_| String::new());
+        return crate::output::OutputFormat::parse("jsonpath=").map(|_| String::new());
     }
     let object: Value = serde_json::from_str(OBJECT).unwrap();
-    let template = Template::parse(template).map_err(|why| why.to_string())?;
+    let template = JsonPathTemplate::parse(template).map_err(|why| why.to_string())?;
     template.execute(&object).map_err(|why| why.to_string())
 }
 

@@ -1,0 +1,247 @@
+//! # Enforcer: whether anybody carries evictions out, as far as leases tell
+//! Room:     our lease, by default or as installed, and that of kube-controller-manager, each read once.
+//! Comes in: a cluster.
+//! Goes out: [`ActiveControllers`], and a remark where nobody seems to be there.
+//! Keeps:    what leases cannot tell is not guessed: which controllers a kube-controller-manager runs, whether a Taintward
+//!           runs without election or under another name.
+//! Not here: taking part in an election (`taintward_client::lease`).
+
+use crate::cluster_state::ClusterReader;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use taintward_client::paged_list;
+use taintward_core::time::Wall;
+
+/// Where both leases are by default.
+const NAMESPACE: &str = "kube-system";
+const OURS: &str = "taintward";
+/// Where `taintward install` has ours.
+const INSTALLED: &str = "taintward-system";
+const UPSTREAMS: &str = "kube-controller-manager";
+
+/// How many of its own lengths a lease may be old before it counts as left behind: clocks differ.
+const LENGTHS: i64 = 4;
+
+/// What a lease says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseHolder {
+    /// Somebody renews it.
+    Held(String),
+    /// Nobody has renewed it for so many seconds.
+    Stale(i64),
+    /// It is there, and nobody's.
+    Free,
+    /// There is none.
+    Absent,
+    /// It could not be read.
+    Unread(String),
+}
+
+/// Who may be carrying evictions out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ActiveControllers {
+    pub(crate) ours: LeaseHolder,
+    /// The namespace in which it was found, or looked for first.
+    pub(crate) place: &'static str,
+    pub(crate) upstreams: LeaseHolder,
+}
+
+#[derive(Default, Deserialize)]
+struct LeaseBody {
+    #[serde(default)]
+    spec: LeaseBodySpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LeaseBodySpec {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<i64>,
+    renew_time: Option<String>,
+}
+
+impl LeaseHolder {
+    fn of(json: &[u8], now: Wall) -> Self {
+        let object: LeaseBody = match serde_json::from_slice(json) {
+            Ok(object) => object,
+            Err(why) => return Self::Unread(why.to_string()),
+        };
+        let LeaseBodySpec { holder_identity, lease_duration_seconds, renew_time } = object.spec;
+        let holder = holder_identity.unwrap_or_default();
+        if holder.is_empty() {
+            return Self::Free;
+        }
+        let renewed = renew_time.and_then(|time| time.parse::<Timestamp>().ok());
+        let Some(renewed) = renewed else { return Self::Free };
+        let age = now.as_micros().saturating_sub(renewed.as_microsecond()) / 1_000_000;
+        match age > lease_duration_seconds.unwrap_or(15).saturating_mul(LENGTHS) {
+            true => Self::Stale(age),
+            false => Self::Held(holder),
+        }
+    }
+
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Held(_) => "held",
+            Self::Stale(_) => "stale",
+            Self::Free => "free",
+            Self::Absent => "absent",
+            Self::Unread(_) => "unknown",
+        }
+    }
+
+    /// How much it tells; less is more.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Held(_) => 0,
+            Self::Stale(_) => 1,
+            Self::Free => 2,
+            Self::Unread(_) => 3,
+            Self::Absent => 4,
+        }
+    }
+
+    fn described(&self, place: &str, name: &str) -> String {
+        match self {
+            Self::Held(holder) => format!("lease {place}/{name} is held by {holder}"),
+            Self::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
+            Self::Free => format!("nobody holds lease {place}/{name}"),
+            Self::Absent => format!("there is no lease {place}/{name}"),
+            Self::Unread(why) => format!("lease {place}/{name} could not be read ({why})"),
+        }
+    }
+}
+
+impl ActiveControllers {
+    pub(crate) async fn of(reach: &ClusterReader<'_>, now: Wall) -> Self {
+        let (by_default, upstreams, installed) = tokio::join!(
+            lease(reach, NAMESPACE, OURS, now),
+            lease(reach, NAMESPACE, UPSTREAMS, now),
+            lease(reach, INSTALLED, OURS, now)
+        );
+        Self::among(by_default, installed, upstreams)
+    }
+
+    /// Ours is where there is most to tell of it.
+    fn among(by_default: LeaseHolder, installed: LeaseHolder, upstreams: LeaseHolder) -> Self {
+        let (place, ours) = match installed.rank() < by_default.rank() {
+            true => (INSTALLED, installed),
+            false => (NAMESPACE, by_default),
+        };
+        Self { ours, place, upstreams }
+    }
+
+    /// What there is to say; nothing where a Taintward holds its lease.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let Self { ours, place, upstreams } = self;
+        let both = format!("{}, {}", ours.described(place, OURS), upstreams.described(NAMESPACE, UPSTREAMS));
+        match (ours, upstreams) {
+            (LeaseHolder::Held(_), _) => None,
+            (_, LeaseHolder::Held(_)) => Some(format!(
+                "no Taintward holds the lease {place}/{OURS}; a kube-controller-manager runs, but its lease does \
+                 not say whether its taint-eviction-controller is on"
+            )),
+            (LeaseHolder::Unread(_), _) | (_, LeaseHolder::Unread(_)) => {
+                Some(format!("whether anybody evicts cannot be told: {both}"))
+            }
+            _ => Some(format!(
+                "nobody seems to evict: {both}. A Taintward without election or with another lease, or a control \
+                 plane that hides its lease, would not be seen"
+            )),
+        }
+    }
+
+    pub(crate) fn object(&self) -> Value {
+        json!({
+            "taintward": self.ours.word(),
+            "kubeControllerManager": self.upstreams.word(),
+            "remark": self.remark(),
+        })
+    }
+}
+
+async fn lease(reach: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
+    let (client, limit) = (&reach.connected.client, reach.cluster.patience);
+    match paged_list::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
+        Ok(Some(json)) => LeaseHolder::of(&json, now),
+        Ok(None) => LeaseHolder::Absent,
+        Err(why) => LeaseHolder::Unread(why.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(spec: &str) -> LeaseHolder {
+        let now: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+        LeaseHolder::of(
+            format!(r#"{{"spec": {{{spec}}}}}"#).as_bytes(),
+            Wall::from_micros(now.as_microsecond()),
+        )
+    }
+
+    #[test]
+    fn a_lease_is_held_stale_or_free() {
+        let spec =
+            |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
+        assert_eq!(lease(&spec("2026-11-21T13:59:59.000000Z")), LeaseHolder::Held("a".into()));
+        assert_eq!(
+            lease(&spec("2026-11-21T14:00:05.000000Z")),
+            LeaseHolder::Held("a".into()),
+            "clocks differ"
+        );
+        assert_eq!(lease(&spec("2026-11-21T13:59:00.000000Z")), LeaseHolder::Held("a".into()));
+        assert_eq!(lease(&spec("2026-11-21T13:58:59.000000Z")), LeaseHolder::Stale(61));
+        assert_eq!(lease(r#""holderIdentity": """#), LeaseHolder::Free);
+        assert_eq!(lease(""), LeaseHolder::Free);
+    }
+
+    #[test]
+    fn what_leases_cannot_tell_is_not_said() {
+        let held = || LeaseHolder::Held("a".into());
+        let remark = |ours, upstreams| {
+            ActiveControllers { ours, place: NAMESPACE, upstreams }.remark().unwrap_or_default()
+        };
+        assert_eq!(remark(held(), LeaseHolder::Absent), "");
+        assert!(remark(LeaseHolder::Absent, held()).contains("does not say whether"));
+        assert!(
+            remark(LeaseHolder::Absent, LeaseHolder::Stale(99))
+                .starts_with("nobody seems to evict: there is no lease")
+        );
+        for (ours, upstreams) in [
+            (LeaseHolder::Unread("no".into()), LeaseHolder::Absent),
+            (LeaseHolder::Free, LeaseHolder::Unread("no".into())),
+        ] {
+            assert!(remark(ours, upstreams).starts_with("whether anybody evicts cannot be told"));
+        }
+    }
+
+    #[test]
+    fn an_installation_has_its_lease_elsewhere() {
+        let held = || LeaseHolder::Held("a".into());
+        for (by_default, installed, wanted) in [
+            (LeaseHolder::Absent, held(), None),
+            (LeaseHolder::Stale(70), held(), None),
+            (held(), LeaseHolder::Stale(70), None),
+            (
+                LeaseHolder::Absent,
+                LeaseHolder::Stale(70),
+                Some("lease taintward-system/taintward was not renewed for 70s"),
+            ),
+            (LeaseHolder::Free, LeaseHolder::Absent, Some("nobody holds lease kube-system/taintward")),
+            (LeaseHolder::Absent, LeaseHolder::Absent, Some("there is no lease kube-system/taintward")),
+            (
+                LeaseHolder::Absent,
+                LeaseHolder::Unread("no".into()),
+                Some("taintward-system/taintward could not be read"),
+            ),
+        ] {
+            let found = ActiveControllers::among(by_default, installed, LeaseHolder::Absent);
+            let remark = found.remark();
+            assert_eq!(remark.is_some(), wanted.is_some(), "{found:?}");
+            assert!(remark.unwrap_or_default().contains(wanted.unwrap_or_default()), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! # Switch: true and false as Go writes them
+//! Room:     the values of a boolean flag.
+//! Comes in: the text of a flag.
+//! Goes out: a truth value, or what was expected.
+//! Not here: what is switched.
+
+/// Why a text is no truth value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected true or false")]
+pub(super) struct InvalidBool;
+
+/// Reads a truth value.
+pub(super) fn parse(text: &str) -> Result<bool, InvalidBool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(InvalidBool),
+    }
+}

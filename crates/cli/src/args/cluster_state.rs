@@ -1,0 +1,55 @@
+//! # Survey: the flags of all commands that judge a cluster as it is, or as files say it was
+//! Room:     the moment, feature gates, the cluster, the form of the answer.
+//! Comes in: arguments.
+//! Goes out: [`ClusterStateOptions`].
+//! Not here: `-f`, which each command takes in its own way.
+
+use super::feature_gates::{self, GateSetting};
+use crate::kube_args::{ClusterOptions, KubeArgs};
+use crate::output::{OutputArgs, OutputError, OutputOptions};
+use clap::Args;
+use jiff::Timestamp;
+use taintward_core::toleration_matching::NumericOperators;
+
+#[derive(Debug, Args)]
+pub(super) struct ClusterStateArgs {
+    /// Judge as if it were this time; without it by now. For files that were written a while ago
+    #[arg(long, value_name = "TIME", value_parser = as_of)]
+    as_of: Option<Timestamp>,
+    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
+    /// counts here
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
+    feature_gates: Vec<GateSetting>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    pub(super) kube: KubeArgs,
+}
+
+/// A moment with its zone.
+fn as_of(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| EXPECTED.to_owned())
+}
+
+/// What a moment looks like.
+pub(super) const EXPECTED: &str =
+    "expected a time with its zone, such as 2026-11-21T14:00:00Z or 2026-11-21T15:00:00+01:00";
+
+/// What they come to.
+pub(super) struct ClusterStateOptions {
+    pub(super) as_of: Option<Timestamp>,
+    pub(super) numeric: NumericOperators,
+    pub(super) output: OutputOptions,
+    pub(super) cluster: ClusterOptions,
+}
+
+impl ClusterStateArgs {
+    pub(super) fn settle(self) -> Result<ClusterStateOptions, OutputError> {
+        Ok(ClusterStateOptions {
+            as_of: self.as_of,
+            numeric: feature_gates::numeric(&self.feature_gates),
+            output: self.output.settle()?,
+            cluster: self.kube.settle(),
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! # Survey: a cluster, or files of one, as a snapshot
+//! Room:     what `plan`, `explain` and `pending` look at: nodes, pods, disruption budgets.
+//! Comes in: [`StateSource`]: a cluster, or what `-f` names.
+//! Goes out: a [`ClusterState`]: the snapshot, where it came from, and what could not be read.
+//! Keeps:    pods and nodes are read by the controller's own decoders, so that both see the same; a gap is said, with
+//!           what the answer lacks because of it.
+//! Not here: what is asked of the snapshot (the core).
+
+mod clock;
+mod cluster;
+pub(crate) mod details;
+mod files;
+mod objects;
+pub(crate) mod related;
+mod selected_pods;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use clock::ServerClock;
+pub(crate) use cluster::{ClusterReader, of_nodes};
+pub(crate) use files::{NO_UID, sort};
+
+use crate::kube_args::ClusterOptions;
+use crate::manifest::TextPosition;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+use taintward_client::config::{ConnectError, ProbeError};
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::identity::{NodeName, PodName};
+use taintward_core::time::Wall;
+use taintward_core::toleration_matching::NumericOperators;
+
+/// Where a cluster's state comes from.
+#[derive(Debug)]
+pub(crate) enum StateSource {
+    /// Files; of the cluster only which pods are asked about.
+    Files(Vec<PathBuf>, Box<ClusterOptions>),
+    Cluster(Box<ClusterOptions>),
+}
+
+/// The state of a cluster, as far as it could be read.
+#[derive(Debug)]
+pub(crate) struct ClusterState {
+    pub(crate) snapshot: ClusterSnapshot,
+    /// In words: a context and server, or the files.
+    pub(crate) from: String,
+    /// What could not be read, and what is lacking because of it: the answer is partial.
+    pub(crate) gaps: Vec<ReadError>,
+    /// What is worth knowing of what was read; nothing is lacking because of it.
+    pub(crate) notes: Vec<String>,
+    /// Of each pod of the snapshot, whether it is asked about; empty: all are.
+    pub(crate) about: Vec<bool>,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReadError {
+    /// The file; empty for a cluster.
+    pub(crate) file: String,
+    /// Line 0: the whole file.
+    pub(crate) at: TextPosition,
+    pub(crate) why: String,
+}
+
+impl ReadError {
+    /// Something of a cluster.
+    pub(crate) fn plain(why: String) -> Self {
+        Self { file: String::new(), at: TextPosition::default(), why }
+    }
+
+    /// What may not or cannot be read, and what is lacking because of it.
+    fn of(why: &dyn fmt::Display, lacking: &str) -> Self {
+        Self::plain(format!("{why}; {lacking}"))
+    }
+}
+
+/// `web.yaml:3:7: ...`, `web.yaml ...` or what a server said.
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.file.as_str(), self.at) {
+            ("", _) => f.write_str(&self.why),
+            (file, TextPosition { line: 0, .. }) => write!(f, "{file} {}", self.why),
+            (file, TextPosition { line, column }) => write!(f, "{file}:{line}:{column}: {}", self.why),
+        }
+    }
+}
+
+/// Why there is no survey at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClusterStateError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{place}: {why}")]
+    Unreachable { place: String, why: ProbeError },
+    #[error("there is no node in {from}; {way_out}")]
+    NoNodes { from: String, gaps: Vec<ReadError>, way_out: &'static str },
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] std::io::Error),
+    #[error("-l or --field-selector: {0}")]
+    Selector(String),
+}
+
+impl ClusterStateError {
+    /// What could not be read, which may be why.
+    pub(crate) fn gaps(&self) -> &[ReadError] {
+        match self {
+            Self::NoNodes { gaps, .. } => gaps,
+            _ => &[],
+        }
+    }
+}
+
+/// What a file without nodes lacks.
+const GIVE_NODES: &str =
+    "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
+
+/// Which moment it is, for judging.
+pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
+    as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
+}
+
+/// Reads what is needed to say who leaves.
+pub(crate) fn survey(
+    from: &StateSource,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Result<ClusterState, ClusterStateError> {
+    let survey = match from {
+        StateSource::Files(paths, cluster) => files::survey(paths, cluster, as_of, numeric)?,
+        StateSource::Cluster(cluster) => cluster::survey(cluster, as_of, numeric)?,
+    };
+    match (survey.snapshot.nodes().is_empty(), from) {
+        (false, _) => {}
+        (true, StateSource::Files(..)) => return Err(no_nodes(survey)),
+        (true, StateSource::Cluster(_)) => {
+            let way_out = "without nodes nothing can be said";
+            return Err(ClusterStateError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
+        }
+    }
+    Ok(survey)
+}
+
+/// Files without nodes: nothing can be said of pods.
+pub(crate) fn no_nodes(ClusterState { from, gaps, .. }: ClusterState) -> ClusterStateError {
+    ClusterStateError::NoNodes { from, gaps, way_out: GIVE_NODES }
+}
+
+/// Pods that are named.
+const NAMED_MOST: usize = 5;
+
+/// Pods on nodes that are not there.
+fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let nodes: BTreeSet<&str> = lost.iter().map(|(_, node)| node.as_str()).collect();
+    let nodes: Vec<&str> = nodes.into_iter().collect();
+    let (pods, them) = if lost.len() == 1 {
+        ("1 pod is".to_owned(), "it")
+    } else {
+        (format!("{} pods are", lost.len()), "them")
+    };
+    let noun = if nodes.len() == 1 { "node that is" } else { "nodes that are" };
+    let (nodes, pods_named) =
+        (some(&nodes), some(&lost.iter().map(|(pod, _)| pod.as_str()).collect::<Vec<_>>()));
+    let article = if noun.starts_with("node ") { "a " } else { "" };
+    Some(format!("{pods} on {article}{noun} gone ({nodes}), and nothing is said of {them}: {pods_named}"))
+}
+
+/// The first few names.
+fn some(names: &[&str]) -> String {
+    let told = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MOST) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}

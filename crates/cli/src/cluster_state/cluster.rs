@@ -1,0 +1,248 @@
+//! # Cluster: a running cluster's state
+//! Room:     nodes, disruption budgets and pods, page by page.
+//! Comes in: [`ClusterOptions`].
+//! Goes out: a [`ClusterState`]; what may not be read is a gap, and the rest is read.
+//! Keeps:    one page is in memory.
+//! Not here: connecting, pages (the client).
+
+use super::selected_pods::SelectedPods;
+use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};
+use crate::kube_args::ClusterOptions;
+use crate::progress::Progress;
+use crate::runtime::Runtime;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use taintward_client::api::RequestError;
+use taintward_client::config::{Connected, connect, greet};
+use taintward_client::paged_list::{self, ListRequest, pages};
+use taintward_client::snapshot;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::toleration_matching::NumericOperators;
+
+/// A cluster that answers.
+pub(crate) struct ClusterReader<'c> {
+    pub(crate) cluster: &'c ClusterOptions,
+    pub(crate) connected: Connected,
+    /// The server's.
+    pub(crate) clock: ServerClock,
+}
+
+/// What is read besides nodes.
+struct ReadScope<'e> {
+    /// Of pods; all if empty.
+    namespace: &'e str,
+    /// Pods with these labels; all if empty.
+    selector: &'e str,
+    /// Pods that one of these field selectors chooses; none is chosen by two.
+    fields: &'e [String],
+    budgets: bool,
+    /// Which of the pods that are read are asked about.
+    chosen: SelectedPods,
+}
+
+impl<'c> ClusterReader<'c> {
+    /// Connects, and waits for a first answer.
+    pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
+        let connected = connect(&cluster.settings).await?;
+        let place = connected.where_from.clone();
+        let unreachable = |why| ClusterStateError::Unreachable { place, why };
+        let local = ServerClock::local();
+        let asked = local.now().wall;
+        let greeting = greet(&connected.client, cluster.patience).await.map_err(unreachable)?;
+        let clock = ServerClock::of(asked, local.now().wall, greeting.date);
+        Ok(Self { cluster, connected, clock })
+    }
+
+    /// Tells each object of a list.
+    pub(crate) async fn each(
+        &self,
+        listing: ListRequest<'_>,
+        tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), RequestError> {
+        pages(&self.connected.streams, listing, self.cluster.patience, tell).await
+    }
+
+    /// The state, as far as it may be read. Pods of all namespaces are, whichever are asked about: what the others take and
+    /// leave decides where a pod could go.
+    pub(crate) async fn survey(
+        &self,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Result<ClusterState, ClusterStateError> {
+        let chosen = SelectedPods::of(self.cluster)?;
+        let fields = [String::new()];
+        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
+        Ok(self.survey_of(extent, as_of, numeric).await)
+    }
+
+    /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are asked for.
+    pub(crate) async fn listed(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> ClusterState {
+        self.listed_in(self.cluster.namespace(&self.connected), as_of, numeric).await
+    }
+
+    /// The same in all namespaces.
+    pub(crate) async fn listed_everywhere(
+        &self,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> ClusterState {
+        self.listed_in("", as_of, numeric).await
+    }
+
+    async fn listed_in(
+        &self,
+        namespace: &str,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> ClusterState {
+        let fields = [self.cluster.fields.clone()];
+        let (selector, chosen) = (self.cluster.selector.as_str(), SelectedPods::default());
+        let extent = ReadScope { namespace, selector, fields: &fields, budgets: false, chosen };
+        self.survey_of(extent, as_of, numeric).await
+    }
+
+    /// Whether a namespace is known not to be there.
+    pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
+        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
+    }
+
+    /// Where that is, for people.
+    pub(crate) fn place(&self) -> String {
+        self.connected.where_from.clone()
+    }
+
+    async fn survey_of(
+        &self,
+        extent: ReadScope<'_>,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> ClusterState {
+        let ReadScope { namespace, selector, fields, budgets, mut chosen } = extent;
+        let mut builder = SnapshotBuilder::new(moment(as_of, &self.clock), numeric, false);
+        let (mut gaps, mut progress) = (Vec::new(), Progress::default());
+        let mut node = |json: &[u8]| {
+            builder.node(snapshot::node(json)?);
+            progress.at(builder.nodes_told(), "nodes");
+            Ok(())
+        };
+        if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
+            gaps.push(ReadError::of(&why, "nodes are left out or incomplete"));
+        }
+        let mut budget = |json: &[u8]| {
+            builder.budget(snapshot::budget(json, "")?);
+            Ok(())
+        };
+        if budgets && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
+            gaps.push(ReadError::of(&why, "disruption budgets are left out"));
+        }
+        let mut pod = |json: &[u8]| {
+            chosen.look(json, "");
+            snapshot::pod(json, "", &mut builder)?;
+            progress.at(builder.pods_told(), "pods");
+            Ok(())
+        };
+        for fields in fields {
+            let pods = ListRequest { namespace, selector, fields, ..listing("", "pods") };
+            let named = self.cluster.named_namespace();
+            match self.each(pods, &mut pod).await {
+                Ok(()) => {}
+                // Who may look at one namespace only is told of that.
+                Err(why)
+                    if why.failure == ApiFailure::Forbidden && namespace.is_empty() && !named.is_empty() =>
+                {
+                    gaps.push(ReadError::of(
+                        &why,
+                        "what pods of other namespaces take is not known: places may be wrong",
+                    ));
+                    if let Err(why) = self.each(ListRequest { namespace: named, ..pods }, &mut pod).await {
+                        gaps.push(ReadError::of(&why, "pods are left out or incomplete"));
+                    }
+                }
+                Err(why) => gaps.push(ReadError::of(&why, "pods are left out or incomplete")),
+            }
+        }
+        let nodes_are_known = gaps.is_empty();
+        self.new_nodes(&mut builder, &mut gaps).await;
+        drop(progress);
+        let snapshot = builder.finish();
+        let about = chosen.among(&snapshot);
+        let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+        if let Some(told) = gone(snapshot.lost()) {
+            // A node that is known not to be there is no gap: its pods are about to be collected.
+            if nodes_are_known { notes.push(told) } else { gaps.push(ReadError::plain(told)) }
+        }
+        if let Some(empty) = chosen.empty_namespace(&snapshot)
+            && self.lacks_namespace(empty).await
+        {
+            gaps.push(ReadError::plain(format!("there is no namespace {empty}; check -n")));
+        }
+        ClusterState { snapshot, from: self.place(), gaps, notes, about }
+    }
+
+    /// Nodes that have come between the list of nodes and that of pods.
+    async fn new_nodes(&self, builder: &mut SnapshotBuilder, gaps: &mut Vec<ReadError>) {
+        let missing = builder.missing_nodes();
+        let mut tell = |json: &[u8]| {
+            builder.node(snapshot::node(json)?);
+            Ok(())
+        };
+        if missing.len() > NODE_BY_NODE {
+            if let Err(why) = self.each(listing("", "nodes"), &mut tell).await {
+                gaps.push(ReadError::of(&why, "nodes may be left out"));
+            }
+            return;
+        }
+        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        for name in missing {
+            let lacking = |why: &dyn std::fmt::Display| {
+                ReadError::plain(format!("{why}; nothing is said of the pods of node {name}"))
+            };
+            match paged_list::object(client, ("", "nodes"), "", name.as_str(), limit).await {
+                Ok(Some(json)) => {
+                    if let Err(why) = tell(&json) {
+                        gaps.push(lacking(&why));
+                    }
+                }
+                Ok(None) => {}
+                Err(why) => gaps.push(lacking(&why)),
+            }
+        }
+    }
+}
+
+fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
+    ListRequest { group, plural, namespace: "", selector: "", fields: "" }
+}
+
+pub(super) fn survey(
+    cluster: &ClusterOptions,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Result<ClusterState, ClusterStateError> {
+    let runtime = Runtime::new()?;
+    runtime.block_on(async { ClusterReader::of(cluster).await?.survey(as_of, numeric).await })
+}
+
+/// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
+const NODE_BY_NODE: usize = 8;
+
+/// All nodes, and the pods on some of them.
+pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<ClusterState, ClusterStateError> {
+    // Who is named twice has his pods once.
+    let names: BTreeSet<&str> = names.iter().copied().collect();
+    let fields: Vec<String> = match names.len() {
+        0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),
+        _ => vec![String::new()],
+    };
+    // What is chosen with -l are nodes here.
+    let cluster = cluster.whole();
+    let runtime = Runtime::new()?;
+    runtime.block_on(async {
+        let reach = ClusterReader::of(&cluster).await?;
+        let chosen = SelectedPods::default();
+        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
+        Ok(reach.survey_of(extent, None, NumericOperators::Off).await)
+    })
+}

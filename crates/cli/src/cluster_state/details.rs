@@ -1,0 +1,291 @@
+//! # Closeup: what people want to know of one object, beyond what decides
+//! Room:     what is in the way of a deletion, conditions, notes, who wrote what; events.
+//! Comes in: JSON of pods, nodes and events (of both APIs), as an API server writes it.
+//! Goes out: [`PodDetails`], [`NodeDetails`], [`EventDetails`]; a field that makes no sense is as if it were not there.
+//! Keeps:    nothing here takes part in a verdict.
+//! Not here: what decides (`object.rs`).
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use taintward_core::time::Wall;
+
+/// A condition of a pod or node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConditionDetails {
+    pub(crate) kind: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) since: Option<Wall>,
+}
+
+/// A kind of workload, of whose pods all may be asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WorkloadOwner {
+    Deployment,
+    StatefulSet,
+    DaemonSet,
+    ReplicaSet,
+    Job,
+}
+
+impl WorkloadOwner {
+    /// Its kind, its API group and its name in paths.
+    pub(crate) const fn of_api(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Deployment => ("Deployment", "apps", "deployments"),
+            Self::StatefulSet => ("StatefulSet", "apps", "statefulsets"),
+            Self::DaemonSet => ("DaemonSet", "apps", "daemonsets"),
+            Self::ReplicaSet => ("ReplicaSet", "apps", "replicasets"),
+            Self::Job => ("Job", "batch", "jobs"),
+        }
+    }
+}
+
+/// A pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PodDetails {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// `spec.nodeName`; empty: none yet.
+    pub(crate) node: String,
+    pub(crate) phase: String,
+    /// Kind and name of its controlling owner.
+    pub(crate) owner: Option<(String, String)>,
+    /// That owner's API group.
+    pub(crate) owner_group: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) finalizers: Vec<String>,
+    pub(crate) deletion: Option<DeletionDetails>,
+    pub(crate) conditions: Vec<ConditionDetails>,
+}
+
+/// A deletion that was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeletionDetails {
+    /// `metadata.deletionTimestamp`: when its grace is over.
+    pub(crate) by: Option<Wall>,
+    /// `metadata.deletionGracePeriodSeconds`.
+    pub(crate) grace_seconds: i64,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeDetails {
+    pub(crate) name: String,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) conditions: Vec<ConditionDetails>,
+    /// Who owns `spec.taints` by `metadata.managedFields`, and since when.
+    pub(crate) writers: Vec<(String, Option<Wall>)>,
+}
+
+/// An event about a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventDetails {
+    pub(crate) namespace: String,
+    /// The pod's name.
+    pub(crate) about: String,
+    pub(crate) kind: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) by: String,
+    pub(crate) count: i64,
+    pub(crate) last: Option<Wall>,
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn time(value: Option<&Value>) -> Option<Wall> {
+    let at: Timestamp = value?.as_str()?.parse().ok()?;
+    Some(Wall::from_micros(at.as_microsecond()))
+}
+
+fn texts(value: Option<&Value>) -> BTreeMap<String, String> {
+    let fields = value.and_then(Value::as_object).into_iter().flatten();
+    fields.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn conditions(value: &Value) -> Vec<ConditionDetails> {
+    let one = |condition: &Value| ConditionDetails {
+        kind: text(condition, "/type"),
+        status: text(condition, "/status"),
+        reason: text(condition, "/reason"),
+        message: text(condition, "/message"),
+        since: time(condition.get("lastTransitionTime")),
+    };
+    list(value, "/status/conditions").map(one).collect()
+}
+
+/// Only what is looked at: the rest of a pod or node may be long.
+fn parsed(json: &[u8]) -> Option<Value> {
+    #[derive(Deserialize)]
+    struct DetailsJson {
+        metadata: Option<Value>,
+        spec: Option<Value>,
+        status: Option<Value>,
+    }
+    let DetailsJson { metadata, spec, status } = serde_json::from_slice(json).ok()?;
+    Some(serde_json::json!({ "metadata": metadata, "spec": spec, "status": status }))
+}
+
+impl PodDetails {
+    /// Who names no namespace is in `home`.
+    pub(super) fn of(json: &[u8], home: &str) -> Option<Self> {
+        let pod = parsed(json)?;
+        let owner = list(&pod, "/metadata/ownerReferences")
+            .find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true));
+        let namespace = text(&pod, "/metadata/namespace");
+        let deletion = pod.pointer("/metadata/deletionTimestamp").filter(|at| !at.is_null());
+        let grace = pod.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+        let version = owner.map(|owner| text(owner, "/apiVersion")).unwrap_or_default();
+        Some(Self {
+            namespace: if namespace.is_empty() { home.to_owned() } else { namespace },
+            name: text(&pod, "/metadata/name"),
+            uid: text(&pod, "/metadata/uid"),
+            node: text(&pod, "/spec/nodeName"),
+            phase: text(&pod, "/status/phase"),
+            owner: owner.map(|owner| (text(owner, "/kind"), text(owner, "/name"))),
+            owner_group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
+            labels: texts(pod.pointer("/metadata/labels")),
+            finalizers: list(&pod, "/metadata/finalizers")
+                .filter_map(|one| one.as_str().map(str::to_owned))
+                .collect(),
+            deletion: deletion
+                .map(|at| DeletionDetails { by: time(Some(at)), grace_seconds: grace.unwrap_or_default() }),
+            conditions: conditions(&pod),
+        })
+    }
+
+    /// Whether this workload made it. A Deployment makes pods by way of ReplicaSets, whose names end with the pods'
+    /// template hash.
+    pub(crate) fn is_of(&self, maker: WorkloadOwner, name: &str) -> bool {
+        let Some((kind, owner)) = &self.owner else { return false };
+        let is_made_by = |maker: WorkloadOwner| {
+            let (own, group, _) = maker.of_api();
+            kind == own && self.owner_group == group
+        };
+        let of_deployment = || {
+            let hash = self.labels.get("pod-template-hash")?;
+            owner.strip_suffix(hash.as_str())?.strip_suffix('-')
+        };
+        match maker {
+            WorkloadOwner::Deployment => {
+                is_made_by(WorkloadOwner::ReplicaSet) && of_deployment() == Some(name)
+            }
+            other => is_made_by(other) && owner == name,
+        }
+    }
+
+    pub(crate) fn condition(&self, kind: &str) -> Option<&ConditionDetails> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+}
+
+impl NodeDetails {
+    pub(super) fn of(json: &[u8]) -> Option<Self> {
+        let node = parsed(json)?;
+        let mut writers: Vec<(String, Option<Wall>)> = list(&node, "/metadata/managedFields")
+            .filter(|entry| text(entry, "/subresource").is_empty())
+            .filter(|entry| entry.pointer("/fieldsV1/f:spec/f:taints").is_some())
+            .map(|entry| (text(entry, "/manager"), time(entry.get("time"))))
+            .collect();
+        writers.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+        Some(Self {
+            name: text(&node, "/metadata/name"),
+            annotations: texts(node.pointer("/metadata/annotations")),
+            conditions: conditions(&node),
+            writers,
+        })
+    }
+}
+
+impl EventDetails {
+    /// An event of core or of `events.k8s.io`; `None` if it is about no pod.
+    pub(super) fn of(json: &[u8]) -> Option<Self> {
+        let event: Value = serde_json::from_slice(json).ok()?;
+        let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;
+        if text(about, "/kind") != "Pod" {
+            return None;
+        }
+        let first_of = |pointers: &[&str]| {
+            pointers.iter().map(|at| text(&event, at)).find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        let counts = ["/count", "/deprecatedCount", "/series/count"];
+        let count = counts.iter().filter_map(|at| event.pointer(at).and_then(Value::as_i64)).max();
+        let times = [
+            "/lastTimestamp",
+            "/deprecatedLastTimestamp",
+            "/series/lastObservedTime",
+            "/eventTime",
+            "/firstTimestamp",
+            "/metadata/creationTimestamp",
+        ];
+        Some(Self {
+            namespace: text(about, "/namespace"),
+            about: text(about, "/name"),
+            kind: text(&event, "/type"),
+            reason: text(&event, "/reason"),
+            message: first_of(&["/message", "/note"]),
+            by: first_of(&[
+                "/reportingComponent",
+                "/reportingController",
+                "/source/component",
+                "/deprecatedSource/component",
+            ]),
+            count: count.unwrap_or(1).max(1),
+            last: times.iter().find_map(|at| time(event.pointer(at))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_both_apis_say_the_same() {
+        let core = r#"{"involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web"}, "type": "Normal", "reason": "R",
+            "message": "m", "source": {"component": "c"}, "count": 3, "lastTimestamp": "2026-11-21T14:00:00Z"}"#;
+        let new = r#"{"regarding": {"kind": "Pod", "namespace": "shop", "name": "web"}, "type": "Normal", "reason": "R",
+            "note": "m", "reportingController": "c", "series": {"count": 3}, "eventTime": "2026-11-21T14:00:00.000000Z"}"#;
+        let event = EventDetails::of(core.as_bytes());
+        assert_eq!(event, EventDetails::of(new.as_bytes()));
+        let event = event.unwrap();
+        assert_eq!((event.by.as_str(), event.count, event.last.is_some()), ("c", 3, true));
+        assert_eq!(EventDetails::of(br#"{"involvedObject": {"kind": "Node", "name": "n1"}}"#), None);
+    }
+
+    #[test]
+    fn who_wrote_the_taints_is_told_last_first() {
+        let node = br#"{"metadata": {"name": "n1", "managedFields": [
+            {"manager": "kubectl", "time": "2026-11-21T13:00:00Z", "fieldsV1": {"f:spec": {"f:taints": {}}}},
+            {"manager": "kubelet", "time": "2026-11-21T13:59:00Z", "fieldsV1": {"f:status": {}}},
+            {"manager": "status", "subresource": "status", "fieldsV1": {"f:spec": {"f:taints": {}}}},
+            {"manager": "taintward", "time": "2026-11-21T13:30:00Z", "fieldsV1": {"f:spec": {"f:taints": {}}}}]}}"#;
+        let writers: Vec<String> =
+            NodeDetails::of(node).unwrap().writers.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(writers, ["taintward", "kubectl"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_as_if_it_were_not_there() {
+        let odd = br#"{"metadata": {"name": 5, "finalizers": "x", "deletionTimestamp": "soon"}, "status": {"conditions": 7}}"#;
+        let pod = PodDetails::of(odd, "default").unwrap();
+        assert_eq!((pod.namespace.as_str(), pod.finalizers.len(), pod.conditions.len()), ("default", 0, 0));
+        assert_eq!(
+            pod.deletion,
+            Some(DeletionDetails { by: None, grace_seconds: 0 }),
+            "it is being deleted all the same"
+        );
+        assert_eq!(PodDetails::of(b"[]", ""), None);
+    }
+}

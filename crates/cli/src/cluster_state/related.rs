@@ -1,0 +1,365 @@
+//! # Near: some pods and nodes, and what bears on them
+//! Room:     of a cluster only what is needed to explain them; of files everything, with a closer look at them.
+//! Comes in: names.
+//! Goes out: a [`RelatedObjects`].
+//! Keeps:    a pod that has a node needs no right beyond its namespace but to read that node; what may not be read is
+//!           a gap, and what is not there is known not to be there.
+//! Not here: what it means (`explain`).
+
+use super::cluster::ClusterReader;
+use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
+use super::{ClusterState, ReadError, files, moment};
+use crate::manifest::TextPosition;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use taintward_client::api::RequestError;
+use taintward_client::paged_list::{self, ListRequest};
+use taintward_client::snapshot;
+use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::toleration_matching::NumericOperators;
+
+/// What is asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectNames {
+    /// Names of pods.
+    pub(crate) pods: BTreeSet<String>,
+    /// Names of nodes.
+    pub(crate) nodes: BTreeSet<String>,
+    /// Workloads, all of whose pods are asked about.
+    pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
+    /// The namespace of the pods; `None`: any, which only files can answer.
+    pub(crate) namespace: Option<String>,
+}
+
+/// They and what bears on them.
+#[derive(Debug)]
+pub(crate) struct RelatedObjects {
+    pub(crate) survey: ClusterState,
+    pub(crate) closeups: RelatedDetails,
+    /// Pods of which it is known that they are not there.
+    pub(crate) gone: BTreeSet<String>,
+    /// Nodes of which it is known that they are not there.
+    pub(crate) absent: BTreeSet<String>,
+    /// Workloads of which it is known that they are there, with pods or without.
+    pub(crate) present: BTreeSet<(WorkloadOwner, String)>,
+    /// Namespaces that have a pod of that name, for pods that are not where they were looked for.
+    pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
+    /// Whether the events of the pods are known.
+    pub(crate) knows_events: bool,
+}
+
+/// A closer look at some objects.
+#[derive(Debug, Default)]
+pub(crate) struct RelatedDetails {
+    wanted: ObjectNames,
+    /// The pods that are wanted.
+    pub(crate) pods: Vec<PodDetails>,
+    /// Pods of the workloads that are wanted, by namespace and name.
+    pub(crate) made: BTreeMap<(String, String), PodDetails>,
+    /// Pods that may take the place of one that is gone.
+    pub(crate) others: Vec<PodDetails>,
+    pub(crate) nodes: BTreeMap<String, NodeDetails>,
+    /// Events about the pods.
+    pub(crate) events: Vec<EventDetails>,
+}
+
+impl RelatedDetails {
+    pub(super) fn of(wanted: ObjectNames) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    pub(super) fn pod(&mut self, json: &[u8], home: &str) {
+        if self.wanted.pods.is_empty() && self.wanted.workloads.is_empty() {
+            return;
+        }
+        let Some(pod) = PodDetails::of(json, home) else { return };
+        let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
+        if here && self.wanted.workloads.iter().any(|(maker, name)| pod.is_of(*maker, name)) {
+            self.made.insert((pod.namespace.clone(), pod.name.clone()), pod.clone());
+        }
+        match here && self.wanted.pods.contains(&pod.name) {
+            true => {
+                self.pods.retain(|known| (&known.namespace, &known.name) != (&pod.namespace, &pod.name));
+                self.pods.push(pod);
+            }
+            false if here && self.wanted.pods.iter().any(|gone| may_follow(&pod, gone)) => {
+                self.others.push(pod);
+            }
+            false => {}
+        }
+    }
+
+    pub(super) fn node(&mut self, json: &[u8]) {
+        // Any node may be that of a pod that is told later.
+        let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
+        let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
+        if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {
+            self.nodes.insert(node.name.clone(), node);
+        }
+    }
+
+    pub(super) fn event(&mut self, json: &[u8]) {
+        if !self.wanted.pods.is_empty()
+            && let Some(event) = EventDetails::of(json)
+            && self.wanted.pods.contains(&event.about)
+        {
+            self.events.push(event);
+        }
+    }
+}
+
+/// Whether the owner of a pod is likely to have made the other one as well: names of pods begin with that of what made
+/// them, and those of ReplicaSets with that of the Deployment.
+pub(crate) fn may_follow(pod: &PodDetails, gone: &str) -> bool {
+    let Some((kind, owner)) = &pod.owner else { return false };
+    let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
+    let Some(maker) = base(gone) else { return false };
+    let of_deployment = || kind == "ReplicaSet" && base(owner).is_some_and(|name| base(&maker) == Some(name));
+    *owner == maker || of_deployment()
+}
+
+/// Of files.
+pub(crate) fn in_files(
+    paths: &[PathBuf],
+    wanted: ObjectNames,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> RelatedObjects {
+    let names = wanted.pods.clone();
+    let (survey, closeups) = files::survey_closely(paths, as_of, numeric, RelatedDetails::of(wanted));
+    let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
+    let gone = names.into_iter().filter(|name| !is_there(name)).collect();
+    let (absent, present, elsewhere) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    RelatedObjects { survey, closeups, gone, absent, present, elsewhere, knows_events: true }
+}
+
+/// Of a running cluster.
+pub(crate) async fn in_cluster(
+    reach: &ClusterReader<'_>,
+    wanted: ObjectNames,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> RelatedObjects {
+    let builder = SnapshotBuilder::new(moment(as_of, &reach.clock), numeric, true);
+    let closeups = RelatedDetails::of(wanted.clone());
+    let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut look = RelatedReader { reach, builder, closeups, gaps, gone, absent, present };
+    let namespace = wanted.namespace.as_deref().unwrap_or_default();
+    for name in &wanted.pods {
+        look.pod(namespace, name).await;
+    }
+    look.workloads(namespace, &wanted).await;
+    look.nodes(&wanted).await;
+    for name in &wanted.nodes {
+        look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
+    }
+    let mut elsewhere = BTreeMap::new();
+    for name in &look.gone {
+        elsewhere.insert(name.clone(), namespaces_with(reach, name).await);
+    }
+    if !look.gone.is_empty() {
+        look.pods(namespace, "", "other pods of the same workload are left out").await;
+    }
+    let mut knows_events = true;
+    for name in &wanted.pods {
+        knows_events &= look.events(namespace, name).await;
+    }
+    let RelatedReader { builder, closeups, gaps, gone, absent, present, .. } = look;
+    let notes = reach.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let about = Vec::new();
+    let survey = ClusterState { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
+    RelatedObjects { survey, closeups, gone, absent, present, elsewhere, knows_events }
+}
+
+/// Where pods of that name are, as far as that may be known.
+async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<String> {
+    let fields = format!("metadata.name={name}");
+    let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
+    let mut found = BTreeSet::new();
+    let mut tell = |json: &[u8]| {
+        found.extend(PodDetails::of(json, "").map(|pod| pod.namespace));
+        Ok(())
+    };
+    // Who may not look elsewhere is not told of it.
+    let _ = reach.each(listing, &mut tell).await;
+    found
+}
+
+/// Looking around.
+struct RelatedReader<'r, 'c> {
+    reach: &'r ClusterReader<'c>,
+    builder: SnapshotBuilder,
+    closeups: RelatedDetails,
+    gaps: Vec<ReadError>,
+    gone: BTreeSet<String>,
+    absent: BTreeSet<String>,
+    present: BTreeSet<(WorkloadOwner, String)>,
+}
+
+/// Pods of workloads can be on so many nodes that it is less to list them all.
+const NODES_READ_MOST: usize = 20;
+
+impl RelatedReader<'_, '_> {
+    fn lacks(&mut self, why: &str, what: &str) {
+        self.gaps.push(ReadError {
+            file: String::new(),
+            at: TextPosition::default(),
+            why: format!("{why}; {what}"),
+        });
+    }
+
+    async fn object(
+        &self,
+        (group, plural): (&'static str, &'static str),
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, RequestError> {
+        let (client, limit) = (&self.reach.connected.client, self.reach.cluster.patience);
+        let body = paged_list::object(client, (group, plural), namespace, name, limit).await?;
+        Ok(body.map(|body| body.to_vec()))
+    }
+
+    async fn pod(&mut self, namespace: &str, name: &str) {
+        match self.object(("", "pods"), namespace, name).await {
+            Ok(Some(json)) => {
+                self.closeups.pod(&json, namespace);
+                if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
+                    self.lacks(
+                        &format!("pod {namespace}/{name}: {why}"),
+                        "nothing is said of when it leaves",
+                    );
+                }
+            }
+            Ok(None) => drop(self.gone.insert(name.to_owned())),
+            Err(why) => self.lacks(&why.to_string(), &format!("pod {namespace}/{name} is left out")),
+        }
+    }
+
+    /// The workloads that are there, and the pods of the namespace, among which theirs are. A workload that may not be
+    /// read can have pods all the same.
+    async fn workloads(&mut self, namespace: &str, wanted: &ObjectNames) {
+        if wanted.workloads.is_empty() {
+            return;
+        }
+        for (maker, name) in &wanted.workloads {
+            let (kind, group, plural) = maker.of_api();
+            match self.object((group, plural), namespace, name).await {
+                Ok(Some(_)) => drop(self.present.insert((*maker, name.clone()))),
+                Ok(None) => {}
+                Err(why) => {
+                    let what = format!("whether {kind} {namespace}/{name} is there is not known");
+                    self.lacks(&why.to_string(), &what);
+                }
+            }
+        }
+        self.pods(namespace, "", "pods of workloads are left out or incomplete").await;
+    }
+
+    /// The nodes that are asked about, and those of the pods; all of them, with all their pods, for a pod that looks
+    /// for one.
+    async fn nodes(&mut self, wanted: &ObjectNames) {
+        let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !is_over(pod));
+        if looks_for_one {
+            self.all_nodes().await;
+            self.pods("", "", "what room there is on nodes is not known").await;
+        }
+        let of_pods = self.closeups.pods.iter().chain(self.closeups.made.values());
+        let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
+        let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
+        if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MOST {
+            self.all_nodes().await;
+        }
+        for name in names {
+            if !self.closeups.nodes.contains_key(&name) {
+                self.node(name).await;
+            }
+        }
+    }
+
+    async fn node(&mut self, name: String) {
+        match self.object(("", "nodes"), "", &name).await {
+            Ok(Some(json)) => {
+                self.closeups.node(&json);
+                match snapshot::node(&json) {
+                    Ok(node) => drop(self.builder.node(node)),
+                    Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are not known"),
+                }
+            }
+            Ok(None) => drop(self.absent.insert(name)),
+            Err(why) => self.lacks(&why.to_string(), &format!("the taints of node {name} are not known")),
+        }
+    }
+
+    async fn all_nodes(&mut self) {
+        let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let Self { reach, builder, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.node(json);
+            builder.node(snapshot::node(json)?);
+            Ok(())
+        };
+        if let Err(why) = reach.each(listing, &mut tell).await {
+            self.lacks(&why.to_string(), "nodes are left out or incomplete");
+        }
+    }
+
+    async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
+        let listing = ListRequest { group: "", plural: "pods", namespace, selector: "", fields };
+        let Self { reach, builder, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.pod(json, "");
+            snapshot::pod(json, "", builder).map(drop)
+        };
+        if let Err(why) = reach.each(listing, &mut tell).await {
+            self.lacks(&why.to_string(), lacking);
+        }
+    }
+
+    /// Whether they could be read. Events of `events.k8s.io` are kept as the same objects, and are in this list.
+    async fn events(&mut self, namespace: &str, name: &str) -> bool {
+        let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
+        let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
+        let Self { reach, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.event(json);
+            Ok(())
+        };
+        let read = reach.each(listing, &mut tell).await;
+        if let Err(why) = &read {
+            self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
+        }
+        read.is_ok()
+    }
+}
+
+/// Whether it has ended, and looks for no node any more.
+pub(crate) fn is_over(pod: &PodDetails) -> bool {
+    matches!(pod.phase.as_str(), "Succeeded" | "Failed") || pod.deletion.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heirs_of_a_pod_are_known_by_their_names() {
+        let pod = |kind: &str, owner: &str| PodDetails {
+            owner: Some((kind.to_owned(), owner.to_owned())),
+            ..PodDetails::default()
+        };
+        for (kind, owner, gone, expected) in [
+            ("ReplicaSet", "web-7d4b9c6f5d", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-api-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache-0", true),
+            ("StatefulSet", "cache", "cache-2-0", false),
+            ("DaemonSet", "logs", "logs-x2vkz", true),
+            ("Job", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache", false),
+        ] {
+            assert_eq!(may_follow(&pod(kind, owner), gone), expected, "{owner} {gone}");
+        }
+        assert!(!may_follow(&PodDetails::default(), "debug-1"));
+    }
+}

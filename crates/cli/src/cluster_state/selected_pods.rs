@@ -1,0 +1,68 @@
+//! # Chosen: which pods are asked about
+//! Room:     `-n`, `-l` and `--field-selector` for commands that have to know all pods: those that are not asked about take
+//!           room, and leave, all the same.
+//! Comes in: the flags; pods as JSON, as they are read.
+//! Goes out: of each pod of a snapshot, whether it is asked about.
+//! Keeps:    selectors are read as an API server reads them, for files too.
+//! Not here: lists that a server selects from (`Reach::listed`).
+
+use super::ClusterStateError;
+use crate::kube_args::ClusterOptions;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_sandbox::resource::known;
+use taintward_sandbox::select::Selector;
+
+/// Which pods are meant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SelectedPods {
+    /// All if empty.
+    namespace: String,
+    selector: Selector,
+    /// Namespaces and names of those that the selector fits, where there is one.
+    fitting: BTreeSet<(String, String)>,
+}
+
+impl SelectedPods {
+    pub(super) fn of(cluster: &ClusterOptions) -> Result<Self, ClusterStateError> {
+        let selector = Selector::read(known("", "pods").get(), &cluster.selector, &cluster.fields)
+            .map_err(|why| ClusterStateError::Selector(why.message))?;
+        let namespace = cluster.named_namespace().to_owned();
+        Ok(Self { namespace, selector, fitting: BTreeSet::new() })
+    }
+
+    /// A pod that is read. Who names no namespace is in `home`.
+    pub(super) fn look(&mut self, json: &[u8], home: &str) {
+        if self.selector.is_all() {
+            return;
+        }
+        let Ok(mut pod) = serde_json::from_slice::<Value>(json) else { return };
+        if pod["metadata"]["namespace"].as_str().unwrap_or_default().is_empty() {
+            pod["metadata"]["namespace"] = home.into();
+        }
+        if self.selector.matches_value(&pod) {
+            let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
+            self.fitting.insert((text("namespace"), text("name")));
+        }
+    }
+
+    /// Of each pod, whether it is meant; empty: all are.
+    pub(super) fn among(&self, snapshot: &ClusterSnapshot) -> Vec<bool> {
+        if self.namespace.is_empty() && self.selector.is_all() {
+            return Vec::new();
+        }
+        let is_meant = |name: &taintward_core::identity::PodName| {
+            let (namespace, name) = (name.namespace(), name.name());
+            (self.namespace.is_empty() || *self.namespace == *namespace)
+                && (self.selector.is_all() || self.fitting.contains(&(namespace.to_owned(), name.to_owned())))
+        };
+        snapshot.pods().iter().map(|pod| is_meant(&pod.name)).collect()
+    }
+
+    /// The namespace that was named, where no pod is in it: a slip of the pen, perhaps.
+    pub(super) fn empty_namespace(&self, snapshot: &ClusterSnapshot) -> Option<&str> {
+        let is_there = snapshot.pods().iter().any(|pod| *pod.name.namespace() == *self.namespace);
+        (!self.namespace.is_empty() && !is_there).then_some(self.namespace.as_str())
+    }
+}

@@ -1,0 +1,110 @@
+//! Names of each kind, from a server that counts what it is asked; nothing where something is in the way.
+use super::*;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+/// An API server with a few names; ends with the test.
+struct Stage {
+    line: TypedLine,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Stage {
+    fn set(test: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let paths = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let request = lines.by_ref().next().unwrap_or_default();
+                lines.take_while(|line| !line.is_empty()).for_each(drop);
+                let path = request.split([' ', '?']).nth(1).unwrap_or_default().to_owned();
+                let names: &[&str] = match path.as_str() {
+                    "/api/v1/nodes" => &["n2", "n1", "m1"],
+                    "/api/v1/namespaces" => &["shop", "kube-system"],
+                    "/api/v1/namespaces/shop/pods" => &["web-2", "web-1"],
+                    "/api/v1/namespaces/here/pods" => &["here-1"],
+                    "/apis/apps/v1/namespaces/shop/deployments" => &["web"],
+                    "/api/v1/pods" => &["web-1", "db-0", "web-1"],
+                    _ => &[],
+                };
+                paths.lock().unwrap().push(path);
+                let items: Vec<_> =
+                    names.iter().map(|name| serde_json::json!({"metadata": {"name": name}})).collect();
+                let body = serde_json::json!({"metadata": {}, "items": items}).to_string();
+                let head = "content-type: application/json\r\nconnection: close";
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+            }
+        });
+        let kubeconfig = format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: \
+             {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: u, namespace: here}}}}, {{name: other, context: \
+             {{cluster: x, user: u}}}}]\ncurrent-context: x\n"
+        );
+        let file = std::env::temp_dir().join(format!("taintward-names-{}-{test}", std::process::id()));
+        std::fs::write(&file, kubeconfig).unwrap();
+        Self { line: TypedLine { kubeconfig: Some(file), ..TypedLine::default() }, asked }
+    }
+
+    fn of(&self, kind: CompletionKind, beginning: &str) -> Vec<String> {
+        of(kind, beginning, &self.line)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.line.kubeconfig.as_ref().unwrap());
+    }
+}
+
+#[test]
+fn each_kind_has_its_names() {
+    let mut stage = Stage::set("kinds");
+    assert_eq!(stage.of(CompletionKind::NodeName, ""), ["m1", "n1", "n2"]);
+    assert_eq!(stage.of(CompletionKind::NodeName, "n"), ["n1", "n2"]);
+    assert_eq!(stage.of(CompletionKind::Namespace, "sh"), ["shop"]);
+    assert_eq!(stage.of(CompletionKind::Explained, "pod/"), ["pod/here-1"]);
+    stage.line.namespace = Some("shop".to_owned());
+    assert_eq!(stage.of(CompletionKind::Explained, "pod/web"), ["pod/web-1", "pod/web-2"]);
+    assert_eq!(stage.of(CompletionKind::Explained, "deploy/"), ["deploy/web"]);
+    stage.line.all_namespaces = true;
+    assert_eq!(stage.of(CompletionKind::Explained, "pod/"), ["pod/db-0", "pod/web-1"]);
+    assert_eq!(stage.of(CompletionKind::Context, ""), ["other", "x"]);
+    assert_eq!(stage.of(CompletionKind::Cluster, ""), ["x"]);
+    assert_eq!(stage.of(CompletionKind::User, ""), ["u"]);
+}
+
+#[test]
+fn what_is_not_yet_a_name_asks_nobody() {
+    let stage = Stage::set("either");
+    assert_eq!(stage.of(CompletionKind::Explained, ""), TYPES.map(|(prefix, _)| prefix));
+    assert_eq!(stage.of(CompletionKind::Explained, "n"), ["node/"]);
+    assert_eq!(stage.of(CompletionKind::Context, "o"), ["other"]);
+    assert_eq!(*stage.asked.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(stage.of(CompletionKind::Explained, "node/n"), ["node/n1", "node/n2"]);
+    assert_eq!(stage.of(CompletionKind::Explained, "pod/"), ["pod/here-1"]);
+    assert_eq!(*stage.asked.lock().unwrap(), ["/api/v1/nodes", "/api/v1/namespaces/here/pods"]);
+}
+
+#[test]
+fn what_is_in_the_way_gives_nothing() {
+    let nowhere = TypedLine { kubeconfig: Some("/nowhere".into()), ..TypedLine::default() };
+    for kind in [
+        CompletionKind::NodeName,
+        CompletionKind::Explained,
+        CompletionKind::Namespace,
+        CompletionKind::Context,
+        CompletionKind::User,
+    ] {
+        let beginning = if kind == CompletionKind::Explained { "pod/" } else { "" };
+        assert_eq!(of(kind, beginning, &nowhere), Vec::<String>::new(), "{kind:?}");
+    }
+}

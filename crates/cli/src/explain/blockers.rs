@@ -1,0 +1,104 @@
+//! # Blocks: what is in the way of a pod that leaves
+//! Room:     a deletion that was accepted and does not end; marks of who is at it; nobody who evicts.
+//! Comes in: a [`PodExplanation`].
+//! Goes out: sentences; none where nothing is known to be in the way.
+//! Keeps:    only what the objects say; what a controller knows and does not write down is not guessed.
+//! Not here: events, which are shown as they are (`human.rs`).
+
+use super::pod::{PodExplanation, PodLocation};
+use crate::messages::at_moment;
+use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::verdict::Outcome;
+
+/// The condition of a pod that somebody is about to end.
+const DISRUPTED: &str = "DisruptionTarget";
+
+pub(super) fn of(story: &PodExplanation<'_>) -> Vec<String> {
+    let mut told = deletion(story);
+    told.extend(disruption(story));
+    if let (Some(Outcome::Leaves { .. }), None) = (story.outcome(), story.closeup.deletion) {
+        told.push(undone(story));
+    }
+    told
+}
+
+fn moment(now: Now, at: Wall) -> String {
+    at_moment(now, Mono::from_micros(at.as_micros()))
+}
+
+/// A pod that is being deleted goes when its containers have ended and its finalizers are gone.
+fn deletion(story: &PodExplanation<'_>) -> Vec<String> {
+    let Some(deletion) = story.closeup.deletion else { return Vec::new() };
+    let (now, finalizers) = (story.now(), &story.closeup.finalizers);
+    let mut told = Vec::new();
+    let is_over = deletion.by.is_none_or(|by| by <= now.wall);
+    if let Some(by) = deletion.by {
+        let grace = Span::from_secs(deletion.grace_seconds);
+        let asked = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
+        told.push(format!(
+            "it is being deleted since {}; its grace of {}s {} at {}",
+            moment(now, asked),
+            deletion.grace_seconds,
+            if is_over { "ended" } else { "ends" },
+            moment(now, by)
+        ));
+    }
+    if !finalizers.is_empty() {
+        told.push(format!(
+            "{} {}: it stays until whoever set {} has taken {} off",
+            if finalizers.len() == 1 { "a finalizer holds it," } else { "finalizers hold it," },
+            finalizers.join(", "),
+            if finalizers.len() == 1 { "it" } else { "them" },
+            if finalizers.len() == 1 { "it" } else { "them" },
+        ));
+    } else if is_over {
+        told.push(unconfirmed(story));
+    }
+    told
+}
+
+fn unconfirmed(story: &PodExplanation<'_>) -> String {
+    let PodLocation::On(node) = story.place else {
+        return "nobody has confirmed that its containers have ended".to_owned();
+    };
+    let node = &story.snapshot().nodes()[node];
+    let name = &node.fact.name;
+    match node.ready {
+        Some(true) => format!("the kubelet of {name} has not confirmed that its containers have ended"),
+        _ => format!(
+            "the kubelet of {name} has not confirmed that its containers have ended, and that node is not ready: it will \
+             stay until the node answers again or is deleted, or taints say that it is out of service"
+        ),
+    }
+}
+
+/// Whose mark it carries (TE-31).
+fn disruption(story: &PodExplanation<'_>) -> Option<String> {
+    let mark = story.closeup.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
+    let whose = match mark.reason.as_str() {
+        "DeletionByTaintManager" => "Taintward or kube-controller-manager is evicting it because of a taint",
+        "EvictionByEvictionAPI" => {
+            "somebody evicts it by the Eviction API, as kubectl drain and autoscalers do"
+        }
+        "PreemptionByScheduler" => "the scheduler makes room for a pod of higher priority",
+        "DeletionByPodGC" => "the pod garbage collector removes it: its node is gone, or out of service",
+        "TerminationByKubelet" => "its kubelet ends it: the node is short of something, or shuts down",
+        _ => "somebody is about to end it",
+    };
+    let since = mark.since.map(|at| format!(", since {}", moment(story.now(), at))).unwrap_or_default();
+    let yet = if story.closeup.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
+    Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
+}
+
+/// It should be gone, and nobody has deleted it.
+fn undone(story: &PodExplanation<'_>) -> String {
+    let Some(enforcers) = &story.scene.enforcers else {
+        return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();
+    };
+    let remark = enforcers.remark().unwrap_or_else(|| {
+        "a Taintward holds its lease; its log and its metrics say what keeps it from deleting the pod, such as an \
+         admission webhook that refuses, or countdowns that are held while everything is down"
+            .to_owned()
+    });
+    format!("nobody has deleted it yet: {remark}")
+}

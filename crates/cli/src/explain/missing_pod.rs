@@ -1,0 +1,64 @@
+//! # Gone: what is left to tell of a pod that is not there
+//! Room:     its events, the last of which may say why it went; the other pods of what made it.
+//! Comes in: a scene, a name.
+//! Goes out: [`MissingPodExplanation`].
+//! Keeps:    where no event is left there is no story, and it is said that there is none: a name may be misspelt.
+//! Not here: pods that are there (`pod.rs`).
+
+use super::ExplainContext;
+use crate::cluster_state::details::{EventDetails, PodDetails};
+use crate::cluster_state::related::may_follow;
+use std::collections::BTreeMap;
+
+/// The reason of the events of a taint eviction (TE-34).
+pub(super) const EVICTED: &str = "TaintManagerEviction";
+
+/// A pod that is not there.
+pub(super) struct MissingPodExplanation<'s> {
+    pub(super) scene: &'s ExplainContext,
+    pub(super) name: &'s str,
+    /// The newest last.
+    pub(super) events: Vec<&'s EventDetails>,
+    /// Pods that may have taken its place, each once.
+    pub(super) others: Vec<&'s PodDetails>,
+}
+
+/// Events about a pod, the newest last.
+pub(super) fn events<'s>(
+    scene: &'s ExplainContext,
+    namespace: Option<&str>,
+    name: &str,
+) -> Vec<&'s EventDetails> {
+    let is_about = |event: &&EventDetails| {
+        event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)
+    };
+    let mut events: Vec<&EventDetails> = scene.vicinity.closeups.events.iter().filter(is_about).collect();
+    events.sort_by_key(|event| event.last);
+    events
+}
+
+impl<'s> MissingPodExplanation<'s> {
+    pub(super) fn of(scene: &'s ExplainContext, name: &'s str) -> Self {
+        let events = events(scene, scene.namespace.as_deref(), name);
+        let others: BTreeMap<(&str, &str), &PodDetails> = scene
+            .vicinity
+            .closeups
+            .others
+            .iter()
+            .filter(|pod| may_follow(pod, name))
+            .map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod))
+            .collect();
+        Self { scene, name, events, others: others.into_values().collect() }
+    }
+
+    /// What is known of why it went.
+    pub(super) fn summary(&self) -> String {
+        let evicted = |event: &&&EventDetails| {
+            event.reason == EVICTED && event.message.starts_with("Marking for deletion")
+        };
+        match self.events.iter().rev().find(evicted) {
+            Some(_) => "It is gone: a NoExecute taint sent it away, as its events say.".to_owned(),
+            None => "It is gone. None of its events that are left says that a taint sent it away.".to_owned(),
+        }
+    }
+}

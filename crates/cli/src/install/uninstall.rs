@@ -1,0 +1,237 @@
+//! # Remove: a cluster without us
+//! Room:     the way back: webhook configurations first, then pools and policies if that is asked for, then the rest.
+//! Comes in: choices; what becomes of pools.
+//! Goes out: a line for each object that was deleted.
+//! Keeps:    no pool is left without the controller that takes its taints off the nodes, unless somebody said so. What
+//!           an installation with other choices had is found too: everything that can be chosen is looked for.
+//! Not here: the way there (`apply.rs`).
+
+use super::api_resources::{POLICIES, POOLS, called, place};
+use super::objects::{self, NAME, RenderedObject};
+use super::values::{Components, InstallValues, RULES};
+use super::{DryRunKind, PoolRemoval, render};
+use crate::output::{self, PrintError};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_client::node_client::NodeRequestError;
+use taintward_client::object_client::{ObjectClient, ObjectRef};
+
+/// How often it is looked whether pools are gone.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often storage is asked for that is not there yet: ten seconds.
+const STORAGE_TRIES: usize = 50;
+
+/// Why something is left.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UninstallError {
+    #[error("{object}: {why}")]
+    Refused { object: String, why: NodeRequestError },
+    #[error(
+        "there are dedicated pools ({pools}), and only the controller takes their taints off the nodes; --crds deletes \
+         them first, with their definition; --keep-pools leaves them, and their nodes tainted"
+    )]
+    Pools { pools: String },
+    #[error(
+        "dedicated pools are not gone after {waited:?}: {pools}. The controller still has to clean their nodes: see \
+         whether it runs (kubectl -n {namespace} get pods), then ask again; --timeout waits longer. Without a \
+         controller, take the taints off by hand and remove the finalizer taintward.io/pool. Nothing else was deleted \
+         but the webhook configurations"
+    )]
+    Lingering { pools: String, waited: Duration, namespace: String },
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+/// What is deleted, in this order.
+fn doomed(values: &InstallValues, leftovers: PoolRemoval) -> Vec<Value> {
+    let mut all: Vec<Value> =
+        objects::objects(&everything(values)).into_iter().map(|object| object.value).collect();
+    // What the processes themselves have made; behind the accounts that make it.
+    let metadata = json!({"name": NAME, "namespace": values.namespace});
+    all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));
+    all.reverse();
+    if leftovers != PoolRemoval::Delete {
+        all.retain(|object| object["kind"] != "CustomResourceDefinition");
+    }
+    all.sort_by_key(|object| match object["kind"].as_str().unwrap_or_default() {
+        kind if is_hook(kind) => 0,
+        "CustomResourceDefinition" => 2,
+        "Namespace" => 3,
+        _ => 1,
+    });
+    all
+}
+
+fn is_hook(kind: &str) -> bool {
+    kind.ends_with("WebhookConfiguration")
+}
+
+/// Whatever was chosen at the installation is a part of this.
+fn everything(values: &InstallValues) -> InstallValues {
+    InstallValues {
+        certificate: None,
+        clients: None,
+        controllers: "*,node-lifecycle-controller,dedicated-pool-controller".to_owned(),
+        mode: "enforce".to_owned(),
+        rules: RULES.join(","),
+        stamp_taints: true,
+        replicas: values.replicas.max(2),
+        ..values.clone()
+    }
+}
+
+/// Whether everything goes.
+const fn is_all(parts: Components) -> bool {
+    parts.controller && parts.webhook && parts.viewer
+}
+
+/// What is deleted, with nothing but what names it.
+pub(super) fn identities(values: &InstallValues, leftovers: PoolRemoval) -> Vec<RenderedObject> {
+    let all = doomed(values, leftovers).into_iter().filter(|object| goes(object, values));
+    let named = all.map(|object| {
+        let mut metadata = json!({"name": object["metadata"]["name"]});
+        let space = &object["metadata"]["namespace"];
+        let mut yaml = format!(
+            "apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n",
+            word(&object["apiVersion"]),
+            word(&object["kind"]),
+            word(&metadata["name"])
+        );
+        if !space.is_null() {
+            metadata["namespace"] = space.clone();
+            yaml += &format!("  namespace: {}\n", word(space));
+        }
+        let value = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": metadata});
+        RenderedObject { yaml, value }
+    });
+    named.collect()
+}
+
+fn word(value: &Value) -> String {
+    render::quoted(value.as_str().unwrap_or_default())
+}
+
+/// The namespace and the definitions are of all parts.
+fn goes(object: &Value, values: &InstallValues) -> bool {
+    let shared = matches!(object["kind"].as_str(), Some("Namespace" | "CustomResourceDefinition"));
+    let part = match object["kind"].as_str() {
+        Some("Lease") => values.parts.controller,
+        _ => true,
+    };
+    part && (!shared || is_all(values.parts))
+}
+
+/// Deletes all, in order.
+pub(super) async fn all(
+    server: &ObjectClient,
+    values: &InstallValues,
+    tried: DryRunKind,
+    leftovers: PoolRemoval,
+    patience: Duration,
+) -> Result<(), UninstallError> {
+    let pools = names(server, POOLS).await?;
+    if leftovers == PoolRemoval::Refuse && values.parts.controller && !pools.is_empty() {
+        return Err(UninstallError::Pools { pools: pools.join(", ") });
+    }
+    let (first, rest): (Vec<Value>, Vec<Value>) = doomed(values, leftovers)
+        .into_iter()
+        .filter(|object| goes(object, values))
+        .partition(|object| is_hook(object["kind"].as_str().unwrap_or_default()));
+    for object in first {
+        delete(server, place(&object), &called(&object), tried).await?;
+    }
+    if leftovers == PoolRemoval::Delete && is_all(values.parts) {
+        custom(server, values, tried, patience).await?;
+    }
+    for object in rest {
+        delete(server, place(&object), &called(&object), tried).await?;
+    }
+    Ok(())
+}
+
+/// Pools, which are gone when their nodes are clean, and policies.
+async fn custom(
+    server: &ObjectClient,
+    values: &InstallValues,
+    tried: DryRunKind,
+    patience: Duration,
+) -> Result<(), UninstallError> {
+    delete_all(server, "dedicatedpool", POOLS, tried).await?;
+    if tried == DryRunKind::No {
+        gone(server, values, patience).await?;
+    }
+    delete_all(server, "taintwardpolicy", POLICIES, tried).await
+}
+
+async fn delete_all(
+    server: &ObjectClient,
+    kind: &str,
+    of: ObjectRef<'_>,
+    tried: DryRunKind,
+) -> Result<(), UninstallError> {
+    for name in names(server, of).await? {
+        let said = format!("{kind}.{}/{name}", of.group);
+        delete(server, ObjectRef { name: &name, ..of }, &said, tried).await?;
+    }
+    Ok(())
+}
+
+/// Until there are no pools.
+async fn gone(
+    server: &ObjectClient,
+    values: &InstallValues,
+    patience: Duration,
+) -> Result<(), UninstallError> {
+    let mut left = Vec::new();
+    let until = async {
+        loop {
+            left = names(server, POOLS).await?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let ended = tokio::time::timeout(patience, until).await;
+    ended.unwrap_or_else(|_| {
+        let namespace = values.namespace.clone();
+        Err(UninstallError::Lingering { pools: left.join(", "), waited: patience, namespace })
+    })
+}
+
+async fn delete(
+    server: &ObjectClient,
+    place: ObjectRef<'_>,
+    called: &str,
+    tried: DryRunKind,
+) -> Result<(), UninstallError> {
+    let refused = |why| UninstallError::Refused { object: called.to_owned(), why };
+    let (was_there, suffix) = match tried {
+        DryRunKind::No => (server.delete(place, false).await.map_err(refused)?, ""),
+        DryRunKind::Server => (server.delete(place, true).await.map_err(refused)?, " (server dry run)"),
+        DryRunKind::Client => (server.read(place).await.map_err(refused)?.is_some(), " (dry run)"),
+    };
+    if was_there {
+        output::print(&format!("{called} deleted{suffix}\n"))?;
+    }
+    Ok(())
+}
+
+/// The names of all objects of a kind; none if there is no such kind.
+async fn names(server: &ObjectClient, of: ObjectRef<'_>) -> Result<Vec<String>, UninstallError> {
+    let mut told = server.all(of).await;
+    // The first list of a definition's objects is refused until their storage is there.
+    for _ in 0..STORAGE_TRIES {
+        let Err(NodeRequestError::Status(said)) = &told else { break };
+        if said.code != 429 {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        told = server.all(of).await;
+    }
+    let told = told.map_err(|why| UninstallError::Refused { object: of.plural.to_owned(), why })?;
+    let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+    let items = list["items"].as_array().into_iter().flatten();
+    Ok(items.filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned())).collect())
+}

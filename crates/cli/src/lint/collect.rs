@@ -1,0 +1,202 @@
+//! # Gather: objects become facts
+//! Room:     what is looked at together, who stands for whom, and what was not read.
+//! Comes in: objects, from files or a cluster.
+//! Goes out: [`CollectedObjects`]: facts for the core, and for each of them its name and places.
+//! Keeps:    pods that something else makes are told once: by what makes them, if it is there, else by the first.
+//! Not here: the rules; what is printed.
+
+use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
+use crate::manifest::files::{self, ManifestFile};
+use crate::manifest::{self, TextPosition, YamlNode};
+use crate::progress::Progress;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+use taintward_core::lint::LintInput;
+
+/// Tolerations and taints of one file or cluster; an alias can stand for many.
+const ENTRIES_MOST: usize = 5_000_000;
+
+/// Everything that is looked at.
+#[derive(Default)]
+pub(crate) struct CollectedObjects {
+    pub(crate) facts: LintInput,
+    /// Beside `facts.workloads`.
+    pub(crate) workloads: Vec<CollectedObject>,
+    /// Beside `facts.nodes`.
+    pub(crate) nodes: Vec<CollectedObject>,
+    pub(crate) unread: Vec<SkippedFile>,
+    /// What of a cluster could not be read, and what the report lacks because of it.
+    pub(crate) gaps: Vec<String>,
+    pub(crate) counts: CollectedCounts,
+}
+
+/// An object that findings are about.
+pub(crate) struct CollectedObject {
+    pub(crate) name: ObjectName,
+    /// `None`: from a cluster.
+    pub(crate) file: Option<String>,
+    pub(crate) places: FieldSpans,
+}
+
+/// A piece of a file that could not be read.
+#[derive(Clone, Debug)]
+pub(crate) struct SkippedFile {
+    pub(crate) file: String,
+    /// Line 0: the whole file.
+    pub(crate) at: TextPosition,
+    pub(crate) why: String,
+}
+
+/// `web.yaml:3:7: ...`, or `web.yaml ...`
+impl fmt::Display for SkippedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            TextPosition { line: 0, .. } => write!(f, "{} {}", self.file, self.why),
+            TextPosition { line, column } => write!(f, "{}:{line}:{column}: {}", self.file, self.why),
+        }
+    }
+}
+
+/// How much there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CollectedCounts {
+    pub(crate) files: usize,
+    pub(crate) workloads: usize,
+    pub(crate) nodes: usize,
+    /// Objects that have neither pods nor taints.
+    pub(crate) other_kinds: usize,
+    /// Documents that are no objects of Kubernetes at all.
+    pub(crate) foreign: usize,
+}
+
+/// Objects as they come, before it is known who stands for whom.
+#[derive(Default)]
+pub(crate) struct Collector {
+    objects: Vec<(Option<String>, LintObject)>,
+    entries: usize,
+    other_kinds: usize,
+    foreign: usize,
+    told: usize,
+    progress: Progress,
+}
+
+impl Collector {
+    /// Takes what rules look at; `false` if there is no more room.
+    pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
+        self.told += 1;
+        self.progress.at(self.told, "objects");
+        let Some(object) = object::read(tree) else {
+            match tree.text("kind").is_empty() || tree.text("apiVersion").is_empty() {
+                true => self.foreign += 1,
+                false => self.other_kinds += 1,
+            }
+            return true;
+        };
+        self.entries += object.places.items.len();
+        let room = self.entries <= ENTRIES_MOST;
+        if room {
+            self.objects.push((file.map(str::to_owned), object));
+        }
+        room
+    }
+
+    /// Facts of what nobody else stands for.
+    pub(crate) fn into_gathered(self) -> CollectedObjects {
+        let mut gathered = CollectedObjects::default();
+        gathered.counts.other_kinds = self.other_kinds;
+        gathered.counts.foreign = self.foreign;
+        let there: BTreeSet<ObjectName> =
+            self.objects.iter().map(|(_, object)| object.name.clone()).collect();
+        let mut stands: BTreeSet<ObjectName> = BTreeSet::new();
+        for (file, object) in self.objects {
+            let LintObject { name, owner, what, places } = object;
+            let stood_for = matches!(what, LintObjectKind::Workload(_))
+                && owner.is_some_and(|owner| {
+                    there.contains(&owner) || (object::makes_alike(&owner.kind) && !stands.insert(owner))
+                });
+            if stood_for {
+                continue;
+            }
+            let subject = CollectedObject { name, file, places };
+            match what {
+                LintObjectKind::Workload(workload) => {
+                    gathered.facts.daemons_known |= workload.daemon;
+                    gathered.facts.workloads.push(workload);
+                    gathered.workloads.push(subject);
+                }
+                LintObjectKind::Node(node) => {
+                    gathered.facts.nodes.push(node);
+                    gathered.nodes.push(subject);
+                }
+            }
+        }
+        gathered.counts.workloads = gathered.workloads.len();
+        gathered.counts.nodes = gathered.nodes.len();
+        gathered
+    }
+}
+
+impl CollectedObjects {
+    /// Everything that `-f` names. What cannot be read is remembered, and the rest is read.
+    pub(crate) fn from_files(paths: &[PathBuf]) -> Self {
+        let mut texts = FileCollector::default();
+        files::each(paths, &mut |found| texts.take(found));
+        texts.into_gathered()
+    }
+}
+
+/// Texts as they come.
+#[derive(Default)]
+pub(super) struct FileCollector {
+    basket: Collector,
+    unread: Vec<SkippedFile>,
+    count: usize,
+}
+
+impl FileCollector {
+    pub(super) fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
+        self.count += 1;
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => {
+                let (at, why) = (why.at(), why.to_string());
+                return self.unread.push(SkippedFile { file: name, at, why });
+            }
+        };
+        let mut room = true;
+        let faults = manifest::each(&text, |tree| room &= self.basket.put(Some(&name), tree));
+        let template = text.contains("{{");
+        self.unread.extend(faults.into_iter().map(|fault| {
+            let why = broken(&fault.why, template);
+            SkippedFile { file: name.clone(), at: fault.at, why }
+        }));
+        if !room {
+            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split it");
+            self.unread.push(SkippedFile { file: name, at: TextPosition::default(), why });
+        }
+    }
+
+    pub(super) fn into_gathered(self) -> CollectedObjects {
+        let mut gathered = self.basket.into_gathered();
+        gathered.unread = self.unread;
+        gathered.counts.files = self.count;
+        let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
+        // Nothing is what a program leaves that has failed.
+        if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
+            let what = match foreign {
+                0 => "what -f names is empty",
+                _ => "what -f names has no object of Kubernetes (nothing with an apiVersion and a kind)",
+            };
+            gathered.gaps.push(format!("{what}: has what should have written it failed?"));
+        }
+        gathered
+    }
+}
+
+fn broken(why: &str, template: bool) -> String {
+    let line = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let way_out =
+        if template { "; if this is a template, lint what it makes, as with helm template" } else { "" };
+    format!("broken YAML or JSON: {line}{way_out}")
+}

@@ -1,0 +1,91 @@
+//! # Answer: a tree from an API server's JSON, and back
+//! Room:     reading a [`YamlNode`] with serde, without places; writing it, its fields in their order.
+//! Comes in: JSON.
+//! Goes out: the same tree as from a file; whatever form serde writes.
+//! Not here: JSON in files, where places count (`parse.rs`).
+
+use super::{MapEntry, TextSpan, YamlNode, YamlValue};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use std::fmt;
+
+impl<'de> Deserialize<'de> for YamlNode {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = from.deserialize_any(JsonVisitor)?;
+        Ok(Self { span: TextSpan::default(), value })
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = YamlValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Truth(truth))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(text.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(number.to_string().into(), Some(number)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(number.to_string().into(), i64::try_from(number).ok()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(number.to_string().into(), None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<YamlValue, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = elements.next_element()? {
+            items.push(item);
+        }
+        Ok(YamlValue::List(items.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<YamlValue, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = fields.next_entry::<String, YamlNode>()? {
+            entries.push(MapEntry { key: key.into(), key_span: TextSpan::default(), value });
+        }
+        Ok(YamlValue::Map(entries.into()))
+    }
+}
+
+impl Serialize for YamlNode {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            YamlValue::Null => to.serialize_unit(),
+            YamlValue::Text(text) => to.serialize_str(text),
+            YamlValue::Truth(truth) => to.serialize_bool(*truth),
+            YamlValue::Number(_, Some(whole)) => to.serialize_i64(*whole),
+            YamlValue::Number(text, None) => match (text.parse::<u64>(), text.parse::<f64>()) {
+                (Ok(large), _) => to.serialize_u64(large),
+                (_, Ok(number)) => to.serialize_f64(number),
+                _ => to.serialize_str(text),
+            },
+            YamlValue::List(items) => to.collect_seq(items.iter()),
+            YamlValue::Map(_) => {
+                let mut map = to.serialize_map(None)?;
+                for entry in self.fields() {
+                    map.serialize_entry(&*entry.key, &entry.value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}

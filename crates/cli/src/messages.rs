@@ -1,0 +1,238 @@
+//! # Words: what people read about a verdict
+//! Room:     tolerations as `kubectl describe` prints them; why a pod leaves or stays, in a few words; lines that fit.
+//! Comes in: verdicts and what they were made of.
+//! Goes out: text.
+//! Not here: times in general (`output`), whole answers (`human.rs` of each command).
+
+use crate::output::{PrintOptions, dated, harmless, when, wrap, zone_name};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, Workload};
+use taintward_core::forecast::{NodeForecast, PodForecast};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration::{Toleration, TolerationOperator, TolerationPeriod};
+use taintward_core::toleration_matching::{self, TaintMatch};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
+
+/// A sentence in lines that fit.
+pub(crate) fn paragraph(text: &mut String, sentence: &str, view: &PrintOptions) {
+    for line in wrap(&harmless(sentence), view.paper.measure()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+/// One of several sentences.
+pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
+    for (at, line) in wrap(&harmless(sentence), width.saturating_sub(2)).into_iter().enumerate() {
+        let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
+    }
+}
+
+/// Which cluster or files an answer is about, and its moment, with the zone of all its times.
+pub(crate) fn about(from: &str, now: Now) -> String {
+    format!("{from}, {}:", dated(now.wall, &TimeZone::system()))
+}
+
+/// A title over times: `LEAVES (CET)`.
+pub(crate) fn with_zone(title: &str, now: Now) -> String {
+    format!("{title} ({})", zone_name(now.wall, &TimeZone::system()))
+}
+
+/// When something will be: `now`, `14:03:11, in 4m12s`.
+pub(crate) fn moment(now: Now, at: Mono) -> String {
+    if at <= now.mono { "now".to_owned() } else { at_moment(now, at) }
+}
+
+/// When something was or will be: `14:03:11, in 4m12s`, `13:54:47, 4m12s ago`.
+pub(crate) fn at_moment(now: Now, at: Mono) -> String {
+    when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system())
+}
+
+/// For programs: RFC 3339 to the second; `null` for a moment beyond the calendar.
+pub(crate) fn stamp(at: Mono) -> Value {
+    let text = Timestamp::from_microsecond(at.as_micros()).map(|at| format!("{at:.0}"));
+    text.map_or(Value::Null, Value::from)
+}
+
+/// `dedicated=db:NoExecute for 300s`, `:NoExecute op=Exists`, `op=Exists`.
+pub(crate) fn toleration(one: &Toleration) -> String {
+    let mut text = one.key.to_string();
+    if !one.value.is_empty() {
+        text += &format!("={}", one.value);
+    }
+    if let Some(effect) = &one.effect {
+        text += &format!(":{}", effect.as_str());
+    }
+    match &one.operator {
+        TolerationOperator::Unset | TolerationOperator::Equal => {}
+        TolerationOperator::Exists if one.value.is_empty() => text += " op=Exists",
+        other => text += &format!(" op={}", other.as_str()),
+    }
+    if let Some(seconds) = one.seconds {
+        text += &format!(" for {seconds}s");
+    }
+    text.trim_start().to_owned()
+}
+
+/// What a pod answers to the taint that sends it away.
+pub(crate) fn leaves_because(
+    instance: &TaintInstance,
+    answer: TaintMatch,
+    tolerations: &[Toleration],
+) -> String {
+    let taint = &instance.taint;
+    match answer {
+        TaintMatch::Untolerated => format!("does not tolerate {taint}"),
+        TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => {
+            format!("tolerates {taint} for {}", patience(tolerations[at].patience()))
+        }
+    }
+}
+
+/// Why a pod of a node leaves; nothing for one that stays.
+pub(crate) fn leaves(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> String {
+    let Some(at) = fate.decisive else {
+        return if fate.is_evicted() { "is evicted by the drain".to_owned() } else { String::new() };
+    };
+    let instance = &node.after[at as usize];
+    let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).spec.tolerations;
+    let answer = toleration_matching::match_taint(tolerations, &instance.taint, snapshot.numeric());
+    leaves_because(instance, answer, tolerations)
+}
+
+/// Why pods of a node stay, and how many for each reason; most first.
+pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for fate in &node.pods {
+        let Outcome::Stays(stay) = fate.after else { continue };
+        let pod = &snapshot.pods()[fate.pod as usize];
+        let tolerations = &snapshot.shape(pod).spec.tolerations;
+        let why = match stay {
+            StayReason::NoTaint | StayReason::Tolerated if node.drained => {
+                "is a DaemonSet's: a drain leaves it".to_owned()
+            }
+            _ => stays_because(stay, &snapshot.judge(pod, &node.after), tolerations, &node.after),
+        };
+        *counts.entry(why).or_default() += 1;
+    }
+    let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
+    stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    stays
+}
+
+/// `300s`, as it is written; more than a year is told in years.
+pub(crate) fn patience(patience: TolerationPeriod) -> String {
+    match patience {
+        TolerationPeriod::Forever => "ever".to_owned(),
+        TolerationPeriod::For(span) => {
+            let seconds = span.as_micros() / 1_000_000;
+            if seconds > 366 * 86_400 {
+                format!("{} years", seconds / 31_557_600)
+            } else {
+                format!("{seconds}s")
+            }
+        }
+    }
+}
+
+/// Why a pod stays, in words that are the same for pods that stay for the same reason.
+pub(crate) fn stays_because(
+    stay: StayReason,
+    verdict: &Verdict,
+    tolerations: &[Toleration],
+    taints: &[TaintInstance],
+) -> String {
+    match stay {
+        StayReason::NoTaint => "there is no NoExecute taint".to_owned(),
+        StayReason::OnHold => "countdowns are held".to_owned(),
+        StayReason::Exempt(exemption) => exempt(exemption).to_owned(),
+        StayReason::UnsupportedToleration => {
+            let unclear = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
+                TaintMatch::Unsupported(at) => tolerations.get(at),
+                TaintMatch::Tolerated(_) | TaintMatch::Untolerated => None,
+            });
+            let written = unclear.map(toleration).unwrap_or_default();
+            format!("its toleration {written:?} is not understood, and nobody is evicted on a guess")
+        }
+        StayReason::Tolerated => {
+            let by = |(reason, instance): (&TaintReason, &TaintInstance)| match reason.taint_match {
+                TaintMatch::Tolerated(at) => {
+                    let by = tolerations.get(at).map(toleration).unwrap_or_default();
+                    let by = if by.is_empty() { "an empty toleration".to_owned() } else { by };
+                    Some(format!("{} by {by}", named(&instance.taint)))
+                }
+                TaintMatch::Untolerated | TaintMatch::Unsupported(_) => None,
+            };
+            let all: Vec<String> = verdict.reasons.iter().zip(taints).filter_map(by).collect();
+            format!("tolerates {}", all.join(", "))
+        }
+    }
+}
+
+fn named(taint: &Taint) -> String {
+    // The effect is NoExecute, or nobody would ask.
+    match taint.effect {
+        TaintEffect::NoExecute => taint.to_string(),
+        _ => taint.key.to_string(),
+    }
+}
+
+/// Why a pod is out of reach (D6).
+pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
+    match exemption {
+        EvictionExemption::Finished => "has succeeded or failed already",
+        EvictionExemption::Terminating => "is being deleted already",
+        EvictionExemption::Mirror => "is static: only its node can end it",
+        EvictionExemption::Undecodable => "cannot be read, and nobody is evicted on a guess",
+    }
+}
+
+/// The same, where nothing is said of the place.
+pub(crate) const fn made(again: RecreationPolicy) -> &'static str {
+    match again {
+        RecreationPolicy::Anywhere => "made again",
+        other => returns(other),
+    }
+}
+
+/// What made a pod, for programs; a pod that nothing made stands for itself.
+pub(crate) fn workload(workload: &Workload) -> Value {
+    json!({ "kind": workload.kind.as_str(), "namespace": workload.namespace, "name": workload.name })
+}
+
+/// A toleration, for programs: its position in `spec.tolerations`, itself where it is known, and how long it lets the pod
+/// stay, `null` for ever.
+pub(crate) fn toleration_object(
+    at: usize,
+    text: Option<String>,
+    patience: Option<TolerationPeriod>,
+) -> Value {
+    let seconds = match patience {
+        Some(TolerationPeriod::For(span)) => Some(span.as_micros() / 1_000_000),
+        Some(TolerationPeriod::Forever) | None => None,
+    };
+    json!({ "index": at, "text": text, "seconds": seconds })
+}
+
+/// A pod's uid; `null` where a file has none.
+pub(crate) fn uid(uid: &taintward_core::identity::Uid) -> Value {
+    let text = uid.to_string();
+    if text.starts_with(crate::cluster_state::NO_UID) { Value::Null } else { text.into() }
+}
+
+/// What becomes of pods that are gone; a Job asks its failure policy and backoff limit (NB-3).
+pub(crate) const fn returns(returns: RecreationPolicy) -> &'static str {
+    match returns {
+        RecreationPolicy::Anywhere => "made again elsewhere",
+        RecreationPolicy::SameName => "made again, same name, once gone",
+        RecreationPolicy::SameNode => "made again when the taint allows",
+        RecreationPolicy::AsJob => "made again as the Job says",
+        RecreationPolicy::Never => "lost for good",
+        RecreationPolicy::Unknown => "its controller decides",
+    }
+}

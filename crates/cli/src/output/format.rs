@@ -1,0 +1,84 @@
+//! # Form: what may stand after `-o`
+//! Room:     kubectl's words for forms, and the files some of them name.
+//! Comes in: the text of the flag.
+//! Goes out: a [`OutputFormat`], or a complaint that lists what there is.
+//! Not here: writing an answer down (`output.rs`).
+
+use super::OutputError;
+use super::custom_columns::CustomColumns;
+use super::jsonpath::JsonPathTemplate;
+use std::path::PathBuf;
+
+/// What there is, as kubectl spells it.
+pub(crate) const FORMS: &str = "table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE, \
+                                jsonpath=TEMPLATE, jsonpath-file=FILE";
+
+/// How an answer is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OutputFormat {
+    Table,
+    Wide,
+    Json,
+    Yaml,
+    Name,
+    Columns(CustomColumns),
+    ColumnsFile(PathBuf),
+    Template(JsonPathTemplate),
+    TemplateFile(PathBuf),
+}
+
+impl OutputFormat {
+    /// Reads the text of `-o`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, rest) = match text.split_once('=') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
+        let given = |what: &str| match rest {
+            Some(rest) if !rest.is_empty() => Ok(rest),
+            _ => Err(format!("{name} needs {what}, as in {name}={}", example(name))),
+        };
+        match (name, rest) {
+            ("table" | "", None) => Ok(Self::Table),
+            ("wide", None) => Ok(Self::Wide),
+            ("json", None) => Ok(Self::Json),
+            ("yaml", None) => Ok(Self::Yaml),
+            ("name", None) => Ok(Self::Name),
+            ("custom-columns", _) => CustomColumns::parse(given("columns")?).map(Self::Columns),
+            ("custom-columns-file", _) => Ok(Self::ColumnsFile(given("a file")?.into())),
+            ("jsonpath", _) => JsonPathTemplate::parse(given("a template")?)
+                .map(Self::Template)
+                .map_err(|why| why.to_string()),
+            ("jsonpath-file", _) => Ok(Self::TemplateFile(given("a file")?.into())),
+            ("table" | "wide" | "json" | "yaml" | "name", Some(_)) => {
+                Err(format!("{name} takes nothing after it"))
+            }
+            _ => Err(format!("expected one of {FORMS}")),
+        }
+    }
+
+    /// The same; if it names a file, what is in it.
+    pub(super) fn with_file_read(self) -> Result<Self, OutputError> {
+        let read = |file: &PathBuf| {
+            std::fs::read_to_string(file).map_err(|why| OutputError::Unreadable { file: file.clone(), why })
+        };
+        let wrong = |file: &PathBuf, why: String| OutputError::Wrong { file: file.clone(), why };
+        match &self {
+            Self::ColumnsFile(file) => {
+                CustomColumns::parse_file(&read(file)?).map(Self::Columns).map_err(|why| wrong(file, why))
+            }
+            Self::TemplateFile(file) => JsonPathTemplate::parse(&read(file)?)
+                .map(Self::Template)
+                .map_err(|why| wrong(file, why.to_string())),
+            _ => Ok(self),
+        }
+    }
+}
+
+fn example(name: &str) -> &'static str {
+    match name {
+        "custom-columns" => "NAME:.metadata.name,NODE:.spec.node",
+        "jsonpath" => "'{.kind}'",
+        _ => "FILE",
+    }
+}

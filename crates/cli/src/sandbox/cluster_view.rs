@@ -1,0 +1,145 @@
+//! # Scene: the cluster as the board tells of it
+//! Room:     nodes with their taints; pods with their verdicts, from the same function that decides.
+//! Comes in: the sandbox's objects.
+//! Goes out: [`NodeRow`]s.
+//! Not here: drawing.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use taintward_core::taint::TaintEffect;
+use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
+use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
+use taintward_sandbox::api::Server;
+use taintward_sandbox::facts;
+use taintward_sandbox::life::Mirror;
+use taintward_sandbox::resource::{Number, known};
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeRow {
+    pub(crate) name: String,
+    pub(crate) zone: String,
+    /// `Ready`, `NotReady`, with `,cordoned`.
+    pub(crate) state: String,
+    pub(crate) taints: Vec<String>,
+    pub(crate) pods: usize,
+    /// Pods that will leave, with their namespaces, and in how long; the next first.
+    pub(crate) leaving: Vec<(String, Span)>,
+}
+
+/// The objects, and since when each taint is there.
+pub(crate) struct ClusterView {
+    server: Server,
+    mirror: Mirror,
+    taints: HashMap<(String, String, String), Mono>,
+    pods: HashMap<Box<str>, Mono>,
+}
+
+fn nodes() -> Number {
+    known("", "nodes")
+}
+
+fn pods() -> Number {
+    known("", "pods")
+}
+
+impl ClusterView {
+    pub(crate) fn new(server: Server) -> Self {
+        let mirror = Mirror::new(&[nodes(), pods()]);
+        Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
+    }
+
+    /// Looks again: nodes that pods leave first, then those with taints, then the others.
+    pub(crate) fn rows(&mut self) -> Vec<NodeRow> {
+        self.mirror.refresh(self.server.store());
+        let now = self.now();
+        self.remember(now.mono);
+        let mut rows: Vec<NodeRow> = self.mirror.all(nodes()).map(|(_, node)| self.row(node, now)).collect();
+        rows.sort_by_cached_key(|row| (row.leaving.is_empty(), row.taints.is_empty(), natural(&row.name)));
+        rows
+    }
+
+    fn now(&self) -> Now {
+        let at = self.server.clock().now().as_microsecond();
+        Now::exact(Mono::from_micros(at), Wall::from_micros(at))
+    }
+
+    /// Notes what is new, and forgets what is gone.
+    fn remember(&mut self, now: Mono) {
+        let mut taints = HashMap::new();
+        for (_, node) in self.mirror.all(nodes()) {
+            for taint in facts::taints(node) {
+                let key = (text(node, "uid"), taint.key.to_string(), taint.effect.as_str().to_owned());
+                let since = self.taints.get(&key).copied().unwrap_or(now);
+                taints.insert(key, since);
+            }
+        }
+        self.taints = taints;
+        let bound = self.mirror.pods(None).filter(|(_, pod)| pod.node.is_some()).map(|(_, pod)| pod.uid());
+        let mut before = std::mem::take(&mut self.pods);
+        let since = |uid: &str| before.remove_entry(uid).unwrap_or_else(|| (uid.into(), now));
+        self.pods = bound.map(since).collect();
+    }
+
+    fn row(&self, node: &Value, now: Now) -> NodeRow {
+        let name = text(node, "name");
+        let ready = facts::list(&node["status"]["conditions"])
+            .any(|one| one["type"] == "Ready" && one["status"] == "True");
+        let cordoned = node["spec"]["unschedulable"] == true;
+        let instances = self.instances(node, now.mono);
+        let (mut leaving, mut count) = (Vec::new(), 0);
+        for (_, seen) in self.mirror.pods_on(&name) {
+            count += 1;
+            if instances.is_empty() {
+                continue;
+            }
+            let pod = seen.value();
+            let tolerations = facts::tolerations(&pod["spec"]);
+            let at = self.pods.get(seen.uid()).copied().unwrap_or(now.mono);
+            let arrival = PodBinding { at, source: BindingSource::SeenLive };
+            let subject = PodInput { tolerations: &tolerations, arrival, exemption: None };
+            let due = match judge(&subject, &instances, NumericOperators::Off, now).outcome {
+                Outcome::Stays(_) => continue,
+                Outcome::StaysUntil(due) => due.since(now.mono),
+                Outcome::Leaves { .. } => Span::ZERO,
+            };
+            leaving.push((format!("{}/{}", text(&pod, "namespace"), text(&pod, "name")), due));
+        }
+        leaving.sort_by_key(|(name, due)| (due.as_micros(), name.clone()));
+        let state = format!(
+            "{}{}",
+            if ready { "Ready" } else { "NotReady" },
+            if cordoned { ",cordoned" } else { "" }
+        );
+        let zone =
+            node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().unwrap_or_default().to_owned();
+        let taints = facts::taints(node).iter().map(ToString::to_string).collect();
+        NodeRow { name, zone, state, taints, pods: count, leaving }
+    }
+
+    fn instances(&self, node: &Value, now: Mono) -> Vec<TaintInstance> {
+        let uid = text(node, "uid");
+        let counted = facts::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        let instance = |taint: taintward_core::taint::Taint| {
+            let key = (uid.clone(), taint.key.to_string(), taint.effect.as_str().to_owned());
+            let at = self.taints.get(&key).copied().unwrap_or(now);
+            TaintInstance {
+                start: TaintStart { at, source: TaintStartSource::SeenLive, clamped: false },
+                taint,
+            }
+        };
+        counted.map(instance).collect()
+    }
+}
+
+/// So that n2 comes before n10.
+fn natural(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
+}
+
+fn text(object: &Value, field: &str) -> String {
+    object["metadata"][field].as_str().unwrap_or_default().to_owned()
+}

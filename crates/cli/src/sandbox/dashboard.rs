@@ -1,0 +1,207 @@
+//! # Board: the cluster at a glance
+//! Room:     a screen that is drawn again when something changes: nodes, taints, countdowns, what happened.
+//! Comes in: a world.
+//! Goes out: at most as many lines and columns as the terminal has.
+//! Not here: what is shown (`cluster_view.rs`, `event_log.rs`).
+
+use super::cluster_view::{ClusterView, NodeRow};
+use super::event_log;
+use crate::output::harmless;
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::time::Duration;
+use taintward_core::time::Span;
+use taintward_sandbox::world::World;
+
+/// How often countdowns are drawn.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Room that is kept for nodes and for what happened, before hints get any.
+const NODES_SHOWN: usize = 6;
+const NEWS_SHOWN: usize = 4;
+
+/// Room that is kept for who leaves: a time and the beginning of a name.
+const LEAVING_LEAST: usize = 24;
+
+/// What is assumed of a terminal that says nothing.
+const SIZE: (usize, usize) = (80, 24);
+
+/// Draws until dropped.
+pub(crate) async fn run(world: &World, introduction: &[String], speed: f64) {
+    let mut scene = ClusterView::new(world.server().clone());
+    let mut lines = event_log::follow(world);
+    let mut happened = VecDeque::new();
+    // The cursor is hidden while the board stands.
+    print("\x1b[?25l\x1b[2J");
+    loop {
+        while let Ok(line) = lines.try_recv() {
+            let at = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
+            happened.push_back(format!("{at}  {line}"));
+        }
+        let (columns, rows) = size();
+        while happened.len() > rows {
+            happened.pop_front();
+        }
+        print(&drawn(introduction, &scene.rows(), &happened, (columns, rows), speed));
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Gives the terminal back.
+pub(crate) fn leave() {
+    print("\x1b[?25h\n");
+}
+
+fn print(text: &str) {
+    let mut out = std::io::stdout();
+    // A terminal that is gone needs no picture.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn size() -> (usize, usize) {
+    let found = terminal_size::terminal_size();
+    found.map_or(SIZE, |(width, height)| (usize::from(width.0).max(20), usize::from(height.0).max(10)))
+}
+
+/// The whole picture.
+fn drawn(
+    introduction: &[String],
+    nodes: &[NodeRow],
+    happened: &VecDeque<String>,
+    (columns, rows): (usize, usize),
+    speed: f64,
+) -> String {
+    // What to try is left out where nodes and news would find no place beside it, then where to find the cluster.
+    let essential = introduction.iter().position(String::is_empty).unwrap_or(introduction.len());
+    let wanted = nodes.len().min(NODES_SHOWN) + NEWS_SHOWN + 5;
+    let heads = [introduction.len(), essential, 1, 0];
+    let head = heads.into_iter().find(|head| head + wanted <= rows).unwrap_or(usize::from(rows > 12));
+    let mut lines: Vec<String> = introduction[..head.min(introduction.len())].to_vec();
+    if head > 0 {
+        lines.push(String::new());
+    }
+    let room = rows.saturating_sub(lines.len() + NEWS_SHOWN + 5).max(3);
+    lines.extend(table(nodes.get(..room).unwrap_or(nodes), columns, speed));
+    if nodes.len() > room {
+        lines.push(format!("... and {} more nodes", nodes.len() - room));
+    }
+    lines.push(String::new());
+    lines.push("WHAT HAPPENED (Ctrl-C ends)".to_owned());
+    let left = rows.saturating_sub(lines.len() + 1);
+    let first = happened.len().saturating_sub(left);
+    lines.extend(happened.iter().skip(first).cloned());
+    let mut text = "\x1b[H".to_owned();
+    for line in lines.iter().take(rows.saturating_sub(1)) {
+        text += &cut(&harmless(line), columns);
+        text += "\x1b[K\r\n";
+    }
+    text + "\x1b[J"
+}
+
+/// Nodes with their heading, as wide as what is in them; taints make room for who leaves.
+fn table(nodes: &[NodeRow], columns: usize, speed: f64) -> Vec<String> {
+    let cells = |node: &NodeRow| {
+        let taints = if node.taints.is_empty() { "-".to_owned() } else { node.taints.join(" ") };
+        [node.name.clone(), node.zone.clone(), node.state.clone(), node.pods.to_string(), taints]
+    };
+    let mut table = vec![["NODE", "ZONE", "STATE", "PODS", "TAINTS"].map(String::from)];
+    table.extend(nodes.iter().map(cells));
+    let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let mut widths = [width(0), width(1), width(2), width(3), width(4)];
+    let fixed: usize = widths[..4].iter().sum::<usize>() + 10;
+    widths[4] = widths[4].min(columns.saturating_sub(fixed + LEAVING_LEAST).max(8));
+    let leaving = std::iter::once("LEAVING".to_owned()).chain(nodes.iter().map(|node| leaving(node, speed)));
+    let line = |(row, leaving): (&[String; 5], String)| {
+        let [name, zone, state, pods, taints] = row;
+        let [name_width, zone_width, state_width, pods_width, taints_width] = widths;
+        let taints = cut(taints, taints_width);
+        format!(
+            "{name:<name_width$}  {zone:<zone_width$}  {state:<state_width$}  {pods:>pods_width$}  \
+             {taints:<taints_width$}  {leaving}"
+        )
+    };
+    table.iter().zip(leaving).map(line).collect()
+}
+
+/// Who leaves a node, the next first; when comes before who, as it must not be cut off.
+fn leaving(node: &NodeRow, speed: f64) -> String {
+    let each = node.leaving.iter().map(|(pod, due)| format!("{} {pod}", countdown(*due, speed)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// `in 42s`, `now`; in the time of whoever watches.
+fn countdown(due: Span, speed: f64) -> String {
+    let seconds = due.as_secs_f64() / speed;
+    match seconds {
+        gone if gone <= 0.0 => "now".to_owned(),
+        short if short < 100.0 => format!("in {:.0}s", short.ceil()),
+        long => format!("in {:.0}m{:02.0}s", (long / 60.0).floor(), long % 60.0),
+    }
+}
+
+/// At most so many columns.
+fn cut(line: &str, columns: usize) -> String {
+    match line.char_indices().nth(columns) {
+        None => line.to_owned(),
+        Some(_) => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_picture_fits() {
+        let node = |index: usize| NodeRow {
+            name: format!("n{index}"),
+            zone: "z1".into(),
+            state: "Ready".into(),
+            taints: vec!["maintenance=now:NoExecute".into()],
+            pods: 7,
+            leaving: vec![
+                ("shop/web-1".into(), Span::from_secs(130)),
+                ("shop/a-very-long-name-of-a-pod".into(), Span::ZERO),
+            ],
+        };
+        let nodes: Vec<NodeRow> = (1..60).map(node).collect();
+        let happened = (0..100).map(|index| format!("line {index}")).collect();
+        let text = drawn(&["hello".into()], &nodes, &happened, (80, 24), 1.0);
+        let lines: Vec<&str> = text.trim_start_matches("\x1b[H").split("\x1b[K\r\n").collect();
+        assert!(lines.len() <= 24, "{}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+        assert!(text.contains("in 2m10s shop/web-1"), "{text}");
+        assert!(text.contains("line 99"), "the latest is shown");
+        assert!(!text.contains("line 1\x1b"), "the oldest is not");
+        assert!(text.contains("more nodes"));
+    }
+
+    #[test]
+    fn hints_give_way_to_nodes_and_news() {
+        let node = |index: usize| NodeRow {
+            name: format!("n{index}"),
+            zone: "z1".into(),
+            state: "NotReady,cordoned".into(),
+            taints: vec!["node.kubernetes.io/unreachable:NoExecute".into()],
+            pods: 7,
+            leaving: vec![("shop/cart-5e0362fb99-zgl2x".into(), Span::from_secs(42))],
+        };
+        let nodes: Vec<NodeRow> = (1..=6).map(node).collect();
+        let hints = ["where it is", "export", "", "Try", "this", "or this"].map(String::from);
+        let happened: VecDeque<String> = ["something".to_owned()].into();
+        for (size, hinted) in [((80, 40), true), ((80, 16), false), ((40, 10), false)] {
+            let text = drawn(&hints, &nodes, &happened, size, 1.0);
+            assert_eq!(text.contains("or this"), hinted, "{size:?}: {text}");
+            assert!(text.contains("n1 ") && text.contains("something"), "{size:?}: {text}");
+            assert!(size.0 < 80 || text.contains("in 42s shop/cart-"), "{size:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn countdowns_read_well() {
+        assert_eq!(countdown(Span::ZERO, 1.0), "now");
+        assert_eq!(countdown(Span::from_millis(1200), 1.0), "in 2s");
+        assert_eq!(countdown(Span::from_secs(600), 60.0), "in 10s");
+        assert_eq!(countdown(Span::from_secs(300), 1.0), "in 5m00s");
+    }
+}

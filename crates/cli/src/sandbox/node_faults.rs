@@ -1,0 +1,206 @@
+//! # Misbehave: what is done to the nodes of a running sandbox
+//! Room:     finding the sandbox, making sure that it is one, and the annotations its kubelets understand.
+//! Comes in: [`NodeFaultOptions`].
+//! Goes out: a line for each node, or a [`NodeFaultError`].
+//! Keeps:    nothing is written to a cluster that does not say of itself that it is a sandbox, and nothing at all if one
+//!           of the nodes is not there.
+//! Not here: what the annotations do (`taintward_sandbox::life`).
+
+use super::files;
+use crate::output::{self, PrintError};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
+use serde_json::{Value, json};
+use std::future::Future;
+use std::time::Duration;
+use taintward_client::config::{self, ConnectError, Connected, ProbeError, connect, probe};
+use taintward_sandbox::http::MARK;
+use taintward_sandbox::life::{PRESSURE, SILENCE};
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a sandbox that may be gone is waited for.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Nodes named in an error, at most.
+const NAMED_MOST: usize = 20;
+
+/// What becomes of nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeFault {
+    Silent,
+    Flapping,
+    /// `memory,disk`
+    Pressed(String),
+    Well,
+}
+
+/// What `taintward sandbox node` is to do.
+#[derive(Debug)]
+pub(crate) struct NodeFaultOptions {
+    pub(crate) mood: NodeFault,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) cluster: config::ConnectSettings,
+}
+
+/// What could not be done, with the way out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeFaultError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(
+        "no sandbox of yours is running here, and no kubeconfig leads to one: start one with `taintward sandbox`, or \
+         name its kubeconfig with --kubeconfig"
+    )]
+    Nowhere,
+    #[error("more than one sandbox is running; choose one with --kubeconfig: {0}")]
+    Several(String),
+    #[error("{place}: {why}; is the sandbox still running?")]
+    Unreachable { place: String, why: ProbeError },
+    #[error(
+        "{place} is no sandbox (its /version says {version}, a sandbox's ends with {MARK}): nothing was changed; \
+         name the sandbox's kubeconfig with --kubeconfig"
+    )]
+    NoSandbox { place: String, version: String },
+    #[error("there is no node {missing}, so nothing was changed; there are {present}")]
+    NoSuchNode { missing: String, present: String },
+    #[error("{what}: {why}")]
+    Refused { what: String, why: String },
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+/// Does it, and says so node by node.
+pub(crate) async fn run(asked: NodeFaultOptions) -> Result<(), NodeFaultError> {
+    let cluster = find(&asked.cluster).await?;
+    let resource = ApiResource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        api_version: "v1".to_owned(),
+        kind: "Node".to_owned(),
+        plural: "nodes".to_owned(),
+    };
+    let nodes: Api<DynamicObject> = Api::all_with(cluster.client, &resource);
+    let listed = answered("the nodes cannot be listed", nodes.list_metadata(&ListParams::default())).await?;
+    let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
+    present.sort_by(|one, other| one.name.cmp(&other.name));
+    check(&asked.nodes, &present)?;
+    let mut told = Ok(());
+    for name in &asked.nodes {
+        let before = present.iter().find(|node| node.name.as_ref() == Some(name));
+        let said = if before.is_some_and(|node| is_so(&asked.mood, node)) {
+            "unchanged".to_owned()
+        } else {
+            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&asked.mood)}}));
+            let what = format!("node/{name} cannot be annotated");
+            answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
+            asked.mood.word()
+        };
+        // The others are done all the same.
+        told = told.and(output::print(&format!("node/{name} {said}\n")));
+    }
+    Ok(told?)
+}
+
+/// The sandbox that is meant, by kubectl's rules; where they say nothing, the one that runs.
+async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFaultError> {
+    let told = settings.kubeconfig.is_some()
+        || settings.context.is_some()
+        || std::env::var_os("KUBECONFIG").is_some_and(|list| !list.is_empty());
+    if !told {
+        let mut running = running(settings).await;
+        match running.len() {
+            0 => {}
+            1 => return Ok(running.remove(0).1),
+            _ => {
+                let paths: Vec<String> = running.into_iter().map(|(path, _)| path).collect();
+                return Err(NodeFaultError::Several(paths.join(", ")));
+            }
+        }
+    }
+    let cluster = match connect(settings).await {
+        Err(ConnectError::Nowhere { .. }) => return Err(NodeFaultError::Nowhere),
+        other => other?,
+    };
+    let place = cluster.where_from.clone();
+    match probe(&cluster.client, PATIENCE).await {
+        Ok(version) if version.ends_with(MARK) => Ok(cluster),
+        Ok(version) => Err(NodeFaultError::NoSandbox { place, version }),
+        Err(why) => Err(NodeFaultError::Unreachable { place, why }),
+    }
+}
+
+/// Sandboxes whose kubeconfigs are where they write them unless told otherwise.
+async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)> {
+    let mut running = Vec::new();
+    for path in files::kubeconfigs() {
+        let settings = config::ConnectSettings { kubeconfig: Some(path.clone()), ..settings.clone() };
+        let Ok(cluster) = connect(&settings).await else { continue };
+        let answer = probe(&cluster.client, SHORT_PATIENCE).await;
+        if answer.is_ok_and(|version| version.ends_with(MARK)) {
+            running.push((path.display().to_string(), cluster));
+        }
+    }
+    running
+}
+
+async fn answered<T>(
+    what: &str,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, NodeFaultError> {
+    let refused = |why: String| NodeFaultError::Refused { what: what.to_owned(), why };
+    match tokio::time::timeout(PATIENCE, request).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(kube::Error::Api(status))) => Err(refused(status.message.clone())),
+        Ok(Err(why)) => Err(refused(why.to_string())),
+        Err(_) => Err(refused(format!("no answer within {PATIENCE:?}"))),
+    }
+}
+
+/// All nodes must be there.
+fn check(asked: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
+    let there: Vec<&str> = present.iter().filter_map(|node| node.name.as_deref()).collect();
+    let missing: Vec<&str> = asked.iter().map(String::as_str).filter(|name| !there.contains(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(NodeFaultError::NoSuchNode { missing: some(&missing), present: some(&there) })
+}
+
+fn some(names: &[&str]) -> String {
+    let shown = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "none".to_owned(),
+        many if many > NAMED_MOST => format!("{shown} and {} more", many - NAMED_MOST),
+        _ => shown,
+    }
+}
+
+/// What the kubelets of such nodes are told; null takes an annotation off.
+fn annotations(mood: &NodeFault) -> Value {
+    match mood {
+        NodeFault::Silent => json!({SILENCE: "true"}),
+        NodeFault::Flapping => json!({SILENCE: "flap"}),
+        NodeFault::Pressed(kinds) => json!({PRESSURE: kinds}),
+        NodeFault::Well => json!({SILENCE: null, PRESSURE: null}),
+    }
+}
+
+/// Whether there is nothing to do.
+fn is_so(mood: &NodeFault, node: &ObjectMeta) -> bool {
+    let present = |name: &str| node.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str);
+    let wanted = annotations(mood);
+    wanted.as_object().into_iter().flatten().all(|(name, value)| present(name) == value.as_str())
+}
+
+impl NodeFault {
+    fn word(&self) -> String {
+        match self {
+            Self::Silent => "silenced".to_owned(),
+            Self::Flapping => "flapping".to_owned(),
+            Self::Pressed(kinds) => format!("under pressure: {kinds}"),
+            Self::Well => "recovered".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! # Ask: before pods are sent away
+//! Room:     whether somebody is there to be asked; the preview, the question, the answer.
+//! Comes in: the plan, the change, the nodes; a terminal.
+//! Goes out: go on, or not.
+//! Keeps:    without a terminal at standard input and standard error nothing is said and nothing asked.
+//! Not here: who would leave (whoever makes the [`Preview`]).
+
+use super::{DryRun, TaintOptions};
+use std::io::{self, IsTerminal as _, Write as _};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_edit::TaintEdit;
+
+/// What would happen, in a few lines: for each node, the NoExecute taints it would get.
+pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
+
+/// What comes of the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirmed {
+    Yes,
+    No,
+}
+
+/// Shows the preview and asks, if this is the moment to.
+pub(super) fn before(
+    plan: &TaintOptions,
+    change: &TaintEdit,
+    names: &[String],
+    preview: Preview<'_>,
+) -> io::Result<Confirmed> {
+    let evicting: Vec<Taint> =
+        change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
+    let watched = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !watched || !plan.preview || plan.dry_run != DryRun::No || evicting.is_empty() || names.is_empty() {
+        return Ok(Confirmed::Yes);
+    }
+    let nodes: Vec<(String, Vec<Taint>)> =
+        names.iter().map(|name| (name.clone(), evicting.clone())).collect();
+    io::stderr().write_all(preview(&nodes).as_bytes())?;
+    if !plan.ask {
+        return Ok(Confirmed::Yes);
+    }
+    io::stderr().write_all(b"Go on? [y/N] ")?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(understood(&line))
+}
+
+/// Only a clear yes is one; no answer is no.
+fn understood(line: &str) -> Confirmed {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Confirmed::Yes,
+        _ => Confirmed::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        for yes in ["y\n", "Y\r\n", " yes \n", "YES"] {
+            assert_eq!(understood(yes), Confirmed::Yes, "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "ye\n", "yy\n", "yes please\n"] {
+            assert_eq!(understood(no), Confirmed::No, "{no:?}");
+        }
+    }
+}

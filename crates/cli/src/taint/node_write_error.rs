@@ -1,0 +1,145 @@
+//! # Failure: what went wrong with a node, in kubectl's words
+//! Room:     one node's failure; how one and how several are printed.
+//! Comes in: complaints of the server; what cannot be applied (KT-7).
+//! Goes out: lines for standard error.
+//! Not here: when a node is tried again (`write.rs`).
+
+use crate::output::harmless;
+use std::fmt::Write as _;
+use taintward_client::node_client::{ApiFailureStatus, NodeRequestError};
+
+/// Why a node was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NodeWriteError {
+    /// The server says so.
+    Said(Box<ApiFailureStatus>),
+    /// One reason or several; never none.
+    Reasons(Vec<String>),
+    /// The server did not answer.
+    Silent(String),
+}
+
+impl From<NodeRequestError> for NodeWriteError {
+    fn from(complaint: NodeRequestError) -> Self {
+        match complaint {
+            NodeRequestError::Status(said) => Self::Said(said),
+            NodeRequestError::NoAnswer(refusal) => Self::Silent(refusal.message),
+        }
+    }
+}
+
+/// What is printed: a failure alone has a heading, several stand below each other without (KT-10).
+pub(super) fn told(failures: &[NodeWriteError]) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", harmless(&line));
+    };
+    match failures {
+        [NodeWriteError::Said(said)] if said.reason == "Invalid" && !said.kind.is_empty() => {
+            return invalid(said);
+        }
+        [NodeWriteError::Said(said)] => line(server(said)),
+        [NodeWriteError::Reasons(reasons)] if reasons.len() > 1 => {
+            reasons.iter().for_each(|why| line(why.clone()))
+        }
+        [NodeWriteError::Silent(why)] => line(format!("error: {why}")),
+        [NodeWriteError::Reasons(reasons)] => line(format!("error: {}", reasons.concat())),
+        several => several.iter().for_each(|failure| line(one_line(failure))),
+    }
+    text
+}
+
+fn server(said: &ApiFailureStatus) -> String {
+    let ApiFailureStatus { reason, message, .. } = said;
+    match reason.as_str() {
+        "Unauthorized" => format!("error: You must be logged in to the server ({message})"),
+        "" => format!("Error from server: {message}"),
+        _ => format!("Error from server ({reason}): {message}"),
+    }
+}
+
+/// Of several failures each is a line; the same reason counts once.
+fn one_line(failure: &NodeWriteError) -> String {
+    match failure {
+        NodeWriteError::Said(said) => server(said),
+        NodeWriteError::Silent(why) => why.clone(),
+        NodeWriteError::Reasons(reasons) => {
+            let mut distinct: Vec<&str> = Vec::new();
+            for reason in reasons {
+                if !distinct.contains(&reason.as_str()) {
+                    distinct.push(reason);
+                }
+            }
+            match distinct.as_slice() {
+                [one] => (*one).to_owned(),
+                several => format!("[{}]", several.join(", ")),
+            }
+        }
+    }
+}
+
+fn invalid(said: &ApiFailureStatus) -> String {
+    let head = harmless(&format!("The {} \"{}\" is invalid", said.kind, said.name));
+    let mut causes: Vec<String> = Vec::new();
+    for (field, message) in &said.causes {
+        let cause = harmless(&format!("{field}: {message}"));
+        if !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    match causes.as_slice() {
+        [] => format!("{head}\n"),
+        [one] => format!("{head}: {one}\n"),
+        several => several.iter().fold(format!("{head}: \n"), |text, cause| text + "* " + cause + "\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(reason: &str, causes: &[(&str, &str)]) -> NodeWriteError {
+        let causes = causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
+        let [kind, name, message] = ["Node", "n1", "no"].map(str::to_owned);
+        NodeWriteError::Said(Box::new(ApiFailureStatus {
+            code: 422,
+            reason: reason.to_owned(),
+            message,
+            kind,
+            name,
+            causes,
+        }))
+    }
+
+    fn reasons(reasons: &[&str]) -> NodeWriteError {
+        NodeWriteError::Reasons(reasons.iter().map(|&reason| reason.to_owned()).collect())
+    }
+
+    #[test]
+    fn one_failure_has_a_heading_and_several_have_none() {
+        assert_eq!(told(&[reasons(&["a"])]), "error: a\n");
+        assert_eq!(told(&[reasons(&["a", "b", "a"])]), "a\nb\na\n");
+        assert_eq!(told(&[reasons(&["a"]), reasons(&["b", "c", "b"])]), "a\n[b, c]\n");
+        assert_eq!(
+            told(&[reasons(&["b", "b"]), said("NotFound", &[])]),
+            "b\nError from server (NotFound): no\n"
+        );
+        assert_eq!(told(&[said("", &[])]), "Error from server: no\n");
+        assert_eq!(told(&[said("Unauthorized", &[])]), "error: You must be logged in to the server (no)\n");
+    }
+
+    #[test]
+    fn what_is_invalid_is_told_field_by_field() {
+        assert_eq!(told(&[said("Invalid", &[])]), "The Node \"n1\" is invalid\n");
+        assert_eq!(told(&[said("Invalid", &[("a", "x"), ("a", "x")])]), "The Node \"n1\" is invalid: a: x\n");
+        assert_eq!(
+            told(&[said("Invalid", &[("a", "x"), ("b", "y")])]),
+            "The Node \"n1\" is invalid: \n* a: x\n* b: y\n"
+        );
+        assert_eq!(
+            told(&[said("Invalid", &[("a", "x")]), reasons(&["z"])]),
+            "Error from server (Invalid): no\nz\n"
+        );
+    }
+}

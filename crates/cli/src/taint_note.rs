@@ -1,0 +1,120 @@
+//! # Note: what people say about a taint
+//! Room:     an annotation of the node for each taint that somebody gave a reason, or meant to stay for a while.
+//! Comes in: `--for`, `--reason`; a node's annotations.
+//! Goes out: an annotation's key and value; [`TaintNote`] of a taint, if there is one about it.
+//! Keeps:    a note is about one key, value and effect: another value is another taint, and the note is not about that.
+//! Not here: doing anything when the time is over: only `taint --expired` does, if somebody types it.
+
+use serde::{Deserialize, Serialize};
+use taintward_core::taint::Taint;
+use taintward_core::time::Wall;
+
+/// A note on a taint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TaintNote {
+    /// Why it is there, as somebody typed it.
+    pub(crate) reason: Option<String>,
+    /// Until when it is meant to be there.
+    pub(crate) until: Option<Wall>,
+}
+
+/// The value of the annotation.
+#[derive(Serialize, Deserialize)]
+struct TaintNoteJson {
+    /// `key=value:Effect`
+    taint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+}
+
+/// Behind it stand the effect and a number that the taint's key makes: a key may be longer than an annotation's name.
+const PREFIX: &str = "taintward.io/taint-note";
+
+/// The annotation that holds a taint's note. An effect that is none of the three has none.
+pub(crate) fn key(taint: &Taint) -> String {
+    format!("{PREFIX}.{}.{:016x}", taint.effect.as_str(), fingerprint(&taint.key))
+}
+
+/// FNV-1a, which is the same everywhere and for ever. Two keys with the same number would share an annotation; the note
+/// itself says whose it is.
+fn fingerprint(text: &str) -> u64 {
+    let (offset, prime) = (0xcbf2_9ce4_8422_2325, 0x0000_0100_0000_01b3);
+    text.bytes().fold(offset, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(prime))
+}
+
+impl TaintNote {
+    /// The annotation's value.
+    pub(crate) fn write(&self, about: &Taint) -> String {
+        let until = self.until.and_then(|until| jiff::Timestamp::from_microsecond(until.as_micros()).ok());
+        let until = until.and_then(|until| jiff::Timestamp::from_second(until.as_second()).ok());
+        let until = until.map(|until| until.to_string());
+        let written = TaintNoteJson { taint: about.to_string(), reason: self.reason.clone(), until };
+        serde_json::to_string(&written).expect("texts and a time are JSON")
+    }
+
+    /// The note about a taint, out of its node's annotations. What cannot be read, or is about another taint, is none.
+    pub(crate) fn about<'a>(taint: &Taint, annotation: impl FnOnce(&str) -> Option<&'a str>) -> Option<Self> {
+        let written: TaintNoteJson = serde_json::from_str(annotation(&key(taint))?).ok()?;
+        if written.taint != taint.to_string() {
+            return None;
+        }
+        let until = match written.until {
+            Some(text) => Some(Wall::from_micros(text.parse::<jiff::Timestamp>().ok()?.as_microsecond())),
+            None => None,
+        };
+        Some(Self { reason: written.reason, until })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::label::is_key;
+    use taintward_core::taint_edit::parse;
+
+    fn taint(text: &str) -> Taint {
+        parse(&[text]).unwrap().add.remove(0)
+    }
+
+    #[test]
+    fn a_note_is_read_back_for_its_own_taint_only() {
+        let (db, web) = (taint("dedicated=db:NoExecute"), taint("dedicated=web:NoExecute"));
+        let note = TaintNote {
+            reason: Some("disk \"3\" <is> changed".into()),
+            until: Some(Wall::from_secs(1_800_000_000)),
+        };
+        let value = note.write(&db);
+        assert_eq!(
+            value,
+            r#"{"taint":"dedicated=db:NoExecute","reason":"disk \"3\" <is> changed","until":"2027-01-15T08:00:00Z"}"#
+        );
+        assert_eq!(TaintNote::about(&db, |asked| (asked == key(&db)).then_some(value.as_str())), Some(note));
+        assert_eq!(TaintNote::about(&web, |_| Some(value.as_str())), None, "another value is another taint");
+        for odd in ["", "{}", "{\"taint\": 1}", "{\"taint\":\"dedicated=db:NoExecute\",\"until\":\"soon\"}"] {
+            assert_eq!(TaintNote::about(&db, |_| Some(odd)), None, "{odd}");
+        }
+        assert_eq!(TaintNote::about(&db, |_| None), None);
+        // What others add to it some day does not hide it.
+        let more = r#"{"taint":"dedicated=db:NoExecute","by":"eve"}"#;
+        assert_eq!(TaintNote::about(&db, |_| Some(more)), Some(TaintNote::default()));
+    }
+
+    #[test]
+    fn each_taint_has_an_annotation_of_its_own() {
+        let texts = ["a:NoExecute", "a:NoSchedule", "b:NoExecute", "x/a:NoExecute", "a.x:PreferNoSchedule"];
+        let mut keys: Vec<String> = texts.iter().map(|text| key(&taint(text))).collect();
+        assert_eq!(
+            keys[0], "taintward.io/taint-note.NoExecute.af63dc4c8601ec8c",
+            "found again by later releases"
+        );
+        assert_eq!(key(&taint("a=other:NoExecute")), keys[0]);
+        assert!(keys.iter().all(|key| is_key(key)), "{keys:?}");
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), texts.len());
+        let long = format!("{}/{}", "x".repeat(253), "y".repeat(63));
+        assert!(is_key(&key(&taint(&format!("{long}:PreferNoSchedule")))));
+    }
+}

@@ -1,0 +1,121 @@
+//! # Rounds: whose turn it is to renew
+//! Room:     one task on a thread of its own; node `k` of `n` has its turn at `k/n` of each period.
+//! Comes in: the fleet's state.
+//! Goes out: renewals, a bounded number at a time; how late they were.
+//! Not here: who is alive (`heartbeats.rs`).
+
+use super::{HeartbeatState, objects};
+use crate::api::TestApi;
+use anyhow::Result;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Renewals out at the same time: more would not be answered sooner.
+const IN_FLIGHT: usize = 48;
+
+/// Nobody waits longer for one answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The pause before a renewal that failed is tried again, as a kubelet does.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the end may be overlooked.
+const NAP: Duration = Duration::from_millis(50);
+
+/// A turn to renew.
+struct Renewal {
+    node: usize,
+    name: String,
+    skew: i64,
+    /// The node's count of changes: another one afterwards means it was silenced meanwhile.
+    turns: u64,
+}
+
+/// Starts renewing.
+pub(super) fn spawn(shared: &Arc<HeartbeatState>, kubeconfig: &Path) -> Result<JoinHandle<Result<()>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (shared, kubeconfig) = (Arc::clone(shared), kubeconfig.to_owned());
+    let body = async move {
+        // A client belongs to the runtime it is made in.
+        let api = TestApi::from_kubeconfig(&kubeconfig).await?;
+        rounds(&shared, &api).await;
+        Ok(())
+    };
+    Ok(thread::Builder::new().name("heartbeats".into()).spawn(move || runtime.block_on(body))?)
+}
+
+async fn rounds(shared: &HeartbeatState, api: &TestApi) {
+    let began = Instant::now();
+    let count = shared.state().nodes.len() as u64;
+    let mut out = FuturesUnordered::new();
+    let mut slot: u64 = 0;
+    while !shared.ends.load(Ordering::Relaxed) {
+        let due = began + shared.period.mul_f64(slot as f64 / count as f64);
+        let wait = due.saturating_duration_since(Instant::now());
+        if !wait.is_zero() || out.len() >= IN_FLIGHT {
+            // Whatever comes first: an answer, the next turn, a look at whether all this ends.
+            let nap = if out.len() >= IN_FLIGHT { NAP } else { wait.min(NAP) };
+            tokio::select! {
+                biased;
+                Some(()) = out.next(), if !out.is_empty() => {}
+                () = tokio::time::sleep(nap) => {}
+            }
+            continue;
+        }
+        if due.elapsed() > shared.period {
+            // A whole period behind: its turn comes again right away.
+            slot = slot.max((began.elapsed().as_secs_f64() / shared.period.as_secs_f64()) as u64 * count);
+        }
+        if let Some(turn) = take(shared, slot % count, due) {
+            out.push(renew(shared, api, turn));
+        }
+        slot += 1;
+    }
+}
+
+fn take(shared: &HeartbeatState, place: u64, due: Instant) -> Option<Renewal> {
+    let place = usize::try_from(place).ok()?;
+    let mut state = shared.state();
+    let node = state.nodes.get(place).filter(|node| node.alive)?;
+    let turn = Renewal { node: place, name: node.name.clone(), skew: node.skew, turns: node.turns };
+    let late = due.elapsed();
+    state.lateness.latest_start = state.lateness.latest_start.max(late);
+    Some(turn)
+}
+
+/// Renews until it has worked, the node is silenced, or its next turn has come.
+async fn renew(shared: &HeartbeatState, api: &TestApi, turn: Renewal) {
+    let began = Instant::now();
+    let path = objects::lease_path(&turn.name);
+    while began.elapsed() < shared.period && goes_on(shared, &turn) {
+        let request = async { api.patch_text(&path, &objects::renewal(turn.skew)).await };
+        let worked = matches!(tokio::time::timeout(PATIENCE, request).await, Ok(Ok(())));
+        note(shared, &turn, worked);
+        if worked {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn goes_on(shared: &HeartbeatState, turn: &Renewal) -> bool {
+    !shared.ends.load(Ordering::Relaxed) && shared.state().nodes[turn.node].turns == turn.turns
+}
+
+fn note(shared: &HeartbeatState, turn: &Renewal, worked: bool) {
+    let mut state = shared.state();
+    if !worked {
+        state.lateness.failures += 1;
+        return;
+    }
+    state.lateness.renewals += 1;
+    let node = &mut state.nodes[turn.node];
+    let gap = node.renewed.replace(Instant::now()).map(|before| before.elapsed());
+    if node.turns == turn.turns {
+        state.lateness.longest_gap = state.lateness.longest_gap.max(gap.unwrap_or_default());
+    }
+}
