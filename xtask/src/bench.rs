@@ -4,9 +4,9 @@
 //! Goes out: a table with ratios and goals, on standard output and in docs/benchmarks.md.
 //! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
 
+mod cpu_load;
 mod flood;
 mod floor;
-mod hog;
 mod lifecycle;
 mod load;
 mod measure;
@@ -19,16 +19,16 @@ use crate::contender::Contender;
 use crate::sources;
 use anyhow::Result;
 use clap::ValueEnum;
-use load::Fleet;
-use measure::Results;
+use load::LoadGenerator;
+use measure::BenchResults;
 use std::env;
 use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, cluster};
 
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct BenchArgs {
     /// Measure something else instead of evictions
     #[arg(value_enum)]
-    what: Option<Subject>,
+    what: Option<BenchSubject>,
     /// Small numbers: shows that everything works, not how fast it is; writes no file
     #[arg(long)]
     quick: bool,
@@ -45,14 +45,14 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Who takes part
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Who::Ours, Who::Original, Who::Floor, Who::Jobs])]
-    contenders: Vec<Who>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs])]
+    contenders: Vec<BenchContender>,
     /// What is measured
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Latency, What::Throughput, What::Contended, What::Memory])]
-    measure: Vec<What>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Measurement::Latency, Measurement::Throughput, Measurement::Contended, Measurement::Memory])]
+    measure: Vec<Measurement>,
 }
 
-impl Arguments {
+impl BenchArgs {
     /// Busy cores make everything slower.
     fn contended_nodes(&self) -> usize {
         self.nodes.div_ceil(4)
@@ -65,7 +65,7 @@ impl Arguments {
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Subject {
+enum BenchSubject {
     /// The sandbox, next to a real API server; 50000 pods unless --pods says otherwise
     Sandbox,
     /// Node health, next to kube-controller-manager's, on thousands of nodes that renew their leases
@@ -80,7 +80,7 @@ enum Subject {
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Who {
+pub(crate) enum BenchContender {
     /// `taintward run`
     Ours,
     /// kube-controller-manager
@@ -92,7 +92,7 @@ pub(crate) enum Who {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
+enum Measurement {
     Latency,
     Throughput,
     /// Evictions while other work keeps all cores busy
@@ -101,11 +101,11 @@ enum What {
 }
 
 /// Small enough for a minute.
-fn quick(arguments: &Arguments) -> Arguments {
-    Arguments { pods: 2000, nodes: 10, pods_per_node: 20, rounds: 1, ..arguments.clone() }
+fn quick(arguments: &BenchArgs) -> BenchArgs {
+    BenchArgs { pods: 2000, nodes: 10, pods_per_node: 20, rounds: 1, ..arguments.clone() }
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     if cfg!(debug_assertions) {
         // The floor runs in this very program: unoptimised it would be no floor.
         eprintln!("building the optimised benchmark");
@@ -115,13 +115,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     match arguments.what {
-        Some(Subject::Sandbox) => {
+        Some(BenchSubject::Sandbox) => {
             return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
         }
-        Some(Subject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
-        Some(Subject::Flood) => return flood::run(arguments.quick).await,
-        Some(Subject::Policies) => return policies::run(arguments.quick).await,
-        Some(Subject::Webhook) => return webhook::run(arguments.quick).await,
+        Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        Some(BenchSubject::Flood) => return flood::run(arguments.quick).await,
+        Some(BenchSubject::Policies) => return policies::run(arguments.quick).await,
+        Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}
     }
     let tools = Binaries::find_or_build()?;
@@ -129,18 +129,18 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
     let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
-    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
-    let mut results = Results::default();
-    if arguments.measure.contains(&What::Latency) {
+    let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
+    let mut results = BenchResults::default();
+    if arguments.measure.contains(&Measurement::Latency) {
         measure::latency(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
-    if arguments.measure.contains(&What::Throughput) {
+    if arguments.measure.contains(&Measurement::Throughput) {
         measure::throughput(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
-    if arguments.measure.contains(&What::Contended) {
+    if arguments.measure.contains(&Measurement::Contended) {
         measure::contended(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
-    if arguments.measure.contains(&What::Memory) {
+    if arguments.measure.contains(&Measurement::Memory) {
         measure::memory(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
     drop(cluster);
@@ -149,20 +149,20 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 
 /// The programs behind the columns.
 pub(crate) struct Contenders {
-    who: Vec<Who>,
+    who: Vec<BenchContender>,
     binary: Option<std::path::PathBuf>,
 }
 
 impl Contenders {
-    fn new(arguments: &Arguments) -> Result<Self> {
+    fn new(arguments: &BenchArgs) -> Result<Self> {
         let who = arguments.contenders.clone();
-        let ours = who.iter().any(|who| matches!(who, Who::Ours | Who::Jobs));
+        let ours = who.iter().any(|who| matches!(who, BenchContender::Ours | BenchContender::Jobs));
         Ok(Self { who, binary: ours.then(|| sources::build_taintward(true)).transpose()? })
     }
 
     /// Those of the given columns that take part, each with its program; the floor has none. Every other round goes
     /// backwards, so that nobody always comes after the same one.
-    fn among(&self, columns: &[Who], round: usize) -> Vec<(Who, Option<Contender>)> {
+    fn among(&self, columns: &[BenchContender], round: usize) -> Vec<(BenchContender, Option<Contender>)> {
         let part = columns.iter().filter(|who| self.who.contains(who));
         let mut order: Vec<_> = part.map(|&who| (who, self.program(who))).collect();
         if round % 2 == 1 {
@@ -171,12 +171,12 @@ impl Contenders {
         order
     }
 
-    fn program(&self, who: Who) -> Option<Contender> {
+    fn program(&self, who: BenchContender) -> Option<Contender> {
         let flags = match who {
-            Who::Floor => return None,
-            Who::Original => return Some(Contender::original()),
-            Who::Ours => Vec::new(),
-            Who::Jobs => vec!["--disruption-condition=jobs".to_owned()],
+            BenchContender::Floor => return None,
+            BenchContender::Original => return Some(Contender::original()),
+            BenchContender::Ours => Vec::new(),
+            BenchContender::Jobs => vec!["--disruption-condition=jobs".to_owned()],
         };
         Some(Contender::Taintward { binary: self.binary.clone()?, flags })
     }

@@ -18,7 +18,7 @@ use taintward_cluster::kwok::LABEL;
 use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, binaries, wait};
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ClusterArgs {
     #[command(subcommand)]
     action: Action,
 }
@@ -51,8 +51,8 @@ enum Action {
     /// Print the path of a kubeconfig
     Kubeconfig {
         /// Who to be
-        #[arg(long, value_enum, default_value_t = Who::Admin)]
-        account: Who,
+        #[arg(long, value_enum, default_value_t = KubeconfigAccount::Admin)]
+        account: KubeconfigAccount,
         /// Which API server
         #[arg(long, default_value_t = 0)]
         server: usize,
@@ -67,12 +67,12 @@ enum Action {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Who {
+enum KubeconfigAccount {
     Admin,
     Taintward,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
         Action::Build { kwok, helm } => {
             if helm {
@@ -97,7 +97,7 @@ fn build(kwok: bool) -> Result<Binaries> {
 }
 
 /// What the keeper leaves for the other commands to find.
-struct State {
+struct KeptCluster {
     pid: u32,
     kubeconfigs: Value,
 }
@@ -107,11 +107,11 @@ fn state_file() -> Result<PathBuf> {
 }
 
 /// The state of a keeper that runs. One that does not is forgotten.
-fn state() -> Result<Option<State>> {
+fn state() -> Result<Option<KeptCluster>> {
     let Ok(text) = fs::read_to_string(state_file()?) else { return Ok(None) };
     let state: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(pid) = state["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()) else { return Ok(None) };
-    Ok(is_keeper(pid).then(|| State { pid, kubeconfigs: state["kubeconfigs"].clone() }))
+    Ok(is_keeper(pid).then(|| KeptCluster { pid, kubeconfigs: state["kubeconfigs"].clone() }))
 }
 
 /// A process id alone may long be somebody else's.
@@ -121,7 +121,7 @@ fn is_keeper(pid: u32) -> bool {
     words.windows(2).any(|pair| pair == [b"cluster".as_slice(), b"keep"])
 }
 
-fn demand() -> Result<State> {
+fn demand() -> Result<KeptCluster> {
     state()?.context("no cluster is up; `cargo xtask cluster up` starts one")
 }
 
@@ -159,7 +159,7 @@ async fn up(servers: usize, kwok: bool) -> Result<()> {
     tell(&state)
 }
 
-fn tell(state: &State) -> Result<()> {
+fn tell(state: &KeptCluster) -> Result<()> {
     for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
         let comment = if index == 0 { "" } else { "# second API server: " };
         println!("{comment}export KUBECONFIG={}", path.as_str().unwrap_or_default());
@@ -195,10 +195,10 @@ async fn status() -> Result<()> {
     tell(&state)
 }
 
-fn kubeconfig(account: Who, server: usize) -> Result<()> {
+fn kubeconfig(account: KubeconfigAccount, server: usize) -> Result<()> {
     let account = match account {
-        Who::Admin => "admin",
-        Who::Taintward => "taintward",
+        KubeconfigAccount::Admin => "admin",
+        KubeconfigAccount::Taintward => "taintward",
     };
     let kubeconfigs = demand()?.kubeconfigs;
     let path =

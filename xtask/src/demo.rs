@@ -10,8 +10,8 @@ mod stage;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Result, bail};
-use board::Board;
-use stage::Stage;
+use board::DemoBoard;
+use stage::DemoCluster;
 use std::time::{Duration, Instant};
 use taintward_cluster::{Account, Binaries, ChildProcess, Cluster, ClusterConfig};
 
@@ -22,14 +22,14 @@ const FRAME: Duration = Duration::from_millis(100);
 const EPILOGUE: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct DemoArgs {
     /// Let kube-controller-manager do the evicting instead, to compare
     #[arg(long)]
     original: bool,
 }
 
 /// Something the audience sees happening.
-struct Scene {
+struct DemoScene {
     /// Seconds after the curtain.
     at: u64,
     node: &'static str,
@@ -40,27 +40,27 @@ struct Scene {
 
 const MAINTENANCE: (&str, &str, &str) = ("maintenance", "disk", "NoExecute");
 
-const SCENES: [Scene; 5] = [
-    Scene {
+const SCENES: [DemoScene; 5] = [
+    DemoScene {
         at: 1,
         node: "alder",
         taints: &[MAINTENANCE],
         caption: "alder is tainted: some leave now, some count down, some stay",
     },
-    Scene { at: 5, node: "birch", taints: &[MAINTENANCE], caption: "birch gets the same taint" },
-    Scene {
+    DemoScene { at: 5, node: "birch", taints: &[MAINTENANCE], caption: "birch gets the same taint" },
+    DemoScene {
         at: 8,
         node: "birch",
         taints: &[],
         caption: "birch's taint is taken away in time: who was counting down stays",
     },
-    Scene {
+    DemoScene {
         at: 10,
         node: "alder",
         taints: &[MAINTENANCE, ("power", "failing", "NoExecute")],
         caption: "alder gets a second taint: who does not tolerate both leaves at once",
     },
-    Scene {
+    DemoScene {
         at: 13,
         node: "cedar",
         taints: &[("maintenance", "disk", "NoSchedule")],
@@ -68,7 +68,7 @@ const SCENES: [Scene; 5] = [
     },
 ];
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) async fn run(arguments: &DemoArgs) -> Result<()> {
     let tools = Binaries::find_or_build()?;
     let (contender, name) = if arguments.original {
         (Contender::original(), "kube-controller-manager")
@@ -81,7 +81,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     println!("starting etcd and kube-apiserver …");
     let cluster = Cluster::start(&tools, ClusterConfig::default()).await?;
-    let mut stage = Stage::set(cluster.api(Account::Admin).await?).await?;
+    let mut stage = DemoCluster::set(cluster.api(Account::Admin).await?).await?;
     println!("a real API server is ready after {:.1} s; starting {name} …", start.elapsed().as_secs_f64());
     let mut program = contender.start(&cluster).await?;
     let outcome = play(&mut stage, &mut program).await;
@@ -92,8 +92,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-async fn play(stage: &mut Stage, program: &mut ChildProcess) -> Result<()> {
-    let mut board = Board::new();
+async fn play(stage: &mut DemoCluster, program: &mut ChildProcess) -> Result<()> {
+    let mut board = DemoBoard::new();
     stage.raise_curtain();
     let mut scenes = SCENES.iter().peekable();
     board.caption(stage, "four nodes, twenty pods, no taints");

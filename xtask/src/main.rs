@@ -17,10 +17,10 @@ mod http;
 mod nightly;
 mod picture;
 mod release;
+mod runner_timeout;
 mod schema;
 mod sources;
 mod test;
-mod within;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -37,13 +37,13 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run all tests, with a real API server where they need one
-    Test(test::Arguments),
+    Test(test::TestArgs),
     /// Run the tests that take too long to be run for every change
-    Nightly(nightly::Arguments),
+    Nightly(nightly::NightlyArgs),
     /// Show Taintward at work on a real API server, in under a minute
-    Demo(demo::Arguments),
+    Demo(demo::DemoArgs),
     /// A real control plane to play with: etcd and kube-apiserver on loopback, and KWOK for kubelets if asked
-    Cluster(cluster::Arguments),
+    Cluster(cluster::ClusterArgs),
     /// Make the golden rows again from the Go functions themselves
     Golden,
     /// Read the fields of the Kubernetes API again from the Go types
@@ -55,21 +55,21 @@ enum Command {
     /// Draw the sandbox's tour anew for the README
     Picture,
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
-    Release(release::Arguments),
+    Release(release::ReleaseArgs),
     /// Run a program, but not for ever: how `test` starts every test program
     #[command(hide = true)]
-    Within(within::Arguments),
+    Within(runner_timeout::TimeoutArgs),
     /// Print how the code is shaped, and how it should be
-    Measures(measures::Arguments),
+    Measures(measures::MeasuresArgs),
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
-    Bench(bench::Arguments),
+    Bench(bench::BenchArgs),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Within(arguments) => {
-            return within::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
+            return runner_timeout::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
         }
         Command::Test(arguments) => test::run(&arguments),
         Command::Nightly(arguments) => nightly::run(&arguments),

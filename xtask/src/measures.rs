@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `cargo xtask measures`.
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct MeasuresArgs {
     /// Also print the production lines of each crate
     #[arg(long)]
     by_crate: bool,
@@ -46,7 +46,7 @@ pub struct Arguments {
 /// # Errors
 ///
 /// A source cannot be read or parsed. A goal that is missed is no error.
-pub fn run(arguments: &Arguments, root: &Path) -> Result<()> {
+pub fn run(arguments: &MeasuresArgs, root: &Path) -> Result<()> {
     let report = Report::of(arguments.checkout.as_deref().unwrap_or(root))?;
     print!("{}", table::render(&report.measures));
     if arguments.by_crate {

@@ -4,11 +4,11 @@
 //! Goes out: cargo's words.
 //! Not here: the tests of every change (`test.rs`).
 
-use crate::{sources, within};
+use crate::{runner_timeout, sources};
 use anyhow::Result;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct NightlyArgs {
     /// Run only ignored tests whose names contain one of these
     names: Vec<String>,
 }
@@ -19,9 +19,9 @@ const CRATES: [&str; 3] = ["taintward-core", "taintward-client", "taintward-webh
 /// Seconds for which the API server, its etcd or the network is away.
 const OUTAGES: &str = "10,30,60";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &NightlyArgs) -> Result<()> {
     let mut command = sources::cargo();
-    command.args(["test", "--release", "--no-fail-fast", "--config", &within::runner()?]);
+    command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
     command.args(CRATES.iter().flat_map(|name| ["--package", name]));
     command.args(["--", "--ignored"]).args(&arguments.names);
     sources::run(&mut command)?;

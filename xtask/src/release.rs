@@ -16,7 +16,7 @@ use std::process::Command;
 use std::{env, fs};
 
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ReleaseArgs {
     /// Where what ships is put
     #[arg(long, value_name = "FOLDER", default_value = "target/shipped/out")]
     out: PathBuf,
@@ -34,7 +34,7 @@ const TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cycloned
 /// The section that `cargo audit bin` reads.
 const DEPENDENCIES: &[u8] = b".dep-v0";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
     let tools = tools()?;
     let home = env::home_dir().context("there is no home folder, and so no cargo")?;
     let registry = env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);

@@ -4,19 +4,19 @@
 //! Goes out: cargo's words; how many tests were skipped.
 //! Not here: formatting, lints, dependency checks (.ci/run).
 
-use crate::{sources, within};
+use crate::{runner_timeout, sources};
 use anyhow::Result;
 use std::{env, fs, process};
 use taintward_cluster::{Binaries, binaries};
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TestArgs {
     /// Handed on to `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     let all = env::var("CI").as_deref() == Ok("true");
     if all {
         binaries::find_or_build_kwok()?;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
     let mut command = sources::cargo();
     command
-        .args(["test", "--config", &within::runner()?, "--workspace"])
+        .args(["test", "--config", &runner_timeout::runner()?, "--workspace"])
         .args(&arguments.rest)
         .env("TAINTWARD_SKIPPED", &skipped);
     let done = sources::run(&mut command);

@@ -6,16 +6,16 @@
 //! Not here: the attackers (`attack.rs`), the same in small for every change (the webhook's own tests, the security checklist).
 
 mod attack;
-pub(super) mod confine;
+pub(super) mod cgroup;
 
-use super::load::Fleet;
+use super::load::LoadGenerator;
 use super::policies;
 use super::report::machine;
-use super::webhook::{self, asking};
+use super::webhook::{self, review_client};
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
-use attack::Attack;
-use confine::Confined;
+use attack::FloodAttack;
+use cgroup::CgroupLimit;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ const ANEW: u32 = 4;
 const PODS: &str = "/api/v1/namespaces/ns-7/pods";
 
 /// What came of it.
-struct Readings {
+struct FloodReadings {
     took: Vec<Duration>,
     unanswered: usize,
     refused: usize,
@@ -47,17 +47,17 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     let binary = sources::build_taintward(true)?;
     let cluster =
         Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
-    let api = Fleet::new(cluster.api(Account::Admin).await?).api;
+    let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = policies::install(&cluster, &api).await?;
     policies::bind(&api, &bindings, true).await?;
     api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(0)).await?;
-    let confined = Confined::to(MEMORY);
-    let mut hook = webhook::Webhook::within(&binary, &cluster, &confined).await?;
+    let confined = CgroupLimit::to(MEMORY);
+    let mut hook = webhook::WebhookProcess::within(&binary, &cluster, &confined).await?;
     webhook::register(&hook, &api, "*", "Ignore").await?;
     ensure!(policies::keeps_out(&api).await?, "the policies do not hold");
 
     let calm = measure(&hook, &api, lasts / 4).await?;
-    let attack = Attack::begin(&hook)?;
+    let attack = FloodAttack::begin(&hook)?;
     attack.is_whole()?;
     let under = measure(&hook, &api, lasts).await?;
     let brought = attack.end();
@@ -85,7 +85,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
 }
 
 /// Good questions at their pace, and pods that may come in and that may not.
-async fn measure(hook: &webhook::Webhook, api: &TestApi, lasts: Duration) -> Result<Readings> {
+async fn measure(hook: &webhook::WebhookProcess, api: &TestApi, lasts: Duration) -> Result<FloodReadings> {
     let sleeper = std::thread::spawn(move || {
         let (begin, moment, mut worst) = (Instant::now(), Duration::from_millis(1), Duration::ZERO);
         while begin.elapsed() < lasts {
@@ -98,12 +98,13 @@ async fn measure(hook: &webhook::Webhook, api: &TestApi, lasts: Duration) -> Res
     let (asked, tried) = futures::join!(ask(hook, lasts), create(api, lasts));
     let ((took, unanswered), (refused, admitted, created)) = (asked, tried?);
     let stall = sleeper.join().unwrap_or_default();
-    Ok(Readings { took, unanswered, refused, admitted, created, stall })
+    Ok(FloodReadings { took, unanswered, refused, admitted, created, stall })
 }
 
 /// Times count from when a question was due.
-async fn ask(hook: &webhook::Webhook, lasts: Duration) -> (Vec<Duration>, usize) {
-    let (body, begin, pause) = (asking::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / PACE);
+async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>, usize) {
+    let (body, begin, pause) =
+        (review_client::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / PACE);
     let (mut took, mut unanswered, mut kept) = (Vec::new(), 0, None);
     for number in 0_u32.. {
         let due = begin + pause * number;
@@ -119,7 +120,7 @@ async fn ask(hook: &webhook::Webhook, lasts: Duration) -> (Vec<Duration>, usize)
                 Some(sender) => sender,
                 None => hook.asker.connect().await?,
             };
-            asking::ask(&mut sender, &body).await?;
+            review_client::ask(&mut sender, &body).await?;
             anyhow::Ok(sender)
         };
         // An API server waits no longer.
@@ -143,7 +144,7 @@ async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Dur
             break;
         }
         let name = format!("flood-{}-{number}", lasts.as_millis());
-        let mut smuggler = asking::pod(&format!("{name}-evil"));
+        let mut smuggler = review_client::pod(&format!("{name}-evil"));
         smuggler["spec"]["tolerations"] =
             json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
         match api.create(PODS, &smuggler).await {
@@ -151,7 +152,7 @@ async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Dur
             Err(error) if matches!(error.code(), Some(403 | 422)) => refused += 1,
             Err(error) => return Err(error).context("a pod that is to be refused"),
         }
-        let (pod, began): (Value, _) = (asking::pod(&name), Instant::now());
+        let (pod, began): (Value, _) = (review_client::pod(&name), Instant::now());
         api.create(PODS, &pod).await.context("a pod that may come in")?;
         created.push(began.elapsed());
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -165,8 +166,8 @@ fn at(sorted: &[Duration], share: usize) -> Duration {
 }
 
 fn table(
-    calm: &Readings,
-    under: &Readings,
+    calm: &FloodReadings,
+    under: &FloodReadings,
     brought: &str,
     alive: bool,
     memory: Option<(u64, u64)>,

@@ -4,21 +4,21 @@
 //! Goes out: the same two requests per pod that upstream and Taintward send.
 //! Not here: watching, deciding, preconditions, events.
 
-use super::load::{Fleet, IN_FLIGHT, pod_path};
+use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use taintward_cluster::api::PatchType;
 
 /// The names of all pods.
-pub(crate) async fn names(fleet: &Fleet) -> Result<Vec<String>> {
+pub(crate) async fn names(fleet: &LoadGenerator) -> Result<Vec<String>> {
     let list = fleet.api.get("/api/v1/namespaces/default/pods").await?;
     let items = list["items"].as_array().context("a list without items")?;
     Ok(items.iter().filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect())
 }
 
 /// Evicts them all.
-pub(crate) async fn evict(fleet: &Fleet, names: &[String]) -> Result<()> {
+pub(crate) async fn evict(fleet: &LoadGenerator, names: &[String]) -> Result<()> {
     let condition = json!({"status": {"conditions": [{
         "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
         "message": "Taint manager: deleting due to NoExecute taint", "lastTransitionTime": "2026-01-01T00:00:00Z",

@@ -11,7 +11,7 @@ use super::report::MARKER;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
-use readings::{Readings, Stage};
+use readings::{LifecycleReadings, LifecycleSetup};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const CONTROLLER: &str = "node-lifecycle-controller";
 
 /// How much of everything.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
+struct LifecycleSizes {
     /// Nodes of the comparison, and how often each renews.
     nodes: usize,
     period: Duration,
@@ -41,7 +41,7 @@ struct Sizes {
     many_grace: Duration,
 }
 
-const WHOLE: Sizes = Sizes {
+const WHOLE: LifecycleSizes = LifecycleSizes {
     nodes: 5_000,
     period: Duration::from_secs(10),
     many: 20_000,
@@ -53,7 +53,7 @@ const WHOLE: Sizes = Sizes {
     many_grace: Duration::from_secs(200),
 };
 
-const QUICK: Sizes = Sizes {
+const QUICK: LifecycleSizes = LifecycleSizes {
     nodes: 200,
     period: Duration::from_secs(4),
     many: 600,
@@ -67,7 +67,7 @@ const QUICK: Sizes = Sizes {
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
+enum LifecycleContender {
     Ours,
     Original,
 }
@@ -79,7 +79,7 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
     let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
-    let mut readings = Readings::default();
+    let mut readings = LifecycleReadings::default();
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
     many(&cluster, &binary, &sizes, &mut readings).await?;
     drop(cluster);
@@ -97,11 +97,11 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-fn contender(who: Who, binary: &Path, grace: Duration) -> Contender {
+fn contender(who: LifecycleContender, binary: &Path, grace: Duration) -> Contender {
     let grace = format!("--node-monitor-grace-period={}s", grace.as_secs());
     match who {
-        Who::Original => Contender::Original { controllers: CONTROLLER, flags: vec![grace] },
-        Who::Ours => Contender::Taintward {
+        LifecycleContender::Original => Contender::Original { controllers: CONTROLLER, flags: vec![grace] },
+        LifecycleContender::Ours => Contender::Taintward {
             binary: binary.to_owned(),
             flags: vec![format!("--controllers={CONTROLLER}"), grace],
         },
@@ -109,7 +109,12 @@ fn contender(who: Who, binary: &Path, grace: Duration) -> Contender {
 }
 
 /// Creates a fleet and waits until it renews in time.
-async fn fleet(cluster: &Cluster, nodes: usize, sizes: &Sizes, period: Duration) -> Result<Heartbeats> {
+async fn fleet(
+    cluster: &Cluster,
+    nodes: usize,
+    sizes: &LifecycleSizes,
+    period: Duration,
+) -> Result<Heartbeats> {
     eprintln!("creating {nodes} nodes and leases, renewed every {period:?}");
     let api = cluster.api(Account::Admin).await?;
     access::grant_node_lifecycle(&api).await?;
@@ -125,22 +130,22 @@ async fn fleet(cluster: &Cluster, nodes: usize, sizes: &Sizes, period: Duration)
 async fn compared(
     cluster: &Cluster,
     binary: &Path,
-    sizes: &Sizes,
+    sizes: &LifecycleSizes,
     rounds: usize,
-    readings: &mut Readings,
+    readings: &mut LifecycleReadings,
 ) -> Result<()> {
     let heartbeats = fleet(cluster, sizes.nodes, sizes, sizes.period).await?;
     let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
     let record = NodeHistory::start(&kubeconfig).await?;
     let api = cluster.api(Account::Admin).await?;
     for round in 0..rounds {
-        let mut order = [Who::Ours, Who::Original];
+        let mut order = [LifecycleContender::Ours, LifecycleContender::Original];
         if round % 2 == 1 {
             order.reverse();
         }
         for who in order {
             eprintln!("{} nodes, round {}: {who:?}", sizes.nodes, round + 1);
-            let stage = Stage { heartbeats: &heartbeats, window: sizes.window };
+            let stage = LifecycleSetup { heartbeats: &heartbeats, window: sizes.window };
             let program = contender(who, binary, sizes.grace).start(cluster).await?;
             let reading =
                 stage.at_rest(&program, sizes.period).await.with_context(|| program.last_words())?;
@@ -155,11 +160,16 @@ async fn compared(
 }
 
 /// The big fleet: what share of a core it takes.
-async fn many(cluster: &Cluster, binary: &Path, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
+async fn many(
+    cluster: &Cluster,
+    binary: &Path,
+    sizes: &LifecycleSizes,
+    readings: &mut LifecycleReadings,
+) -> Result<()> {
     let heartbeats = fleet(cluster, sizes.many, sizes, sizes.many_period).await?;
-    for who in [Who::Ours, Who::Original] {
+    for who in [LifecycleContender::Ours, LifecycleContender::Original] {
         eprintln!("{} nodes: {who:?}", sizes.many);
-        let stage = Stage { heartbeats: &heartbeats, window: sizes.window };
+        let stage = LifecycleSetup { heartbeats: &heartbeats, window: sizes.window };
         let program = contender(who, binary, sizes.many_grace).start(cluster).await?;
         let reading = stage.at_rest(&program, sizes.period).await.with_context(|| program.last_words())?;
         eprintln!("  {reading:?}");

@@ -18,7 +18,7 @@ pub(crate) const IN_FLIGHT: usize = 32;
 const KEY: &str = "bench.taintward/down";
 
 /// Nodes and pods of a benchmark.
-pub(crate) struct Fleet {
+pub(crate) struct LoadGenerator {
     pub(crate) api: TestApi,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn pod_path(name: &str) -> String {
     format!("/api/v1/namespaces/default/pods/{name}")
 }
 
-impl Fleet {
+impl LoadGenerator {
     pub(crate) fn new(api: TestApi) -> Self {
         Self { api }
     }

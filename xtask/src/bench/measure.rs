@@ -1,12 +1,12 @@
 //! # Measure: the contenders take turns
 //! Room:     the same task for each, repeated in alternation, so that a slow minute of the machine hits all alike.
 //! Comes in: a cluster, a fleet, contenders.
-//! Goes out: [`Results`]: every single reading.
+//! Goes out: [`BenchResults`]: every single reading.
 //! Not here: medians, ratios, goals (`report.rs`).
 
-use super::hog::Hog;
-use super::load::Fleet;
-use super::{Arguments, Contenders, Who, floor};
+use super::cpu_load::CpuLoad;
+use super::load::LoadGenerator;
+use super::{BenchArgs, BenchContender, Contenders, floor};
 use crate::contender::Contender;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
@@ -16,7 +16,7 @@ use taintward_cluster::{ChildProcess, Cluster, usage};
 
 /// What a reading is of; the rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Row {
+pub(crate) enum MeasuredRow {
     /// Bytes, after the first list, at rest.
     Resident,
     /// Bytes, the most so far.
@@ -41,14 +41,14 @@ pub(crate) enum Row {
 
 /// Readings by row and column.
 #[derive(Default)]
-pub(crate) struct Results(BTreeMap<(Row, Who), Vec<f64>>);
+pub(crate) struct BenchResults(BTreeMap<(MeasuredRow, BenchContender), Vec<f64>>);
 
-impl Results {
-    fn add(&mut self, row: Row, who: Who, reading: f64) {
+impl BenchResults {
+    fn add(&mut self, row: MeasuredRow, who: BenchContender, reading: f64) {
         self.0.entry((row, who)).or_default().push(reading);
     }
 
-    pub(crate) fn median(&self, row: Row, who: Who) -> Option<f64> {
+    pub(crate) fn median(&self, row: MeasuredRow, who: BenchContender) -> Option<f64> {
         let mut readings = self.0.get(&(row, who))?.clone();
         readings.sort_by(f64::total_cmp);
         readings.get(readings.len() / 2).copied()
@@ -88,21 +88,23 @@ async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProce
 /// Taint to gone, for one pod and for the last of a hundred.
 pub(crate) async fn latency(
     cluster: &Cluster,
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     contenders: &Contenders,
-    arguments: &Arguments,
-    results: &mut Results,
+    arguments: &BenchArgs,
+    results: &mut BenchResults,
 ) -> Result<()> {
     let node = names("latency", 1);
     fleet.create_nodes(&node).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor], round) {
+        for (who, contender) in
+            contenders.among(&[BenchContender::Ours, BenchContender::Original, BenchContender::Floor], round)
+        {
             eprintln!("latency, round {}: {who:?}", round + 1);
             let program = match contender {
                 Some(contender) => Some(settled(cluster, &contender).await?.0),
                 None => None,
             };
-            for (row, pods, repeats) in [(Row::One, 1, 7), (Row::Last, 100, 3)] {
+            for (row, pods, repeats) in [(MeasuredRow::One, 1, 7), (MeasuredRow::Last, 100, 3)] {
                 for _ in 0..repeats {
                     let reading =
                         time_to_gone(fleet, &node, pods, program.is_none()).await.with_context(|| {
@@ -118,7 +120,12 @@ pub(crate) async fn latency(
 }
 
 /// The floor evicts as soon as the taint is answered for: nobody can know of it earlier.
-async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize, by_floor: bool) -> Result<Duration> {
+async fn time_to_gone(
+    fleet: &LoadGenerator,
+    node: &[String],
+    pods: usize,
+    by_floor: bool,
+) -> Result<Duration> {
     fleet.create_pods(node, pods, 0).await?;
     let names = if by_floor { floor::names(fleet).await? } else { Vec::new() };
     // Long enough for every informer to have heard of the pods.
@@ -148,15 +155,18 @@ async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize, by_floor: boo
 /// All nodes tainted at once.
 pub(crate) async fn throughput(
     cluster: &Cluster,
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     contenders: &Contenders,
-    arguments: &Arguments,
-    results: &mut Results,
+    arguments: &BenchArgs,
+    results: &mut BenchResults,
 ) -> Result<()> {
     let nodes = names("throughput", arguments.nodes);
     fleet.create_nodes(&nodes).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs], round) {
+        for (who, contender) in contenders.among(
+            &[BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs],
+            round,
+        ) {
             eprintln!("evictions per second, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
             let pods = nodes.len() * arguments.pods_per_node;
@@ -164,12 +174,12 @@ pub(crate) async fn throughput(
                 let names = floor::names(fleet).await?;
                 let start = Instant::now();
                 floor::evict(fleet, &names).await?;
-                results.add(Row::Rate, who, pods as f64 / start.elapsed().as_secs_f64());
+                results.add(MeasuredRow::Rate, who, pods as f64 / start.elapsed().as_secs_f64());
                 continue;
             };
             let (rate, cpu) = emptied(cluster, fleet, &contender, &nodes, pods, false).await?;
-            results.add(Row::Rate, who, rate);
-            results.add(Row::RateCpu, who, cpu);
+            results.add(MeasuredRow::Rate, who, rate);
+            results.add(MeasuredRow::RateCpu, who, cpu);
         }
     }
     fleet.delete_nodes(&nodes).await
@@ -179,22 +189,22 @@ pub(crate) async fn throughput(
 /// on who gets a core first.
 pub(crate) async fn contended(
     cluster: &Cluster,
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     contenders: &Contenders,
-    arguments: &Arguments,
-    results: &mut Results,
+    arguments: &BenchArgs,
+    results: &mut BenchResults,
 ) -> Result<()> {
     let nodes = names("contended", arguments.contended_nodes());
     fleet.create_nodes(&nodes).await?;
     for round in 0..arguments.contended_rounds() {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
+        for (who, contender) in contenders.among(&[BenchContender::Ours, BenchContender::Original], round) {
             eprintln!("evictions per second on busy cores, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
             let pods = nodes.len() * arguments.pods_per_node;
             let contender = contender.context("a contender without program")?;
             let (rate, cpu) = emptied(cluster, fleet, &contender, &nodes, pods, true).await?;
-            results.add(Row::ContendedRate, who, rate);
-            results.add(Row::ContendedCpu, who, cpu);
+            results.add(MeasuredRow::ContendedRate, who, rate);
+            results.add(MeasuredRow::ContendedCpu, who, cpu);
         }
     }
     fleet.delete_nodes(&nodes).await
@@ -204,14 +214,14 @@ pub(crate) async fn contended(
 /// in seconds.
 async fn emptied(
     cluster: &Cluster,
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     contender: &Contender,
     nodes: &[String],
     pods: usize,
     contended: bool,
 ) -> Result<(f64, f64)> {
     let (program, _) = settled(cluster, contender).await?;
-    let hog = contended.then(Hog::start);
+    let hog = contended.then(CpuLoad::start);
     let before = usage::of(program.pid())?.cpu;
     let start = Instant::now();
     fleet.taint(nodes).await?;
@@ -228,25 +238,25 @@ async fn emptied(
 /// The first list, and what is kept of it.
 pub(crate) async fn memory(
     cluster: &Cluster,
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     contenders: &Contenders,
-    arguments: &Arguments,
-    results: &mut Results,
+    arguments: &BenchArgs,
+    results: &mut BenchResults,
 ) -> Result<()> {
     let nodes = names("memory", arguments.pods.div_ceil(100));
     fleet.create_nodes(&nodes).await?;
     eprintln!("creating {} pods", nodes.len() * 100);
     fleet.create_pods(&nodes, 100, 0).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
+        for (who, contender) in contenders.among(&[BenchContender::Ours, BenchContender::Original], round) {
             eprintln!("memory, round {}: {who:?}", round + 1);
             let (program, ready) =
                 settled(cluster, &contender.context("a contender without program")?).await?;
             let usage = usage::of(program.pid())?;
-            results.add(Row::Resident, who, usage.resident as f64);
-            results.add(Row::Peak, who, usage.peak as f64);
-            results.add(Row::SyncCpu, who, usage.cpu.as_secs_f64());
-            results.add(Row::SyncTime, who, ready.as_secs_f64());
+            results.add(MeasuredRow::Resident, who, usage.resident as f64);
+            results.add(MeasuredRow::Peak, who, usage.peak as f64);
+            results.add(MeasuredRow::SyncCpu, who, usage.cpu.as_secs_f64());
+            results.add(MeasuredRow::SyncTime, who, ready.as_secs_f64());
         }
     }
     Ok(())

@@ -4,9 +4,9 @@
 //! Goes out: a table on standard output and in docs/benchmarks-policies.md.
 //! Not here: what the webhook costs (`webhook.rs`).
 
-use super::load::Fleet;
+use super::load::LoadGenerator;
 use super::report::machine;
-use super::webhook::asking;
+use super::webhook::review_client;
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ const WARM: usize = 50;
 const TOLERATIONS: [(&str, Option<&str>); 2] =
     [("the default only", None), ("one more key", Some("example.com/gpu"))];
 
-struct Amount {
+struct PolicyBenchSize {
     rounds: usize,
     creates: usize,
 }
@@ -39,11 +39,15 @@ struct Amount {
 type Blocks = Vec<[Vec<Duration>; 2]>;
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
-    let amount = if quick { Amount { rounds: 2, creates: 50 } } else { Amount { rounds: 5, creates: 200 } };
+    let amount = if quick {
+        PolicyBenchSize { rounds: 2, creates: 50 }
+    } else {
+        PolicyBenchSize { rounds: 5, creates: 200 }
+    };
     let tools = Binaries::find_or_build()?;
     let cluster =
         Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
-    let api = Fleet::new(cluster.api(Account::Admin).await?).api;
+    let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = install(&cluster, &api).await?;
     let (mut table, mut there) = (HEAD.to_owned(), 0);
     for pools in POOLS {
@@ -137,7 +141,7 @@ pub(super) async fn bind(api: &TestApi, bindings: &[Value], there: bool) -> Resu
 
 /// Whether a pod gets in that the first pool keeps out: the server does what is to be measured, or it does not.
 pub(super) async fn keeps_out(api: &TestApi) -> Result<bool> {
-    let mut pod = asking::pod("intruder");
+    let mut pod = review_client::pod("intruder");
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
     match api.create(&format!("{PODS}?dryRun=All"), &pod).await {
         Ok(_) => Ok(false),
@@ -149,7 +153,7 @@ pub(super) async fn keeps_out(api: &TestApi) -> Result<bool> {
 async fn measure(
     api: &TestApi,
     bindings: &[Value],
-    amount: &Amount,
+    amount: &PolicyBenchSize,
     name: &str,
     key: Option<&str>,
 ) -> Result<Blocks> {
@@ -179,7 +183,7 @@ async fn timed(
 ) -> Result<Vec<Duration>, TestApiError> {
     let mut took = Vec::with_capacity(number);
     for at in 0..number + WARM {
-        let mut pod = asking::pod(&format!("{name}-{at}"));
+        let mut pod = review_client::pod(&format!("{name}-{at}"));
         if let (Some(key), Some(list)) = (key, pod["spec"]["tolerations"].as_array_mut()) {
             list.push(json!({"key": key, "operator": "Exists", "effect": "NoSchedule"}));
         }

@@ -1,11 +1,11 @@
 //! # Report: the table
 //! Room:     medians, ratios, goals.
-//! Comes in: [`Results`].
+//! Comes in: [`BenchResults`].
 //! Goes out: a table on standard output; docs/benchmarks.md with machine, versions and command.
 //! Not here: judging why a goal was missed; that is written by hand below the marker and kept.
 
-use super::measure::{Results, Row};
-use super::{Arguments, Who};
+use super::measure::{BenchResults, MeasuredRow};
+use super::{BenchArgs, BenchContender};
 use crate::sources;
 use anyhow::Result;
 use std::fs;
@@ -15,58 +15,83 @@ use std::process::Command;
 pub(crate) const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
 
 /// How a goal is put.
-enum Goal {
+enum ReportGoal {
     /// The original's reading divided by ours is at least this.
     Smaller(f64),
     /// Ours divided by this column's is at least this.
-    Times(Who, f64),
+    Times(BenchContender, f64),
 }
 
 /// One line of the table.
-struct Line {
+struct ReportLine {
     label: &'static str,
-    row: Row,
+    row: MeasuredRow,
     /// Whose reading stands in the first column.
-    ours: Who,
+    ours: BenchContender,
     show: fn(f64) -> String,
-    goal: Option<Goal>,
+    goal: Option<ReportGoal>,
 }
 
-const fn line(label: &'static str, row: Row, show: fn(f64) -> String, goal: Option<Goal>) -> Line {
-    Line { label, row, ours: Who::Ours, show, goal }
+const fn line(
+    label: &'static str,
+    row: MeasuredRow,
+    show: fn(f64) -> String,
+    goal: Option<ReportGoal>,
+) -> ReportLine {
+    ReportLine { label, row, ours: BenchContender::Ours, show, goal }
 }
 
-const LINES: [Line; 13] = [
-    line("memory, all pods listed, at rest", Row::Resident, megabytes, Some(Goal::Smaller(50.0))),
-    line("memory, the most", Row::Peak, megabytes, None),
-    line("processor time to list all pods", Row::SyncCpu, seconds, Some(Goal::Smaller(20.0))),
-    line("time until ready", Row::SyncTime, seconds, None),
-    line("evictions a second, against the floor", Row::Rate, rate, Some(Goal::Times(Who::Floor, 0.95))),
-    line("evictions a second, against the original", Row::Rate, rate, Some(Goal::Times(Who::Original, 1.0))),
-    line("processor time for them", Row::RateCpu, seconds, Some(Goal::Smaller(5.0))),
+const LINES: [ReportLine; 13] = [
+    line(
+        "memory, all pods listed, at rest",
+        MeasuredRow::Resident,
+        megabytes,
+        Some(ReportGoal::Smaller(50.0)),
+    ),
+    line("memory, the most", MeasuredRow::Peak, megabytes, None),
+    line("processor time to list all pods", MeasuredRow::SyncCpu, seconds, Some(ReportGoal::Smaller(20.0))),
+    line("time until ready", MeasuredRow::SyncTime, seconds, None),
+    line(
+        "evictions a second, against the floor",
+        MeasuredRow::Rate,
+        rate,
+        Some(ReportGoal::Times(BenchContender::Floor, 0.95)),
+    ),
+    line(
+        "evictions a second, against the original",
+        MeasuredRow::Rate,
+        rate,
+        Some(ReportGoal::Times(BenchContender::Original, 1.0)),
+    ),
+    line("processor time for them", MeasuredRow::RateCpu, seconds, Some(ReportGoal::Smaller(5.0))),
     line(
         "evictions a second on busy cores, against the original",
-        Row::ContendedRate,
+        MeasuredRow::ContendedRate,
         rate,
-        Some(Goal::Times(Who::Original, 1.2)),
+        Some(ReportGoal::Times(BenchContender::Original, 1.2)),
     ),
-    line("processor time for them, on busy cores", Row::ContendedCpu, seconds, Some(Goal::Smaller(5.0))),
-    Line {
+    line(
+        "processor time for them, on busy cores",
+        MeasuredRow::ContendedCpu,
+        seconds,
+        Some(ReportGoal::Smaller(5.0)),
+    ),
+    ReportLine {
         label: "evictions a second, condition for jobs only",
-        row: Row::Rate,
-        ours: Who::Jobs,
+        row: MeasuredRow::Rate,
+        ours: BenchContender::Jobs,
         show: rate,
-        goal: Some(Goal::Times(Who::Original, 2.5)),
+        goal: Some(ReportGoal::Times(BenchContender::Original, 2.5)),
     },
-    Line {
+    ReportLine {
         label: "processor time for them, condition for jobs only",
-        row: Row::RateCpu,
-        ours: Who::Jobs,
+        row: MeasuredRow::RateCpu,
+        ours: BenchContender::Jobs,
         show: seconds,
         goal: None,
     },
-    line("taint to gone, one pod", Row::One, milliseconds, Some(Goal::Smaller(1.0 / 0.8))),
-    line("taint to gone, last of 100 pods", Row::Last, milliseconds, Some(Goal::Smaller(1.0))),
+    line("taint to gone, one pod", MeasuredRow::One, milliseconds, Some(ReportGoal::Smaller(1.0 / 0.8))),
+    line("taint to gone, last of 100 pods", MeasuredRow::Last, milliseconds, Some(ReportGoal::Smaller(1.0))),
 ];
 
 fn megabytes(bytes: f64) -> String {
@@ -86,7 +111,7 @@ fn rate(rate: f64) -> String {
 }
 
 /// Prints the table; writes it into docs/benchmarks.md unless the run was a quick one, or one of some measurements.
-pub(crate) fn publish(arguments: &Arguments, results: &Results) -> Result<()> {
+pub(crate) fn publish(arguments: &BenchArgs, results: &BenchResults) -> Result<()> {
     let table = table(results);
     println!("\n{table}");
     if arguments.quick {
@@ -106,7 +131,7 @@ pub(crate) fn publish(arguments: &Arguments, results: &Results) -> Result<()> {
     Ok(())
 }
 
-fn head(arguments: &Arguments) -> String {
+fn head(arguments: &BenchArgs) -> String {
     let command: Vec<String> = std::env::args().skip(1).collect();
     let nodes = format!("{} nodes with {} pods each", arguments.nodes, arguments.pods_per_node);
     format!(
@@ -145,13 +170,13 @@ fn rustc() -> String {
     output.map_or_else(|_| "rustc".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn table(results: &Results) -> String {
+fn table(results: &BenchResults) -> String {
     let mut cells = vec![["", "ours", "original", "floor", "ratio", "goal", ""].map(String::from)];
     for line in &LINES {
         let reading = |who| results.median(line.row, who);
         let shown = |who| reading(who).map_or_else(|| "–".to_owned(), line.show);
         let (ratio, goal, met) = judge(line, &reading);
-        let (original, floor) = (shown(Who::Original), shown(Who::Floor));
+        let (original, floor) = (shown(BenchContender::Original), shown(BenchContender::Floor));
         cells.push([line.label.into(), shown(line.ours), original, floor, ratio, goal, met]);
     }
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -173,18 +198,20 @@ fn table(results: &Results) -> String {
     text
 }
 
-fn judge(line: &Line, reading: &dyn Fn(Who) -> Option<f64>) -> (String, String, String) {
+fn judge(line: &ReportLine, reading: &dyn Fn(BenchContender) -> Option<f64>) -> (String, String, String) {
     let ours = reading(line.ours);
     let (ratio, least, words) = match line.goal {
-        None => return (ratio_text(reading(Who::Original), ours), String::new(), String::new()),
-        Some(Goal::Smaller(times)) => (divide(reading(Who::Original), ours), times, format!("1/{times:.1}")),
-        Some(Goal::Times(who, times)) => {
+        None => return (ratio_text(reading(BenchContender::Original), ours), String::new(), String::new()),
+        Some(ReportGoal::Smaller(times)) => {
+            (divide(reading(BenchContender::Original), ours), times, format!("1/{times:.1}"))
+        }
+        Some(ReportGoal::Times(who, times)) => {
             (divide(ours, reading(who)), times, format!("{times:.2} × {who:?}").to_lowercase())
         }
     };
     let text = match (&line.goal, ratio) {
         (_, None) => "–".to_owned(),
-        (Some(Goal::Smaller(_)), Some(ratio)) => format!("1/{ratio:.1}"),
+        (Some(ReportGoal::Smaller(_)), Some(ratio)) => format!("1/{ratio:.1}"),
         (_, Some(ratio)) => format!("{ratio:.2} ×"),
     };
     let met = ratio.map_or("–", |ratio| if ratio >= least { "met" } else { "missed" });

@@ -4,7 +4,7 @@
 //! Goes out: a table on standard output and in docs/benchmarks-sandbox.md.
 //! Not here: taints.
 
-use super::load::{Fleet, IN_FLIGHT, pod_path};
+use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
 use futures::future::try_join_all;
@@ -31,7 +31,7 @@ with `100000 life` behind `--`, what 100,000 pods cost while kubelets and all ot
 
 /// What was measured, in the table's order.
 #[derive(Default)]
-struct Readings {
+struct SandboxReadings {
     start: f64,
     creates: f64,
     patches: f64,
@@ -62,12 +62,12 @@ pub(crate) async fn run(pods: usize) -> Result<()> {
 }
 
 /// A sandbox process, dead when dropped.
-struct Sandbox {
+struct SandboxProcess {
     child: Child,
     kubeconfig: PathBuf,
 }
 
-impl Drop for Sandbox {
+impl Drop for SandboxProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -75,7 +75,7 @@ impl Drop for Sandbox {
     }
 }
 
-async fn ours(pods: usize) -> Result<Readings> {
+async fn ours(pods: usize) -> Result<SandboxReadings> {
     let binary = sources::build_taintward(true)?;
     let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));
     let began = Instant::now();
@@ -86,7 +86,7 @@ async fn ours(pods: usize) -> Result<Readings> {
         .stdout(Stdio::null())
         .spawn()
         .context("starting the sandbox")?;
-    let sandbox = Sandbox { child, kubeconfig };
+    let sandbox = SandboxProcess { child, kubeconfig };
     let api = loop {
         if began.elapsed() > Duration::from_secs(10) {
             bail!("the sandbox does not answer");
@@ -100,28 +100,28 @@ async fn ours(pods: usize) -> Result<Readings> {
     };
     let start = began.elapsed().as_secs_f64();
     let pid = sandbox.child.id();
-    measure(&Fleet::new(api), pods, start, || Ok(usage::of(pid)?.resident)).await
+    measure(&LoadGenerator::new(api), pods, start, || Ok(usage::of(pid)?.resident)).await
 }
 
-async fn real(tools: &Binaries, pods: usize) -> Result<Readings> {
+async fn real(tools: &Binaries, pods: usize) -> Result<SandboxReadings> {
     let began = Instant::now();
     let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
     let mut cluster = Cluster::start(tools, options).await?;
     let start = began.elapsed().as_secs_f64();
-    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
+    let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     let pids = [cluster.etcd().pid(), cluster.server(0).pid()];
     let memory = || pids.iter().map(|pid| Ok(usage::of(*pid)?.resident)).sum();
     measure(&fleet, pods, start, memory).await
 }
 
 async fn measure(
-    fleet: &Fleet,
+    fleet: &LoadGenerator,
     pods: usize,
     start: f64,
     memory: impl Fn() -> Result<u64>,
-) -> Result<Readings> {
+) -> Result<SandboxReadings> {
     let node = vec!["bench-0".to_owned()];
-    let mut readings = Readings { start, ..Readings::default() };
+    let mut readings = SandboxReadings { start, ..SandboxReadings::default() };
     let began = Instant::now();
     fleet.create_pods(&node, RATED, 0).await?;
     readings.creates = RATED as f64 / began.elapsed().as_secs_f64();
@@ -146,14 +146,14 @@ async fn measure(
     Ok(readings)
 }
 
-async fn patch(fleet: &Fleet, names: &[String], value: &str) -> Result<()> {
+async fn patch(fleet: &LoadGenerator, names: &[String], value: &str) -> Result<()> {
     let body = format!("{{\"metadata\":{{\"labels\":{{\"patched\":\"{value}\"}}}}}}");
     let all = stream::iter(names).map(async |name| fleet.api.patch_text(&pod_path(name), &body).await);
     Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
 }
 
 /// Events a second over all watchers, from the first change until the last watcher has heard of the last.
-async fn fan_out(fleet: &Fleet, names: &[String]) -> Result<f64> {
+async fn fan_out(fleet: &LoadGenerator, names: &[String]) -> Result<f64> {
     let list = fleet.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
     let version =
         list["metadata"]["resourceVersion"].as_str().context("a list without a version")?.to_owned();
@@ -172,7 +172,7 @@ async fn fan_out(fleet: &Fleet, names: &[String]) -> Result<f64> {
     Ok((WATCHERS * names.len()) as f64 / began.elapsed().as_secs_f64())
 }
 
-fn table(ours: &Readings, real: &Readings, pods: usize) -> String {
+fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String {
     let mut text = "| | ours | real | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
     let mut line = |label: &str, ours: String, real: String, ratio: f64, least: Option<f64>| {
         let (goal, met) = match least {

@@ -2,22 +2,22 @@
 //! Room:     the shipped webhook beside a real API server, asked directly over TLS, then by that server.
 //! Comes in: the release binary; a real control plane.
 //! Goes out: a table on standard output and in docs/benchmarks-webhook.md.
-//! Not here: one client (`asking.rs`).
+//! Not here: one client (`review_client.rs`).
 
-pub(super) mod asking;
+mod process;
+pub(super) mod review_client;
 
-use super::flood::confine::Confined;
-use super::load::Fleet;
+use super::load::LoadGenerator;
 use crate::sources;
-use anyhow::{Context as _, Result, bail};
-use asking::{Asker, Took};
+use anyhow::{Context as _, Result};
+pub(super) use process::WebhookProcess;
+use review_client::LatencyPercentiles;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi, usage};
+use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi};
 
 /// Reviews a second and core, and the pace at which answers are timed.
 const GOAL_RATE: f64 = 20_000.0;
@@ -32,7 +32,7 @@ const NAMESPACES: usize = 100;
 const CONNECTIONS: usize = 16;
 
 /// How much is asked.
-struct Amount {
+struct WebhookBenchSize {
     saturated: Duration,
     paced: Duration,
     rounds: usize,
@@ -40,29 +40,39 @@ struct Amount {
 }
 
 /// What was measured.
-struct Readings {
+struct WebhookReadings {
     idle: f64,
     busy: f64,
     per_core: f64,
     reached: f64,
-    paced: Took,
+    paced: LatencyPercentiles,
     /// The middle time of a pod's creation, without the webhook and with each of [`INSTALLED`], of each round.
     creates: Vec<[Duration; 3]>,
 }
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let amount = if quick {
-        Amount { saturated: Duration::from_secs(1), paced: Duration::from_secs(1), rounds: 1, creates: 50 }
+        WebhookBenchSize {
+            saturated: Duration::from_secs(1),
+            paced: Duration::from_secs(1),
+            rounds: 1,
+            creates: 50,
+        }
     } else {
-        Amount { saturated: Duration::from_secs(8), paced: Duration::from_secs(15), rounds: 7, creates: 400 }
+        WebhookBenchSize {
+            saturated: Duration::from_secs(8),
+            paced: Duration::from_secs(15),
+            rounds: 7,
+            creates: 400,
+        }
     };
     let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
     let options = ClusterConfig { audit: Audit::Off, disk: DiskSync::Synced, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
-    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
+    let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     furnish(&cluster, &fleet).await?;
-    let webhook = Webhook::start(&binary, &cluster).await?;
+    let webhook = WebhookProcess::start(&binary, &cluster).await?;
     let readings = measure(&webhook, &fleet.api, &amount).await?;
     let table = table(&readings);
     println!("\n{table}");
@@ -74,7 +84,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
         "# The webhook\n\nMade by `cargo xtask {}`: `taintward webhook` with its default rules, 3 pools, 2 policies, {NAMESPACES} \
          namespaces and {NODES} nodes, on loopback; a question about a pod of {} bytes; {}\n\n{table}",
         command.join(" "),
-        asking::question("ns-7", 0).len(),
+        review_client::question("ns-7", 0).len(),
         super::report::machine()
     );
     let file = sources::root().join("docs/benchmarks-webhook.md");
@@ -84,7 +94,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
 }
 
 /// A cluster that gives the rules something to look at.
-async fn furnish(cluster: &Cluster, fleet: &Fleet) -> Result<()> {
+async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
     let crds = sources::root().join("deploy/crds");
     cluster.kubectl(["apply", "-f", crds.to_str().context("a path that is text")?])?;
     let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
@@ -135,88 +145,11 @@ async fn eventually(api: &TestApi, path: &str, object: &Value) -> Result<()> {
     }
 }
 
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-/// The webhook's process, dead when dropped.
-pub(super) struct Webhook {
-    child: Child,
-    pub(super) asker: Asker,
-    /// The port of metrics and health; 0 where they share that of questions.
-    pub(super) metrics: u16,
-    bundle: Vec<u8>,
-    binary: PathBuf,
-    folder: PathBuf,
-}
-
-impl Drop for Webhook {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-impl Webhook {
-    async fn start(binary: &Path, cluster: &Cluster) -> Result<Self> {
-        Self::run(binary, cluster, Command::new(binary), 0).await
-    }
-
-    /// As it is installed: in so much memory, with a port of its own for metrics and health.
-    pub(super) async fn within(binary: &Path, cluster: &Cluster, confined: &Confined) -> Result<Self> {
-        Self::run(binary, cluster, confined.command(binary), free_port()?).await
-    }
-
-    async fn run(binary: &Path, cluster: &Cluster, mut command: Command, metrics: u16) -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("taintward-bench-webhook-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
-        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
-        let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
-        fs::write(&certificate, made.cert.pem())?;
-        fs::write(&key, made.signing_key.serialize_pem())?;
-        let port = free_port()?;
-        let child = command
-            .args(["webhook", "--bind-address=127.0.0.1"])
-            .arg(format!("--secure-port={port}"))
-            .arg(format!("--metrics-port={metrics}"))
-            .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
-            .arg(format!("--tls-cert-file={}", certificate.display()))
-            .arg(format!("--tls-private-key-file={}", key.display()))
-            .stderr(Stdio::null())
-            .spawn()
-            .context("starting the webhook")?;
-        let asker = Asker::new(port, made.cert.der())?;
-        let bundle = made.cert.pem().into_bytes();
-        let webhook = Self { child, asker, metrics, bundle, binary: binary.to_owned(), folder };
-        let until = Instant::now() + Duration::from_secs(30);
-        while !webhook.is_ready().await {
-            if Instant::now() > until {
-                bail!("the webhook is not ready within 30 s");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        Ok(webhook)
-    }
-
-    async fn is_ready(&self) -> bool {
-        match self.metrics {
-            0 => self.asker.is_ready().await,
-            port => crate::http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200),
-        }
-    }
-
-    /// The very process that was started.
-    pub(super) fn is_alive(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait()?.is_none())
-    }
-
-    fn usage(&self) -> Result<usage::ProcessUsage> {
-        usage::of(self.child.id())
-    }
-}
-
-async fn measure(webhook: &Webhook, api: &TestApi, amount: &Amount) -> Result<Readings> {
+async fn measure(
+    webhook: &WebhookProcess,
+    api: &TestApi,
+    amount: &WebhookBenchSize,
+) -> Result<WebhookReadings> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let idle = webhook.usage()?;
     let began = Instant::now();
@@ -228,7 +161,14 @@ async fn measure(webhook: &Webhook, api: &TestApi, amount: &Amount) -> Result<Re
     let busy = webhook.usage()?.resident;
     let creates = creates(webhook, api, amount).await?;
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
-    Ok(Readings { idle: megabytes(idle.resident), busy: megabytes(busy), per_core, reached, paced, creates })
+    Ok(WebhookReadings {
+        idle: megabytes(idle.resident),
+        busy: megabytes(busy),
+        per_core,
+        reached,
+        paced,
+        creates,
+    })
 }
 
 /// Both kinds of configurations, as `taintward install` names them and as paths do.
@@ -240,7 +180,11 @@ const CONFIGURATIONS: [(&str, &str); 2] = [
 /// The rules of two installations: what the built-in plugin does, and the default.
 const INSTALLED: [&str; 2] = ["default-tolerations", "*"];
 
-async fn creates(webhook: &Webhook, api: &TestApi, amount: &Amount) -> Result<Vec<[Duration; 3]>> {
+async fn creates(
+    webhook: &WebhookProcess,
+    api: &TestApi,
+    amount: &WebhookBenchSize,
+) -> Result<Vec<[Duration; 3]>> {
     let mut all = Vec::new();
     for round in 0..amount.rounds {
         let mut middle = [Duration::ZERO; 3];
@@ -266,7 +210,7 @@ async fn timed(api: &TestApi, name: &str, number: usize) -> Result<Duration> {
     let pods = "/api/v1/namespaces/ns-7/pods";
     let mut took = Vec::with_capacity(number);
     for at in 0..number + 50 {
-        let pod = asking::pod(&format!("{name}-{at}")).to_string();
+        let pod = review_client::pod(&format!("{name}-{at}")).to_string();
         let began = Instant::now();
         api.create_text(pods, pod).await?;
         took.push(began.elapsed());
@@ -278,10 +222,10 @@ async fn timed(api: &TestApi, name: &str, number: usize) -> Result<Duration> {
 }
 
 /// The configurations of an installation, with an address in the place of its Service, and an answer demanded.
-fn configurations(webhook: &Webhook, rules: &str, failure: &str) -> Result<Vec<(String, Value)>> {
+fn configurations(webhook: &WebhookProcess, rules: &str, failure: &str) -> Result<Vec<(String, Value)>> {
     use base64::Engine as _;
-    let bundle = base64::engine::general_purpose::STANDARD.encode(&webhook.bundle);
-    let output = Command::new(&webhook.binary)
+    let bundle = base64::engine::general_purpose::STANDARD.encode(webhook.bundle());
+    let output = Command::new(webhook.binary())
         .args(["install", "--parts=webhook", "-o", "json"])
         .args([format!("--rules={rules}"), format!("--failure-policy={failure}")])
         .output()?;
@@ -300,7 +244,12 @@ fn configurations(webhook: &Webhook, rules: &str, failure: &str) -> Result<Vec<(
     Ok(found)
 }
 
-pub(super) async fn register(webhook: &Webhook, api: &TestApi, rules: &str, failure: &str) -> Result<()> {
+pub(super) async fn register(
+    webhook: &WebhookProcess,
+    api: &TestApi,
+    rules: &str,
+    failure: &str,
+) -> Result<()> {
     for (path, object) in configurations(webhook, rules, failure)? {
         api.create(&path, &object).await?;
     }
@@ -309,7 +258,7 @@ pub(super) async fn register(webhook: &Webhook, api: &TestApi, rules: &str, fail
     Ok(())
 }
 
-async fn unregister(webhook: &Webhook, api: &TestApi, rules: &str) -> Result<()> {
+async fn unregister(webhook: &WebhookProcess, api: &TestApi, rules: &str) -> Result<()> {
     for (path, object) in configurations(webhook, rules, "Fail")? {
         let name = object["metadata"]["name"].as_str().context("a name")?;
         api.delete(&format!("{path}/{name}"), &json!({})).await?;
@@ -328,7 +277,7 @@ and updates that change no spec. etcd waits for its disk, as it does in every cl
 both ratios lie close to their goals: another run may miss them.
 ";
 
-fn table(readings: &Readings) -> String {
+fn table(readings: &WebhookReadings) -> String {
     let mut text = "| | measured | goal | |\n|---|--:|--:|---|\n".to_owned();
     let mut line = |what: &str, measured: String, goal: String, met: bool| {
         let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", if met { "met" } else { "missed" });
@@ -339,7 +288,7 @@ fn table(readings: &Readings) -> String {
         format!("{GOAL_RATE:.0}"),
         readings.per_core >= GOAL_RATE,
     );
-    let Took { p50, p99, p999 } = readings.paced;
+    let LatencyPercentiles { p50, p99, p999 } = readings.paced;
     line(
         &format!("p99 of an answer at {:.0} a second", GOAL_RATE / 2.0),
         format!("{p99:.2?}"),

@@ -4,7 +4,7 @@
 //! Goes out: text on standard output.
 //! Not here: what is true.
 
-use super::stage::{Actor, Stage};
+use super::stage::{DemoCluster, DemoPod};
 use std::io::IsTerminal as _;
 use taintward_core::time::Span;
 use taintward_core::toleration::TolerationPeriod;
@@ -18,7 +18,7 @@ const RED: &str = "\x1b[31m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-pub(crate) struct Board {
+pub(crate) struct DemoBoard {
     live: bool,
     /// Lines on the screen that the next drawing replaces.
     drawn: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Board {
 }
 
 /// One pod's line.
-struct Row {
+struct DemoRow {
     colour: &'static str,
     state: String,
     why: String,
@@ -35,20 +35,20 @@ struct Row {
     news: String,
 }
 
-impl Board {
+impl DemoBoard {
     pub(crate) fn new() -> Self {
         Self { live: std::io::stdout().is_terminal(), drawn: 0, said: Vec::new() }
     }
 
     /// Says what is done to the cluster.
-    pub(crate) fn caption(&mut self, stage: &Stage, text: &str) {
+    pub(crate) fn caption(&mut self, stage: &DemoCluster, text: &str) {
         self.wipe();
         anstream::println!("{BOLD}{:>5.1} s  {text}{PLAIN}", stage.elapsed().as_secs_f64());
     }
 
     /// Shows who goes, who counts down, who stays, and why.
-    pub(crate) fn show(&mut self, stage: &Stage) {
-        let rows: Vec<Row> = stage.actors.iter().map(|actor| row(stage, actor)).collect();
+    pub(crate) fn show(&mut self, stage: &DemoCluster) {
+        let rows: Vec<DemoRow> = stage.actors.iter().map(|actor| row(stage, actor)).collect();
         if self.live {
             self.wipe();
             // Lines that are too long are cut, not wrapped: else one line would be two to wipe.
@@ -75,7 +75,7 @@ impl Board {
     }
 
     /// The last picture and a summary.
-    pub(crate) fn close(&mut self, stage: &Stage) {
+    pub(crate) fn close(&mut self, stage: &DemoCluster) {
         if !self.live {
             anstream::println!("{BOLD}{:>5.1} s  in the end{PLAIN}", stage.elapsed().as_secs_f64());
             for actor in &stage.actors {
@@ -100,7 +100,7 @@ impl Board {
     }
 }
 
-fn print_row(stamp: String, actor: &Actor, row: &Row) {
+fn print_row(stamp: String, actor: &DemoPod, row: &DemoRow) {
     let (colour, state) = (row.colour, &row.state);
     anstream::println!(
         "{stamp:>7}  {:<7} {:<12} {colour}{state:<11}{PLAIN} {DIM}{}{PLAIN}",
@@ -110,12 +110,12 @@ fn print_row(stamp: String, actor: &Actor, row: &Row) {
     );
 }
 
-fn row(stage: &Stage, actor: &Actor) -> Row {
+fn row(stage: &DemoCluster, actor: &DemoPod) -> DemoRow {
     let why = why(actor);
     let (colour, state, news) = match (actor.left, actor.verdict.outcome) {
         (Some((at, due)), _) => {
             let late = due.map_or(0.0, |due| at.since(due).as_secs_f64());
-            return Row {
+            return DemoRow {
                 colour: DIM,
                 state: "gone".into(),
                 why: format!("{late:.1} s after it was due: {why}"),
@@ -128,7 +128,7 @@ fn row(stage: &Stage, actor: &Actor) -> Row {
         }
         (None, Outcome::Stays(_)) => (GREEN, "stays".into(), format!("stays {why}")),
     };
-    Row { colour, state, why, news }
+    DemoRow { colour, state, why, news }
 }
 
 /// Whole seconds, rounded up: a countdown reads 1 until it is over. Long ones in minutes, rounded up too.
@@ -139,7 +139,7 @@ fn seconds(span: Span) -> String {
     }
 }
 
-fn why(actor: &Actor) -> String {
+fn why(actor: &DemoPod) -> String {
     let verdict = &actor.verdict;
     if verdict.outcome == Outcome::Stays(StayReason::NoTaint) {
         return "its node has no NoExecute taint".into();

@@ -1,7 +1,7 @@
 //! # Stage: the demo's nodes and pods, as they are and as they must be
 //! Room:     puts them on the API server, looks who is still there, asks the core what must happen to each.
 //! Comes in: taints to set; the API server's answers.
-//! Goes out: [`Actor`]s with their verdicts.
+//! Goes out: [`DemoPod`]s with their verdicts.
 //! Not here: any rule about taints of its own.
 
 use anyhow::{Context as _, Result};
@@ -35,7 +35,7 @@ const KINDS: [(&str, &[Bearing]); 5] = [
 const GRACE: Duration = Duration::from_secs(2);
 
 /// One pod.
-pub(crate) struct Actor {
+pub(crate) struct DemoPod {
     pub(crate) name: String,
     pub(crate) node: &'static str,
     pub(crate) tolerations: Vec<Toleration>,
@@ -47,19 +47,19 @@ pub(crate) struct Actor {
 }
 
 /// A node's NoExecute taints, each with its start.
-struct Ground {
+struct DemoNode {
     name: &'static str,
     taints: Vec<TaintInstance>,
 }
 
-pub(crate) struct Stage {
+pub(crate) struct DemoCluster {
     api: TestApi,
     curtain: Instant,
-    grounds: Vec<Ground>,
-    pub(crate) actors: Vec<Actor>,
+    grounds: Vec<DemoNode>,
+    pub(crate) actors: Vec<DemoPod>,
 }
 
-impl Stage {
+impl DemoCluster {
     /// Creates the nodes and pods.
     pub(crate) async fn set(api: TestApi) -> Result<Self> {
         let mut actors = Vec::new();
@@ -78,10 +78,10 @@ impl Stage {
                     reasons: Vec::new(),
                     decisive: None,
                 };
-                actors.push(Actor { name, node, tolerations, verdict, taints: Vec::new(), left: None });
+                actors.push(DemoPod { name, node, tolerations, verdict, taints: Vec::new(), left: None });
             }
         }
-        let grounds = NODES.map(|name| Ground { name, taints: Vec::new() }).into();
+        let grounds = NODES.map(|name| DemoNode { name, taints: Vec::new() }).into();
         Ok(Self { api, curtain: Instant::now(), grounds, actors })
     }
 
@@ -148,7 +148,7 @@ impl Stage {
     /// Whatever is not as the core says it must be.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
-        for Actor { name, verdict, left, .. } in &self.actors {
+        for DemoPod { name, verdict, left, .. } in &self.actors {
             match (left, verdict.outcome) {
                 (Some((_, None)), _) => wrong.push(format!("{name} left, although nothing sent it away")),
                 (Some((at, Some(due))), _) if at < due => wrong.push(format!("{name} left too early")),

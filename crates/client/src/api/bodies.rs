@@ -84,11 +84,11 @@ pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
     #[derive(Deserialize)]
     struct MetadataEnvelope<'a> {
         #[serde(borrow)]
-        metadata: Meta<'a>,
+        metadata: VersionMeta<'a>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Meta<'a> {
+    struct VersionMeta<'a> {
         #[serde(borrow, default)]
         resource_version: Cow<'a, str>,
     }
@@ -108,13 +108,13 @@ pub(crate) struct DisruptionMark {
 pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, String> {
     #[derive(Deserialize)]
     struct PodBody {
-        metadata: Meta,
+        metadata: PodMetaBody,
         #[serde(default)]
         status: PodStatusBody,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Meta {
+    struct PodMetaBody {
         uid: String,
         resource_version: String,
         deletion_timestamp: Option<String>,

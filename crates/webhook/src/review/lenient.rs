@@ -15,8 +15,8 @@ pub(crate) struct BorrowedText<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for BorrowedText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
             type Value = BorrowedText<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,7 +31,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for BorrowedText<'a> {
                 Ok(BorrowedText(Cow::Owned(text.to_owned())))
             }
         }
-        deserializer.deserialize_str(Read)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct LenientFields<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientFields<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Read<T> {
+        struct FieldsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
             type Value = T;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,6 +52,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientFields<T> {
                 T::deserialize(MapAccessDeserializer::new(fields))
             }
         }
-        deserializer.deserialize_map(Read(PhantomData)).map(Self)
+        deserializer.deserialize_map(FieldsVisitor(PhantomData)).map(Self)
     }
 }

@@ -5,7 +5,7 @@
 //! Goes out: what was done, in numbers.
 //! Not here: good clients.
 
-use super::super::webhook::{Webhook, asking};
+use super::super::webhook::{WebhookProcess, review_client};
 use anyhow::{Result, ensure};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
@@ -27,14 +27,14 @@ const NEW_A_SECOND: u32 = 1000;
 const MISCHIEF: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Attack {
-    on: Arc<Target>,
+pub(crate) struct FloodAttack {
+    on: Arc<FloodTarget>,
     began: Instant,
     threads: [(oneshot::Sender<()>, JoinHandle<()>); 2],
 }
 
 /// What is attacked, and what that has brought.
-struct Target {
+struct FloodTarget {
     port: u16,
     metrics: u16,
     connector: TlsConnector,
@@ -45,12 +45,13 @@ struct Target {
     sent: AtomicUsize,
 }
 
-impl Attack {
+impl FloodAttack {
     /// In threads of its own, so that it does not keep the good ones waiting.
-    pub(crate) fn begin(hook: &Webhook) -> Result<Self> {
+    pub(crate) fn begin(hook: &WebhookProcess) -> Result<Self> {
         let [held, healthy, churned, pages, sent] = std::array::from_fn(|_| AtomicUsize::default());
         let (port, connector) = (hook.asker.port, hook.asker.connector.clone());
-        let target = Target { port, metrics: hook.metrics, connector, held, healthy, churned, pages, sent };
+        let target =
+            FloodTarget { port, metrics: hook.metrics, connector, held, healthy, churned, pages, sent };
         let on = Arc::new(target);
         let (holders, churners) = (Arc::clone(&on), Arc::clone(&on));
         let rest = thread(move |all| {
@@ -103,7 +104,7 @@ fn thread(
     Ok((end, thread))
 }
 
-impl Target {
+impl FloodTarget {
     fn said(&self, began: Instant) -> String {
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         format!(
@@ -130,7 +131,7 @@ impl Target {
     }
 }
 
-async fn hold(on: Arc<Target>) {
+async fn hold(on: Arc<FloodTarget>) {
     loop {
         if let Ok(mut stream) = on.tls(2).await {
             on.held.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +147,7 @@ async fn hold(on: Arc<Target>) {
     }
 }
 
-async fn churn(on: Arc<Target>) {
+async fn churn(on: Arc<FloodTarget>) {
     let mut ticks = interval(Duration::from_secs(1) / NEW_A_SECOND);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut open = VecDeque::new();
@@ -162,7 +163,7 @@ async fn churn(on: Arc<Target>) {
     }
 }
 
-async fn mischief(on: Arc<Target>, number: usize) {
+async fn mischief(on: Arc<FloodTarget>, number: usize) {
     loop {
         let _ = match number % 3 {
             0 => slow_body(&on).await,
@@ -173,10 +174,10 @@ async fn mischief(on: Arc<Target>, number: usize) {
     }
 }
 
-async fn slow_body(on: &Target) -> std::io::Result<()> {
+async fn slow_body(on: &FloodTarget) -> std::io::Result<()> {
     let mut stream = on.tls(4).await?;
     let head = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 38000000\r\n\r\n";
-    let begun = asking::question("ns-7", 0);
+    let begun = review_client::question("ns-7", 0);
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&begun[..begun.len() - 5]).await?;
     let more = "\\u003c".repeat(2000);
@@ -187,7 +188,7 @@ async fn slow_body(on: &Target) -> std::io::Result<()> {
     }
 }
 
-async fn endless_head(on: &Target) -> std::io::Result<()> {
+async fn endless_head(on: &FloodTarget) -> std::io::Result<()> {
     let mut stream = on.tls(4).await?;
     stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\na: ").await?;
     loop {
@@ -196,7 +197,7 @@ async fn endless_head(on: &Target) -> std::io::Result<()> {
     }
 }
 
-async fn metrics(on: &Target) -> std::io::Result<()> {
+async fn metrics(on: &FloodTarget) -> std::io::Result<()> {
     let mut stream = on.tcp(4, on.metrics).await?;
     let mut bytes = vec![0; 1 << 16];
     loop {

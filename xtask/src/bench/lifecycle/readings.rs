@@ -1,10 +1,10 @@
 //! # Readings: what one controller costs, and how soon it acts
 //! Room:     processor time over a window in which leases are renewed; memory; the delay of taints.
 //! Comes in: a running program, a fleet.
-//! Goes out: [`Reading`]s; medians.
+//! Goes out: [`LifecycleReading`]s; medians.
 //! Not here: ratios and goals (`table.rs`).
 
-use super::{Sizes, Who};
+use super::{LifecycleContender, LifecycleSizes};
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -21,7 +21,7 @@ const SETTLING: Duration = Duration::from_secs(20);
 
 /// One controller over one window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct LifecycleReading {
     /// Seconds of processor time.
     pub(super) cpu: f64,
     /// Seconds the window took.
@@ -32,7 +32,7 @@ pub(super) struct Reading {
     pub(super) resident: f64,
 }
 
-impl Reading {
+impl LifecycleReading {
     /// Seconds of processor time for each renewal, everything else it did included.
     pub(super) fn per_renewal(&self) -> f64 {
         self.cpu / self.renewals
@@ -46,39 +46,39 @@ impl Reading {
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct Readings {
-    few: Vec<(Who, Reading)>,
-    many: Vec<(Who, Reading)>,
-    delays: Vec<(Who, f64)>,
+pub(super) struct LifecycleReadings {
+    few: Vec<(LifecycleContender, LifecycleReading)>,
+    many: Vec<(LifecycleContender, LifecycleReading)>,
+    delays: Vec<(LifecycleContender, f64)>,
 }
 
-impl Readings {
-    pub(super) fn add(&mut self, who: Who, reading: Reading, delays: Vec<f64>) {
+impl LifecycleReadings {
+    pub(super) fn add(&mut self, who: LifecycleContender, reading: LifecycleReading, delays: Vec<f64>) {
         self.few.push((who, reading));
         self.delays.extend(delays.into_iter().map(|delay| (who, delay)));
     }
 
-    pub(super) fn add_many(&mut self, who: Who, reading: Reading) {
+    pub(super) fn add_many(&mut self, who: LifecycleContender, reading: LifecycleReading) {
         self.many.push((who, reading));
     }
 
-    pub(super) fn few(&self, who: Who, of: impl Fn(&Reading) -> f64) -> f64 {
+    pub(super) fn few(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
         median(self.few.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
     }
 
-    pub(super) fn many(&self, who: Who, of: impl Fn(&Reading) -> f64) -> f64 {
+    pub(super) fn many(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
         median(self.many.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
     }
 
-    pub(super) fn delay(&self, who: Who) -> f64 {
+    pub(super) fn delay(&self, who: LifecycleContender) -> f64 {
         median(self.delays(who))
     }
 
-    pub(super) fn longest_delay(&self, who: Who) -> f64 {
+    pub(super) fn longest_delay(&self, who: LifecycleContender) -> f64 {
         self.delays(who).fold(0.0, f64::max)
     }
 
-    fn delays(&self, who: Who) -> impl Iterator<Item = f64> {
+    fn delays(&self, who: LifecycleContender) -> impl Iterator<Item = f64> {
         self.delays.iter().filter(move |(one, _)| *one == who).map(|(_, delay)| *delay)
     }
 }
@@ -90,14 +90,14 @@ fn median(readings: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// What is measured on.
-pub(super) struct Stage<'h> {
+pub(super) struct LifecycleSetup<'h> {
     pub(super) heartbeats: &'h Heartbeats,
     pub(super) window: Duration,
 }
 
-impl Stage<'_> {
+impl LifecycleSetup<'_> {
     /// Waits until the start is over, then counts for the whole window.
-    pub(super) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<Reading> {
+    pub(super) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<LifecycleReading> {
         tokio::time::sleep(SETTLING.max(period)).await;
         self.heartbeats.lateness();
         let (before, began) = (usage::of(program.pid())?, Instant::now());
@@ -106,7 +106,7 @@ impl Stage<'_> {
         let lateness = self.heartbeats.lateness();
         eprintln!("  {lateness:?}");
         ensure!(lateness.renewals > 0, "no lease was renewed in {took:?}");
-        Ok(Reading {
+        Ok(LifecycleReading {
             cpu: (after.cpu - before.cpu).as_secs_f64(),
             took: took.as_secs_f64(),
             renewals: lateness.renewals as f64,
@@ -118,10 +118,10 @@ impl Stage<'_> {
 /// Silences one node of each zone, one after the other, and waits for its taint: seconds after the end of the grace
 /// period, counted from the last renewal that the server answered. Then they come back.
 pub(super) async fn delays(
-    stage: &Stage<'_>,
+    stage: &LifecycleSetup<'_>,
     record: &NodeHistory,
     api: &TestApi,
-    sizes: &Sizes,
+    sizes: &LifecycleSizes,
 ) -> Result<Vec<f64>> {
     let grace = SignedDuration::try_from(sizes.grace)?;
     let names: Vec<String> = stage.heartbeats.all().into_iter().take(sizes.zones).collect();

@@ -4,8 +4,8 @@
 //! Goes out: text.
 //! Not here: measuring (`readings.rs`).
 
-use super::readings::{Reading, Readings};
-use super::{Sizes, Who};
+use super::readings::{LifecycleReading, LifecycleReadings};
+use super::{LifecycleContender, LifecycleSizes};
 use crate::bench::report::machine;
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const USUAL: f64 = 10.0;
 
 /// How a goal is put.
 #[derive(Clone, Copy)]
-enum Goal {
+enum LifecycleGoal {
     None,
     /// The original's divided by ours is at least this.
     Smaller(f64),
@@ -22,22 +22,22 @@ enum Goal {
     AtMost(f64),
 }
 
-struct Line {
+struct LifecycleLine {
     label: String,
     ours: f64,
     original: f64,
     show: fn(f64) -> String,
-    goal: Goal,
+    goal: LifecycleGoal,
 }
 
-pub(super) fn table(sizes: &Sizes, readings: &Readings) -> String {
+pub(super) fn table(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> String {
     let mut text = "| | ours | original | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
     for line in lines(sizes, readings) {
         let ratio = line.original / line.ours;
         let (goal, met) = match line.goal {
-            Goal::None => (String::new(), ""),
-            Goal::Smaller(least) => (format!("1/{least:.0}"), met(ratio >= least)),
-            Goal::AtMost(most) => (format!("≤ {}", (line.show)(most)), met(line.ours <= most)),
+            LifecycleGoal::None => (String::new(), ""),
+            LifecycleGoal::Smaller(least) => (format!("1/{least:.0}"), met(ratio >= least)),
+            LifecycleGoal::AtMost(most) => (format!("≤ {}", (line.show)(most)), met(line.ours <= most)),
         };
         let (ours, original) = ((line.show)(line.ours), (line.show)(line.original));
         let _ = writeln!(text, "| {} | {ours} | {original} | 1/{ratio:.1} | {goal} | {met} |", line.label);
@@ -49,46 +49,63 @@ const fn met(met: bool) -> &'static str {
     if met { "met" } else { "missed" }
 }
 
-fn lines(sizes: &Sizes, readings: &Readings) -> Vec<Line> {
-    let both = |of: fn(&Reading) -> f64| (readings.few(Who::Ours, of), readings.few(Who::Original, of));
-    let many = |of: fn(&Reading) -> f64| (readings.many(Who::Ours, of), readings.many(Who::Original, of));
-    let line =
-        |label: String, (ours, original): (f64, f64), show, goal| Line { label, ours, original, show, goal };
+fn lines(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Vec<LifecycleLine> {
+    let both = |of: fn(&LifecycleReading) -> f64| {
+        (readings.few(LifecycleContender::Ours, of), readings.few(LifecycleContender::Original, of))
+    };
+    let many = |of: fn(&LifecycleReading) -> f64| {
+        (readings.many(LifecycleContender::Ours, of), readings.many(LifecycleContender::Original, of))
+    };
+    let line = |label: String, (ours, original): (f64, f64), show, goal| LifecycleLine {
+        label,
+        ours,
+        original,
+        show,
+        goal,
+    };
     let (few, lot) = (sizes.nodes, sizes.many);
     let usual = |per_renewal: f64| per_renewal * sizes.many as f64 / USUAL;
-    let here = many(Reading::share);
-    let scaled = many(Reading::per_renewal);
+    let here = many(LifecycleReading::share);
+    let scaled = many(LifecycleReading::per_renewal);
     vec![
         line(
             format!("{few} nodes: processor time for each renewal"),
-            both(Reading::per_renewal),
+            both(LifecycleReading::per_renewal),
             microseconds,
-            Goal::Smaller(10.0),
+            LifecycleGoal::Smaller(10.0),
         ),
-        line(format!("{few} nodes: share of a core"), both(Reading::share), percent, Goal::None),
+        line(
+            format!("{few} nodes: share of a core"),
+            both(LifecycleReading::share),
+            percent,
+            LifecycleGoal::None,
+        ),
         line(
             format!("{few} nodes: memory"),
             both(|reading| reading.resident),
             megabytes,
-            Goal::Smaller(20.0),
+            LifecycleGoal::Smaller(20.0),
         ),
         line(
             "dead to tainted, after the grace period, median".into(),
-            (readings.delay(Who::Ours), readings.delay(Who::Original)),
+            (readings.delay(LifecycleContender::Ours), readings.delay(LifecycleContender::Original)),
             seconds,
-            Goal::AtMost(1.0),
+            LifecycleGoal::AtMost(1.0),
         ),
         line(
             "the same, the longest".into(),
-            (readings.longest_delay(Who::Ours), readings.longest_delay(Who::Original)),
+            (
+                readings.longest_delay(LifecycleContender::Ours),
+                readings.longest_delay(LifecycleContender::Original),
+            ),
             seconds,
-            Goal::None,
+            LifecycleGoal::None,
         ),
         line(
             format!("{lot} nodes: share of a core, each renewing every {} s", sizes.many_period.as_secs()),
             here,
             percent,
-            Goal::None,
+            LifecycleGoal::None,
         ),
         line(
             format!(
@@ -96,9 +113,14 @@ fn lines(sizes: &Sizes, readings: &Readings) -> Vec<Line> {
             ),
             (usual(scaled.0), usual(scaled.1)),
             percent,
-            Goal::AtMost(0.05),
+            LifecycleGoal::AtMost(0.05),
         ),
-        line(format!("{lot} nodes: memory"), many(|reading| reading.resident), megabytes, Goal::None),
+        line(
+            format!("{lot} nodes: memory"),
+            many(|reading| reading.resident),
+            megabytes,
+            LifecycleGoal::None,
+        ),
     ]
 }
 
@@ -119,7 +141,7 @@ fn seconds(seconds: f64) -> String {
 }
 
 /// The whole document.
-pub(super) fn page(sizes: &Sizes, rounds: usize, table: &str) -> String {
+pub(super) fn page(sizes: &LifecycleSizes, rounds: usize, table: &str) -> String {
     let command: Vec<String> = std::env::args().skip(1).collect();
     format!(
         "# Node health next to the original\n\nMade by `cargo xtask {}`: `taintward run` and kube-controller-manager \

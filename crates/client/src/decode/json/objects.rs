@@ -116,9 +116,9 @@ pub(super) struct KnownAnnotations {
 
 impl<'de> Deserialize<'de> for KnownAnnotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct KnownAnnotationsVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for KnownAnnotationsVisitor {
             type Value = KnownAnnotations;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for KnownAnnotations {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(KnownAnnotationsVisitor)
     }
 }
 

@@ -13,9 +13,9 @@ use std::fmt;
 
 impl<'de: 'a, 'a> Deserialize<'de> for SelectedLabels<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct NodeLabelsVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for NodeLabelsVisitor {
             type Value = SelectedLabels<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +38,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for SelectedLabels<'a> {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(NodeLabelsVisitor)
     }
 }
 

@@ -19,9 +19,9 @@ pub(in crate::decode::json) struct TextMap(pub(in crate::decode::json) Labels);
 
 impl<'de> Deserialize<'de> for TextMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct StringMapVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for StringMapVisitor {
             type Value = TextMap;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for TextMap {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(StringMapVisitor)
     }
 }
 
@@ -48,9 +48,9 @@ pub(in crate::decode::json) struct StringList(pub(in crate::decode::json) Vec<Bo
 
 impl<'de> Deserialize<'de> for StringList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct StringListVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for StringListVisitor {
             type Value = StringList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for StringList {
             }
         }
 
-        deserializer.deserialize_seq(Entries)
+        deserializer.deserialize_seq(StringListVisitor)
     }
 }
 

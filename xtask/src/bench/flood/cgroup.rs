@@ -16,17 +16,17 @@ const PLACES: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// Gone when dropped, if it is empty then.
-pub(crate) struct Confined(Option<Group>);
+pub(crate) struct CgroupLimit(Option<Cgroup>);
 
-struct Group {
+struct Cgroup {
     folder: PathBuf,
     most: &'static str,
     kills: &'static str,
 }
 
-impl Confined {
+impl CgroupLimit {
     pub(crate) fn to(bytes: u64) -> Self {
-        Self(PLACES.iter().find_map(|place| Group::make(place, bytes).ok()))
+        Self(PLACES.iter().find_map(|place| Cgroup::make(place, bytes).ok()))
     }
 
     /// Starts a program in it, by a shell that goes there first.
@@ -48,13 +48,13 @@ impl Confined {
     }
 }
 
-impl Drop for Group {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-impl Group {
+impl Cgroup {
     fn make(
         (place, limit, most, kills): &(&str, &str, &'static str, &'static str),
         bytes: u64,

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TimeoutArgs {
     /// The program and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     program: Vec<OsString>,
@@ -34,7 +34,7 @@ pub(crate) fn runner() -> Result<String> {
     Ok(format!("target.'cfg(all())'.runner=[{own:?}, \"within\"]"))
 }
 
-pub(crate) async fn run(arguments: &Arguments, limit: Option<Duration>) -> Result<ExitCode> {
+pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Result<ExitCode> {
     let limit = limit.unwrap_or(LIMIT);
     let [program, rest @ ..] = &arguments.program[..] else { bail!("no program") };
     let name = program.display();
@@ -71,7 +71,7 @@ mod tests {
 
     async fn ended(script: &str, limit: Duration) -> Result<ExitCode> {
         let program = ["sh", "-c", script].map(OsString::from).into();
-        run(&Arguments { program }, Some(limit)).await
+        run(&TimeoutArgs { program }, Some(limit)).await
     }
 
     #[tokio::test]

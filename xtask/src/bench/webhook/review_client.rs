@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 /// How long answers took.
 #[derive(Clone, Copy)]
-pub(super) struct Took {
+pub(super) struct LatencyPercentiles {
     pub(super) p50: Duration,
     pub(super) p99: Duration,
     pub(super) p999: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Took {
 
 /// Asks a webhook on loopback.
 #[derive(Clone)]
-pub(in crate::bench) struct Asker {
+pub(in crate::bench) struct ReviewClient {
     pub(in crate::bench) port: u16,
     pub(in crate::bench) connector: TlsConnector,
 }
@@ -88,7 +88,7 @@ pub(in crate::bench) fn question(namespace: &str, number: usize) -> Bytes {
     Bytes::from(question.to_string())
 }
 
-impl Asker {
+impl ReviewClient {
     pub(super) fn new(port: u16, trusted: &CertificateDer<'_>) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted.clone().into_owned())?;
@@ -146,7 +146,12 @@ impl Asker {
     }
 
     /// So many questions a second, whether or not the last one is answered; times count from when each was due.
-    pub(super) async fn paced(&self, connections: usize, rate: f64, lasting: Duration) -> Result<Took> {
+    pub(super) async fn paced(
+        &self,
+        connections: usize,
+        rate: f64,
+        lasting: Duration,
+    ) -> Result<LatencyPercentiles> {
         let mut clients = JoinSet::new();
         let mut ways = Vec::new();
         for client in 0..connections {
@@ -183,7 +188,7 @@ impl Asker {
         ensure!(all.len() as f64 > wanted * 0.95, "the pace could not be kept: {} of {wanted:.0}", all.len());
         all.sort_unstable();
         let at = |share: f64| all[((all.len() as f64 * share) as usize).min(all.len() - 1)];
-        Ok(Took { p50: at(0.5), p99: at(0.99), p999: at(0.999) })
+        Ok(LatencyPercentiles { p50: at(0.5), p99: at(0.99), p999: at(0.999) })
     }
 }
 

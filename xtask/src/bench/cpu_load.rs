@@ -1,7 +1,7 @@
 //! # Hog: other work on the same machine
 //! Room:     keeps every core busy, as neighbours on a shared control-plane machine do.
 //! Comes in: nothing.
-//! Goes out: a load that ends when [`Hog`] is dropped.
+//! Goes out: a load that ends when [`CpuLoad`] is dropped.
 //! Not here: the contenders.
 
 use std::hint;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 /// One thread for each core, at ordinary priority, that only counts.
-pub(crate) struct Hog {
+pub(crate) struct CpuLoad {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Hog {
+impl CpuLoad {
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
@@ -32,7 +32,7 @@ impl Hog {
     }
 }
 
-impl Drop for Hog {
+impl Drop for CpuLoad {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {

@@ -1,0 +1,106 @@
+//! # Webhook process: the shipped webhook as a child process
+//! Room:     a certificate for it, its ports, its end.
+//! Comes in: the release binary; the cluster that it watches; a memory limit, if any.
+//! Goes out: [`WebhookProcess`], ready to answer.
+//! Not here: what it is asked (`review_client.rs`).
+
+use super::super::flood::cgroup::CgroupLimit;
+use super::review_client::ReviewClient;
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use taintward_cluster::{Account, Cluster, usage};
+
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The webhook's process, dead when dropped.
+pub(crate) struct WebhookProcess {
+    child: Child,
+    pub(crate) asker: ReviewClient,
+    /// The port of metrics and health; 0 where they share that of questions.
+    pub(crate) metrics: u16,
+    bundle: Vec<u8>,
+    binary: PathBuf,
+    folder: PathBuf,
+}
+
+impl Drop for WebhookProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl WebhookProcess {
+    pub(crate) async fn start(binary: &Path, cluster: &Cluster) -> Result<Self> {
+        Self::run(binary, cluster, Command::new(binary), 0).await
+    }
+
+    /// As it is installed: in so much memory, with a port of its own for metrics and health.
+    pub(crate) async fn within(binary: &Path, cluster: &Cluster, confined: &CgroupLimit) -> Result<Self> {
+        Self::run(binary, cluster, confined.command(binary), free_port()?).await
+    }
+
+    async fn run(binary: &Path, cluster: &Cluster, mut command: Command, metrics: u16) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("taintward-bench-webhook-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
+        let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+        fs::write(&certificate, made.cert.pem())?;
+        fs::write(&key, made.signing_key.serialize_pem())?;
+        let port = free_port()?;
+        let child = command
+            .args(["webhook", "--bind-address=127.0.0.1"])
+            .arg(format!("--secure-port={port}"))
+            .arg(format!("--metrics-port={metrics}"))
+            .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
+            .arg(format!("--tls-cert-file={}", certificate.display()))
+            .arg(format!("--tls-private-key-file={}", key.display()))
+            .stderr(Stdio::null())
+            .spawn()
+            .context("starting the webhook")?;
+        let asker = ReviewClient::new(port, made.cert.der())?;
+        let bundle = made.cert.pem().into_bytes();
+        let webhook = Self { child, asker, metrics, bundle, binary: binary.to_owned(), folder };
+        let until = Instant::now() + Duration::from_secs(30);
+        while !webhook.is_ready().await {
+            if Instant::now() > until {
+                bail!("the webhook is not ready within 30 s");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(webhook)
+    }
+
+    async fn is_ready(&self) -> bool {
+        match self.metrics {
+            0 => self.asker.is_ready().await,
+            port => crate::http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200),
+        }
+    }
+
+    /// The very process that was started.
+    pub(crate) fn is_alive(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// What the process has used so far.
+    pub(crate) fn usage(&self) -> Result<usage::ProcessUsage> {
+        usage::of(self.child.id())
+    }
+
+    /// The certificate that API servers must trust, PEM.
+    pub(crate) fn bundle(&self) -> &[u8] {
+        &self.bundle
+    }
+
+    /// The program that runs.
+    pub(crate) fn binary(&self) -> &Path {
+        &self.binary
+    }
+}
