@@ -4,17 +4,17 @@
 //! Comes in: from libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or from files named as arguments
 //!           (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`, on the stable compiler).
 //! Goes out: nothing; a crash is the finding.
-//! Not here: what is asked of it: `taintward_webhook::review::fuzz_entry`, `taintward_webhook::rules`.
+//! Not here: what is asked of it: `taintward_admission::review::fuzz_entry`, `taintward_admission::rules`.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[allow(dead_code, reason = "the cluster of the tests, of which this needs a part")]
-#[path = "../../crates/webhook/tests/rules/world.rs"]
+#[path = "../../crates/admission/tests/rules/world.rs"]
 mod world;
 
 use std::sync::OnceLock;
-use taintward_webhook::metrics::Outcome;
-use taintward_webhook::review::{Half, fuzz_entry, judge};
-use taintward_webhook::rules::Rules;
+use taintward_admission::metrics::Outcome;
+use taintward_admission::review::{Half, fuzz_entry, judge};
+use taintward_admission::rules::Rules;
 
 /// A rule that breaks down lets the object in; here it is found.
 fn ask_rules(bytes: &[u8]) -> usize {

@@ -22,7 +22,7 @@ use clap::ValueEnum;
 use load::LoadGenerator;
 use measure::BenchResults;
 use std::env;
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, cluster};
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, cluster};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {

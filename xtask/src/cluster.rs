@@ -3,7 +3,7 @@
 //!           end is the cluster's end, however it comes.
 //! Comes in: arguments.
 //! Goes out: a kubeconfig to export; state in the user's cache folder.
-//! Not here: the control plane itself (`taintward_cluster`).
+//! Not here: the control plane itself (`taintward_envtest`).
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};
@@ -14,8 +14,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use taintward_cluster::kwok::LABEL;
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, binaries, wait};
+use taintward_envtest::kwok::LABEL;
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi, binaries, wait};
 
 #[derive(clap::Args)]
 pub(crate) struct ClusterArgs {

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
-use taintward_cluster::{Account, ChildProcess, Cluster, wait};
+use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 
 /// The original says for each controller when it has seen everything. Its eviction controller finds a node's pods through an index that it does not register itself; the DaemonSet controller
 /// registers it (TE-8).

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use board::DemoBoard;
 use stage::DemoCluster;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Binaries, ChildProcess, Cluster, ClusterConfig};
+use taintward_envtest::{Account, Binaries, ChildProcess, Cluster, ClusterConfig};
 
 /// How often the board is looked at again.
 const FRAME: Duration = Duration::from_millis(100);

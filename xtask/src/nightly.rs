@@ -14,7 +14,7 @@ pub(crate) struct NightlyArgs {
 }
 
 /// The crates that have such tests. Programs of tests that choose their scenarios by themselves know no `--ignored`.
-const CRATES: [&str; 3] = ["taintward-core", "taintward-client", "taintward-webhook"];
+const CRATES: [&str; 3] = ["taintward-core", "taintward-kube", "taintward-admission"];
 
 /// Seconds for which the API server, its etcd or the network is away.
 const OUTAGES: &str = "10,30,60";

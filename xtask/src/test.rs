@@ -7,7 +7,7 @@
 use crate::{runner_timeout, sources};
 use anyhow::Result;
 use std::{env, fs, process};
-use taintward_cluster::{Binaries, binaries};
+use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {

@@ -41,7 +41,7 @@ fn the_image_gets_what_it_is_built_from_and_nothing_else() {
         rules[1..].iter().map(|rule| root.join(rule.strip_prefix('!').unwrap())).collect();
     assert!(let_in.iter().all(|path| path.exists()), "{rules:?}");
     // Tests only: not part of what is built.
-    let ships = |path: &PathBuf| !path.starts_with(root.join("crates/cluster"));
+    let ships = |path: &PathBuf| !path.starts_with(root.join("crates/envtest"));
     let mut files = Vec::new();
     for folder in fs::read_dir(root.join("crates")).unwrap() {
         sources(&folder.unwrap().path().join("src"), &mut files);

@@ -4,14 +4,14 @@
 //! Goes out: [`ActiveControllers`], and a remark where nobody seems to be there.
 //! Keeps:    what leases cannot tell is not guessed: which controllers a kube-controller-manager runs, whether a Taintward
 //!           runs without election or under another name.
-//! Not here: taking part in an election (`taintward_client::lease`).
+//! Not here: taking part in an election (`taintward_kube::lease`).
 
 use crate::cluster_state::ClusterReader;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use taintward_client::paged_list;
 use taintward_core::time::Wall;
+use taintward_kube::paged_list;
 
 /// Where both leases are by default.
 const NAMESPACE: &str = "kube-system";

@@ -26,11 +26,11 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
-use taintward_client::config::{ConnectError, ProbeError};
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::config::{ConnectError, ProbeError};
 
 /// Where a cluster's state comes from.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! Goes out: manifests or a line for each object on standard output; warnings of the server on standard error; an exit
 //!           code of [`EXIT_CODES`].
 //! Keeps:    one source: what is printed, applied, taken away, and in the chart is the same.
-//! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_client::objects`).
+//! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_kube::objects`).
 
 mod addresses;
 mod api_resources;
@@ -30,8 +30,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_client::config::{ConnectError, connect};
-use taintward_client::object_client::ObjectClient;
+use taintward_kube::config::{ConnectError, connect};
+use taintward_kube::object_client::ObjectClient;
 use uninstall::UninstallError;
 
 /// Exit codes of `taintward install`.

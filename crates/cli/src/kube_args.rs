@@ -3,13 +3,13 @@
 //!           cluster.
 //! Comes in: arguments.
 //! Goes out: [`ClusterOptions`], [`ServerOptions`].
-//! Not here: connecting (`taintward_client::connect`); the controller's own flags (`args/run.rs`).
+//! Not here: connecting (`taintward_kube::connect`); the controller's own flags (`args/run.rs`).
 
 use crate::complete::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_client::config::{self, ConfigOverrides, Connected, Impersonation};
+use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
 
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";

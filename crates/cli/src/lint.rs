@@ -31,9 +31,9 @@ use serde_json::Value;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_client::config::ConnectError;
 use taintward_core::lint::Severity;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::config::ConnectError;
 
 /// What `taintward lint` is to do.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ enum LintError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
-    Unreachable { place: String, why: taintward_client::config::ProbeError },
+    Unreachable { place: String, why: taintward_kube::config::ProbeError },
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] io::Error),
 }

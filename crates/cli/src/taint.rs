@@ -5,7 +5,7 @@
 //! Goes out: kubectl's messages on standard output and standard error, an exit code.
 //! Keeps:    without a terminal nothing is asked and nothing is printed that kubectl does not print, but for what
 //!           docs/differences.md lists.
-//! Not here: the grammar (`taintward_core::change`), requests (`taintward_client::nodes`), the flags (`args/taint.rs`).
+//! Not here: the grammar (`taintward_core::change`), requests (`taintward_kube::nodes`), the flags (`args/taint.rs`).
 
 mod confirm;
 mod list;
@@ -27,8 +27,8 @@ use request::{TaintRequest, TaintUsageError};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_client::config::{ConnectError, Connected, ProbeError, connect, probe};
-use taintward_client::node_client::NodeClient;
+use taintward_kube::config::{ConnectError, Connected, ProbeError, connect, probe};
+use taintward_kube::node_client::NodeClient;
 use targets::NodeTargets;
 
 /// How long it is asked why nobody answered.
@@ -108,7 +108,7 @@ enum TaintCommandError {
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] io::Error),
     #[error("{0}")]
-    Nodes(#[from] taintward_client::api::RequestError),
+    Nodes(#[from] taintward_kube::api::RequestError),
     /// Nothing was changed: the server does not answer at all.
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },

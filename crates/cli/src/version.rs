@@ -10,7 +10,7 @@ use crate::runtime::Runtime;
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
-use taintward_client::config::{ConnectError, ProbeError, connect, probe};
+use taintward_kube::config::{ConnectError, ProbeError, connect, probe};
 
 /// Exit codes of `taintward version`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [

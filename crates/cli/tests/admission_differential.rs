@@ -21,7 +21,7 @@ use futures::stream;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 /// How many pods are made up.
 const PODS: usize = 560;

@@ -18,7 +18,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 const OBJECTS: &str = "\
 apiVersion: v1

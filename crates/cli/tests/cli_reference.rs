@@ -8,7 +8,7 @@ mod cli {
 use cli::running::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 fn docs(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_taintward")).arg("docs").args(arguments).output().unwrap()

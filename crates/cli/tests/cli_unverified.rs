@@ -2,7 +2,7 @@
 //! Room:     the warning, by name, of each kind of command; that nothing is said where all is well.
 //! Comes in: the built program; a sandbox, whose certificate is its own.
 //! Goes out: lines on standard error.
-//! Not here: TLS itself (`crates/client`).
+//! Not here: TLS itself (`crates/kube`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

@@ -15,7 +15,7 @@ use cli::patience::Said;
 use cli::running::{Folder, Running, text};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 /// A sandbox as it is for everybody, and a folder with the files of the page.
 struct Stage {

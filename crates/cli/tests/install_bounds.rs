@@ -16,7 +16,7 @@ mod install {
 
 use install::attempts::{beyond_roles, of_controller, of_webhook, writes_of_controller, writes_of_webhook};
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 #[test]
 fn accounts_change_what_their_parts_write_and_nothing_else() {

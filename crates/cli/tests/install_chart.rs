@@ -17,7 +17,7 @@ use install::objects::{ByName, by_name, deploy, documents, items, printed, read}
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
 const CHOICES: [(&[&str], &[&str]); 12] = [

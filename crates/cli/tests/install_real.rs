@@ -14,7 +14,7 @@ mod install {
 use install::cluster::Installed;
 use serde_json::Value;
 use std::path::Path;
-use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 

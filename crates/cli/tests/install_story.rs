@@ -31,7 +31,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::Runtime;
 
 const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";

@@ -2,7 +2,7 @@
 //! Room:     the built program under the account of deploy/, and service accounts that may and may not read metrics.
 //! Comes in: tokens of theirs; the right to ask whose they are, given late; an API server that falls silent.
 //! Goes out: codes of answers, and what the API server recorded.
-//! Not here: how long answers are remembered (`taintward-controller`), headers (`taintward-serve`), both in virtual time.
+//! Not here: how long answers are remembered (`taintward-controller`), headers (`taintward-server`), both in virtual time.
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
@@ -18,7 +18,7 @@ use serde_json::json;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Audit, Cluster, ClusterConfig, TestApi, access, binaries};
+use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, access, binaries};
 
 /// A port that nobody has at the moment.
 fn free() -> u16 {

@@ -29,7 +29,7 @@ use pool_attacks::scene::Scene;
 use pool_attacks::table::Table;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Audit, Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Audit, Cluster, ClusterConfig, binaries};
 use tokio::net::{TcpSocket, TcpStream};
 
 /// All of it; on a machine to itself it takes 25 s.

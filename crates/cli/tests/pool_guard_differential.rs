@@ -17,9 +17,9 @@ use pool_guard::reader::{change, creation};
 use pool_guard::world::{Answer, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_cluster::binaries;
 use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
 use taintward_core::admission::request::{NodePoolMembership, PodRequest};
+use taintward_envtest::binaries;
 
 /// How many pods are made up.
 const CREATIONS: usize = 900;

@@ -47,9 +47,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::{Audit, Cluster, ClusterConfig, binaries};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::{Audit, Cluster, ClusterConfig, binaries};
 
 /// All of it; on a machine to itself it takes 40 s.
 const WHOLE: Duration = Duration::from_secs(600);

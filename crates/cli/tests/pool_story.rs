@@ -26,7 +26,7 @@ use parts::place::Place;
 use parts::programs::Programs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use taintward_cluster::{Binaries, binaries};
+use taintward_envtest::{Binaries, binaries};
 
 /// What differs from a sandbox: pods and nodes that are there besides.
 const COUNTS: &str = "kubectl get dedicatedpool";

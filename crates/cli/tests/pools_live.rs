@@ -23,7 +23,7 @@ mod pools {
 use pools::plot::Plot;
 use pools::{ends, evicting, trouble, usual};
 use std::time::Duration;
-use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
 /// Nothing is waited for longer.
 const PATIENCE: Duration = Duration::from_secs(180);

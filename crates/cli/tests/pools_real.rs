@@ -13,17 +13,17 @@ use pools::cases::{POLICY, POOL, Wrong, policies, pools};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use taintward_client::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
-use taintward_client::pools::{PoolNodeBody, status_patch, told};
-use taintward_client::watch::{WatchEvent, WatchSettings, Watcher};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Cluster, ClusterConfig, TestApi, binaries, wait};
 use taintward_core::admission::policy::TolerationDuration;
 use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolAssessment, PoolStatus, PoolValidity, RecordTrust, reconcile,
 };
 use taintward_core::time::Wall;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, binaries, wait};
+use taintward_kube::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
+use taintward_kube::pools::{PoolNodeBody, status_patch, told};
+use taintward_kube::watch::{WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
 /// Nothing is waited for longer.
@@ -107,7 +107,7 @@ async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster
         let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
         let client = kube::Client::try_from(config).unwrap();
         let (out, mut news) = mpsc::channel(8);
-        let (health, _kept) = watch::channel(taintward_client::watch::StreamHealth::default());
+        let (health, _kept) = watch::channel(taintward_kube::watch::StreamHealth::default());
         let listener = Watcher::<F>::new(client, WatchSettings { watch_list, ..WatchSettings::default() });
         let running = tokio::spawn(listener.run(out, health));
         found.push(loop {
@@ -148,7 +148,7 @@ async fn what_is_there_is_heard(cluster: &Cluster) -> PoolObject {
 async fn read_pool(api: &TestApi) -> PoolObject {
     let object = api.get(&format!("{POOLS}/team-a")).await.unwrap();
     match PoolObject::from_json(object.to_string().as_bytes()) {
-        taintward_client::decode::Decoded::Object(seen) => seen,
+        taintward_kube::decode::Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }

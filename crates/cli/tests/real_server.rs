@@ -5,7 +5,7 @@
 
 use real::runner::{Group, Play, run};
 use std::process::ExitCode;
-use taintward_cluster::ClusterConfig;
+use taintward_envtest::ClusterConfig;
 
 mod real {
     pub(crate) mod accounts;

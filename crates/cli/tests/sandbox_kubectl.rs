@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 mod cli {
     pub(crate) mod patience;

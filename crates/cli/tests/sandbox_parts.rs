@@ -8,7 +8,7 @@
 
 use std::env;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Binaries, binaries};
+use taintward_envtest::{Binaries, binaries};
 
 mod parts {
     pub(crate) mod ledger;

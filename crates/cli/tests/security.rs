@@ -52,7 +52,7 @@ use install::cluster::Installed;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 /// For one item; on a machine to itself none takes more than 20 s.
 const PATIENCE: Duration = Duration::from_secs(240);

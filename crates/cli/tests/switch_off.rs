@@ -9,8 +9,8 @@
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::fixtures::{create_node, find_pod, no_execute, pod, set_taints};
-use taintward_cluster::{
+use taintward_envtest::fixtures::{create_node, find_pod, no_execute, pod, set_taints};
+use taintward_envtest::{
     Account, Audit, ChildProcess, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait,
 };
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::process::Stdio;
 use taint::cases::{Case, all};
 use taint::sides::{Outcome, Side, Stage};
-use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Cluster, ClusterConfig, binaries};
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
 /// The cluster, or `None` and a word about it where there is none.
 fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, binaries::Binaries)> {

@@ -31,8 +31,8 @@ use admission::account;
 use admission::register::define;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, TestApi, binaries};
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, TestApi, binaries};
 
 /// All of it; on a machine to itself it takes a minute.
 const PATIENCE: Duration = Duration::from_secs(600);

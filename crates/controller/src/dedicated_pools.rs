@@ -44,14 +44,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_client::api::ApiClient;
-use taintward_client::clock::Clock;
-use taintward_client::pools::KnownNodes;
-use taintward_client::watch::StreamHealth;
 use taintward_core::admission::pool::{PoolExemptions, PoolStatus};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::ApiClient;
+use taintward_kube::clock::Clock;
+use taintward_kube::pools::KnownNodes;
+use taintward_kube::watch::StreamHealth;
 use tokio::sync::watch;
 
 /// Counts are published this often, and a status is written this often at most.

@@ -9,10 +9,10 @@ use crate::metrics::{ControllerMetrics, Effect};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
-use taintward_client::api::{ApiClient, RequestError};
-use taintward_client::clock::Clock;
-use taintward_client::events::Event;
 use taintward_core::time::Mono;
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::clock::Clock;
+use taintward_kube::events::Event;
 
 /// How much an outbox holds.
 #[derive(Clone, Copy, Debug)]

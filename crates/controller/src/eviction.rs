@@ -22,12 +22,12 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_client::api::{ApiClient, RequestError};
-use taintward_client::clock::Clock;
-use taintward_client::watch::{RelistTrigger, WatchEvent};
 use taintward_core::eviction::{EvictionEngine, EvictionInput, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::clock::Clock;
+use taintward_kube::watch::{RelistTrigger, WatchEvent};
 use tokio::sync::watch;
 
 /// Counts are published this often.

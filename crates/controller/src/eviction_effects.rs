@@ -10,12 +10,12 @@ use crate::concurrency_limit::AimdLimit;
 use crate::metrics::{self, Controller, EffectMetrics};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use taintward_client::api::{ApiClient, RequestError};
-use taintward_client::clock::Clock;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{EvictionEffect, EvictionInput, PodRef};
 use taintward_core::identity::PodName;
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::clock::Clock;
 
 /// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
 const JUSTIFIED_FOR: Span = Span::from_secs(5);

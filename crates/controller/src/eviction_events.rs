@@ -7,9 +7,9 @@
 //! Not here: sending (`eviction.rs`), wording (`eviction_messages.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
-use taintward_client::events::{Event, EventReporter, Regarding};
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::{Mono, Span, Wall};
+use taintward_kube::events::{Event, EventReporter, Regarding};
 
 /// Events of single pods that wait at most. What comes on top is folded into one event per node.
 const WAITING_MAX: usize = 1_000;

@@ -11,10 +11,10 @@ use crate::eviction_messages;
 use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};
 use crate::time_added_writer::PendingTimestamp;
-use taintward_client::api::RequestError;
 use taintward_core::eviction::{EvictionNotice, EvictionReason, PodRef};
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::verdict::Outcome;
+use taintward_kube::api::RequestError;
 
 /// A few per time; the rest is counted.
 #[derive(Debug)]

@@ -7,13 +7,13 @@
 //! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools/pool_cache.rs`).
 
 use crate::metrics::{Resource, WatchMetrics};
-use taintward_client::clock::Clock;
-use taintward_client::decode::{
-    Decoded, DecodedPod, NodeForAllControllers, PoolNodeObject, WatchedObject as _,
-};
-use taintward_client::watch::WatchEvent;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::{fact, node_lifecycle};
+use taintward_kube::clock::Clock;
+use taintward_kube::decode::{
+    Decoded, DecodedPod, NodeForAllControllers, PoolNodeObject, WatchedObject as _,
+};
+use taintward_kube::watch::WatchEvent;
 use tokio::sync::{mpsc, watch};
 
 /// An object that all controllers look at, each in its own way.
@@ -218,8 +218,8 @@ mod tests {
     use crate::metrics::{BuildInfo, ControllerMetrics};
     use std::sync::Arc;
     use std::time::Duration;
-    use taintward_client::decode::UndecodableObject;
     use taintward_core::time::{Mono, Wall};
+    use taintward_kube::decode::UndecodableObject;
 
     fn node(name: &str) -> NodeForAllControllers {
         let json = format!(

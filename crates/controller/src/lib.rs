@@ -1,10 +1,10 @@
-//! # taintward-controller: TOUCH
+//! # taintward-controller: runs the engines
 //!
 //! The loop around the core: the one place where facts, time and requests meet.
 //!
 //! Comes in: settings; the request to stop.
 //! Goes out: evictions on a cluster; metrics, health, log lines, events.
-//! Not here: deciding (taintward-core), the API server's protocol (taintward-client), flags (taintward).
+//! Not here: deciding (taintward-core), the API server's protocol (taintward-kube), flags (taintward).
 #![forbid(unsafe_code)]
 
 pub mod admin;

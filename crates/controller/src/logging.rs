@@ -10,7 +10,7 @@ mod log_counter;
 pub(crate) use log_counter::COUNTS;
 
 use std::io;
-pub use taintward_serve::escape::escaped;
+pub use taintward_server::escape::escaped;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;

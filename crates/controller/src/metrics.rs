@@ -4,7 +4,7 @@
 //! Goes out: the text a Prometheus server reads, in either of its two forms.
 //! Keeps:    labels from closed lists only, but for zones, of which there are few and never more than a fixed number: the
 //!           number of series does not depend on the cluster (reliability S12).
-//! Not here: how series are made and served (taintward-serve), deciding anything.
+//! Not here: how series are made and served (taintward-server), deciding anything.
 
 mod effects;
 mod evictions;
@@ -29,7 +29,7 @@ pub use pools::{PoolGauges, PoolMetrics};
 pub use queues::QueueMetrics;
 pub use requests::RequestMetrics;
 pub use server_time::ServerTimeMetrics;
-pub use taintward_serve::metrics::{
+pub use taintward_server::metrics::{
     ByLabel, ClosedLabel, Exposition, MetricDescription, MonoClock, TimeDirection, TimeGauge, describe,
 };
 pub use watches::WatchMetrics;
@@ -38,7 +38,7 @@ use crate::logging::COUNTS;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use taintward_core::time::Wall;
-use taintward_serve::metrics::{MetricsRegistry, ProcessCollector, Render};
+use taintward_server::metrics::{MetricsRegistry, ProcessCollector, Render};
 
 /// What a process is, for the labels that never change.
 #[derive(Clone, Debug)]

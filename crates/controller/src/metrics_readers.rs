@@ -4,15 +4,15 @@
 //! Goes out: whether they may.
 //! Keeps:    what is remembered, and what is asked at the same time, is bounded, whoever sends how many tokens: strangers
 //!           cost the API server [`AT_ONCE`] requests at a time, and never a place of those who are known.
-//! Not here: the two questions (`taintward_client::readers`), HTTP (`taintward_serve::admin`).
+//! Not here: the two questions (`taintward_kube::readers`), HTTP (`taintward_server::admin`).
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use taintward_client::metrics_access::{TokenAccess, may_get};
-use taintward_serve::admin::{AccessCheck, AccessDecision, AccessDenied, AdminListener};
+use taintward_kube::metrics_access::{TokenAccess, may_get};
+use taintward_server::admin::{AccessCheck, AccessDecision, AccessDenied, AdminListener};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 

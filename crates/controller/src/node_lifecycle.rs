@@ -27,13 +27,13 @@ use observation::{ApiServerProbe, StreamObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_client::api::ApiClient;
-use taintward_client::clock::Clock;
-use taintward_client::watch::StreamHealth;
 use taintward_core::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput, WatchedKind,
 };
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::ApiClient;
+use taintward_kube::clock::Clock;
+use taintward_kube::watch::StreamHealth;
 use tokio::sync::watch;
 
 /// Counts are published this often.

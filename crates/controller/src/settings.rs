@@ -7,10 +7,10 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_client::config;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
-pub use taintward_serve::settings::{
+use taintward_kube::config;
+pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
 };
 

@@ -6,8 +6,8 @@
 
 use crate::metrics::{self, Resource, Restart, WatchMetrics};
 use std::time::Duration;
-use taintward_client::decode::WatchedObject;
-use taintward_client::watch::{
+use taintward_kube::decode::WatchedObject;
+use taintward_kube::watch::{
     RelistTrigger, StreamCounters, StreamHealth, StreamPhase, WatchSettings, Watcher,
 };
 use tokio::sync::watch;
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(away, Err("interrupted for 11 s: the connection failed".into()));
         assert_eq!(judged(|health| health.synced_once = false), Err("not listed yet".into()));
         assert_eq!(judged(|health| (health.synced_once, health.absent) = (false, true)), Ok(()));
-        let missing = taintward_client::watch::MissingAccess { verb: "list", group: "", resource: "pods" };
+        let missing = taintward_kube::watch::MissingAccess { verb: "list", group: "", resource: "pods" };
         assert_eq!(judged(|health| health.missing = Some(missing)), Err("may not list pods".into()));
     }
 

@@ -7,13 +7,13 @@
 
 use crate::eviction_messages::moment;
 use std::collections::VecDeque;
-use taintward_client::api::{ApiClient, RequestError, TimeAddedResult};
-use taintward_client::clock::Clock;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::LiveRead;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::{ApiClient, RequestError, TimeAddedResult};
+use taintward_kube::clock::Clock;
 
 /// Taints that wait at most; what comes on top stays unstamped, which costs nothing but exactness over restarts.
 const WAITING_MAX: usize = 10_000;

@@ -6,13 +6,13 @@
 
 use crate::metrics::{Unknown, WatchMetrics};
 use std::time::Duration;
-use taintward_client::watch::WatchEvent;
 use taintward_core::eviction::{EvictionInput, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::NodeName;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration::TolerationOperator;
+use taintward_kube::watch::WatchEvent;
 
 /// What one batch of node news tells the engine; `seen` is told of each node.
 pub fn nodes(

@@ -5,8 +5,8 @@
 //! Keeps:    node news before pod news where both are waiting (TE-6); within a stream, the order of the stream.
 //! Not here: what the engine is told of a batch (`watch_inputs.rs`), when it is asked for (`eviction.rs`).
 
-use taintward_client::watch::WatchEvent;
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_kube::watch::WatchEvent;
 use tokio::sync::mpsc;
 
 /// News of both kinds.

@@ -15,16 +15,16 @@ pub use names::service_names;
 use crate::settings::ClusterAccess;
 use crate::shutdown::Shutdown;
 use std::sync::Arc;
-use taintward_client::clock::Clock;
-use taintward_client::config::{ConnectError, connect};
-use taintward_client::webhook_config::WebhookConfigClient;
+use taintward_admission::metrics::WebhookMetrics;
+use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
+use taintward_admission::server::{OpenError, WebhookListener, WebhookService};
+use taintward_admission::settings as server;
 use taintward_core::admission::review;
 use taintward_core::time::Mono;
-use taintward_serve::admin::{Check, Scope};
-use taintward_webhook::metrics::WebhookMetrics;
-use taintward_webhook::rules::{ClusterCache, RuleReviewer, UntilReady};
-use taintward_webhook::server::{OpenError, WebhookListener, WebhookService};
-use taintward_webhook::settings as server;
+use taintward_kube::clock::Clock;
+use taintward_kube::config::{ConnectError, connect};
+use taintward_kube::webhook_config::WebhookConfigClient;
+use taintward_server::admin::{Check, Scope};
 use tokio::task::JoinSet;
 
 /// Everything `run` needs to know.

@@ -4,8 +4,8 @@
 //! Goes out: yes or no, for a request that would be sent now; a wake-up when that may have changed.
 //! Not here: the election itself (the client).
 
-use taintward_client::leader_election::Leadership;
 use taintward_core::time::{Mono, Span};
+use taintward_kube::leader_election::Leadership;
 use tokio::sync::watch;
 
 /// The right to act. Clones follow the same lease.

@@ -1,4 +1,4 @@
-//! # taintward-core: DECIDE
+//! # taintward-core: decides
 //!
 //! Facts and the time go in; decisions with reasons come out. Everything that later acts, explains, previews
 //! or simulates asks this crate, so an explanation cannot drift from what the controller does.

@@ -9,8 +9,8 @@ mod cases;
 use cases::{CASES, Case, How, OBJECTS};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
 use taintward_sandbox::patch::{self, Writer};
 use taintward_sandbox::schema::{Schema, TypeId};
 

@@ -10,7 +10,7 @@ mod real;
 
 use cases::{Case, Verdict};
 use std::collections::BTreeMap;
-use taintward_cluster::{Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Cluster, ClusterConfig, binaries};
 
 const ANSWERS: &str = include_str!("validation/answers.txt");
 

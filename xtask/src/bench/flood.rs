@@ -19,7 +19,7 @@ use cgroup::CgroupLimit;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// What the manifests give its container.
 const MEMORY: u64 = 128 << 20;

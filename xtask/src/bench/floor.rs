@@ -8,7 +8,7 @@ use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
-use taintward_cluster::api::PatchType;
+use taintward_envtest::api::PatchType;
 
 /// The names of all pods.
 pub(crate) async fn names(fleet: &LoadGenerator) -> Result<Vec<String>> {

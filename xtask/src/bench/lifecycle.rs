@@ -15,9 +15,9 @@ use readings::{LifecycleReadings, LifecycleSetup};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use taintward_cluster::heartbeats::{Heartbeats, plans};
-use taintward_cluster::node_history::NodeHistory;
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, access, cluster, wait};
+use taintward_envtest::heartbeats::{Heartbeats, plans};
+use taintward_envtest::node_history::NodeHistory;
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, access, cluster, wait};
 
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";

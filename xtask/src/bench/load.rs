@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{create_node, delete_node, no_execute, set_taints};
-use taintward_cluster::{TestApi, TestApiError};
+use taintward_envtest::fixtures::{create_node, delete_node, no_execute, set_taints};
+use taintward_envtest::{TestApi, TestApiError};
 
 /// Requests in flight at the same time: more does not make a two-core API server faster.
 pub(crate) const IN_FLIGHT: usize = 32;
@@ -79,7 +79,7 @@ impl LoadGenerator {
 
     pub(crate) async fn wait_empty(&self, patience: Duration) -> Result<()> {
         let empty = async || Ok((self.count().await? == 0).then_some(()));
-        taintward_cluster::wait::until("the last pod to be gone", patience, empty).await
+        taintward_envtest::wait::until("the last pod to be gone", patience, empty).await
     }
 }
 

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use taintward_cluster::{ChildProcess, Cluster, usage};
+use taintward_envtest::{ChildProcess, Cluster, usage};
 
 /// What a reading is of; the rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError};
 
 const GOAL: Duration = Duration::from_micros(300);
 const POOLS: [usize; 4] = [0, 1, 10, 100];

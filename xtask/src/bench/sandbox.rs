@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, cluster, usage};
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi, cluster, usage};
 
 /// Pods created and patched one by one, for the rates.
 const RATED: usize = 5000;

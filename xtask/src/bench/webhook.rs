@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi};
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi};
 
 /// Reviews a second and core, and the pace at which answers are timed.
 const GOAL_RATE: f64 = 20_000.0;

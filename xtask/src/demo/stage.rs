@@ -8,14 +8,14 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use taintward_cluster::TestApi;
-use taintward_cluster::fixtures::{create_node, pod, set_taints};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{self, Outcome, PodInput, TaintInstance, Verdict};
+use taintward_envtest::TestApi;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
 
 pub(crate) const NODES: [&str; 4] = ["alder", "birch", "cedar", "elm"];
 

@@ -8,7 +8,7 @@ use crate::complete::CompletionKind as Completed;
 use crate::sandbox::node_faults::{NodeFault, NodeFaultOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use taintward_client::config;
+use taintward_kube::config;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SandboxVerb {

@@ -12,6 +12,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
+use taintward_admission::rules::UntilReady;
+use taintward_admission::settings::{
+    CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings as Server,
+};
 use taintward_controller::logging::{LogFormat, LogSettings};
 use taintward_controller::settings::ClusterAccess;
 use taintward_controller::webhook::{SelfSignedSettings, WebhookSettings, service_names};
@@ -22,10 +26,6 @@ use taintward_core::admission::policy::DefaultTolerationSeconds;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::admission::review::{self, AdmissionRule, LintAdvice};
 use taintward_core::toleration_matching::NumericOperators;
-use taintward_webhook::rules::UntilReady;
-use taintward_webhook::settings::{
-    CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings as Server,
-};
 
 /// How often certificate files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -4,10 +4,10 @@
 //! Goes out: [`ServerClock`]; a note where the two differ.
 //! Keeps:    what stands in a cluster's objects was written by its clocks, and is judged by them: a countdown is not wrong
 //!           because the clock of a laptop is. A difference that the whole seconds of the header can hide is none.
-//! Not here: reading a clock (`taintward_client::clock`); the controller's own estimate.
+//! Not here: reading a clock (`taintward_kube::clock`); the controller's own estimate.
 
-use taintward_client::clock::Clock;
 use taintward_core::time::{Now, Span, Wall};
+use taintward_kube::clock::Clock;
 
 /// The header has whole seconds.
 const RESOLUTION: i64 = 1_000_000;

@@ -12,13 +12,13 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
-use taintward_client::api::RequestError;
-use taintward_client::config::{Connected, connect, greet};
-use taintward_client::paged_list::{self, ListRequest, pages};
-use taintward_client::snapshot;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestError;
+use taintward_kube::config::{Connected, connect, greet};
+use taintward_kube::paged_list::{self, ListRequest, pages};
+use taintward_kube::snapshot;
 
 /// A cluster that answers.
 pub(crate) struct ClusterReader<'c> {

@@ -3,7 +3,7 @@
 //! Comes in: files, folders, standard input.
 //! Goes out: a [`ClusterState`]; for `plan`, the files sorted ([`sort`]).
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
-//! Not here: opening files and YAML (`manifest`); what an object says (`taintward_client::snapshot`).
+//! Not here: opening files and YAML (`manifest`); what an object says (`taintward_kube::snapshot`).
 
 use super::objects::{self, StateObject, StateObjectKind};
 use super::related::RelatedDetails;
@@ -20,9 +20,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use taintward_client::snapshot;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::snapshot;
 
 /// Objects that are read, in one set of files; an alias can stand for many.
 const OBJECTS_MOST: usize = 5_000_000;

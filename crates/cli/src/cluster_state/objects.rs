@@ -3,7 +3,7 @@
 //! Comes in: text.
 //! Goes out: [`StateObject`]s, one at a time; what is broken.
 //! Keeps:    large files of JSON are never held twice.
-//! Not here: what an object says (`taintward_client::snapshot`).
+//! Not here: what an object says (`taintward_kube::snapshot`).
 
 use crate::manifest::{self, ParseError, TextPosition, YamlNode};
 use serde::Deserialize;

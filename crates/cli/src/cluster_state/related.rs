@@ -13,11 +13,11 @@ use crate::manifest::TextPosition;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use taintward_client::api::RequestError;
-use taintward_client::paged_list::{self, ListRequest};
-use taintward_client::snapshot;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestError;
+use taintward_kube::paged_list::{self, ListRequest};
+use taintward_kube::snapshot;
 
 /// What is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

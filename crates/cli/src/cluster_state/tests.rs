@@ -141,7 +141,7 @@ fn a_file_is_known_by_what_is_in_it() {
 #[tokio::test]
 async fn a_list_goes_on_when_its_moment_is_forgotten() {
     use std::time::Duration;
-    use taintward_client::paged_list::{ListRequest, pages};
+    use taintward_kube::paged_list::{ListRequest, pages};
     use taintward_sandbox::world::{Settings, World};
     let world = World::new(&Settings { nodes: 600, roles: Vec::new(), ..Settings::default() });
     let client = crate::sandbox::kube_client(world.server());

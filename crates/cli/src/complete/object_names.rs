@@ -8,8 +8,8 @@ use super::CompletionKind;
 use super::typed_line::TypedLine;
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::config::{self, KubeconfigSection, connect, entries};
-use taintward_client::paged_list::{ListRequest, pages};
+use taintward_kube::config::{self, KubeconfigSection, connect, entries};
+use taintward_kube::paged_list::{ListRequest, pages};
 
 /// More than anybody reads; the next letter makes it fewer.
 const NAMES_MOST: usize = 500;

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use taintward_client::config::{ConfigOverrides, Impersonation};
+use taintward_kube::config::{ConfigOverrides, Impersonation};
 
 /// What is known of the cluster that is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use crate::args;
 use crate::dispatch::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use taintward_admission::metrics::WebhookMetrics;
+use taintward_admission::rules::RuleReviewer;
 use taintward_controller::logging::KEYS;
 use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, describe};
 use taintward_core::time::{Mono, Wall};
-use taintward_webhook::metrics::WebhookMetrics;
-use taintward_webhook::rules::RuleReviewer;
 
 const OPENING: &str = "# Reference
 

@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use taintward_client::clock::Clock;
-use taintward_client::config::Connected;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, EnabledControllers, Marking, ServingSettings, WriteMode,
@@ -22,6 +20,8 @@ use taintward_controller::settings::{
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::clock::Clock;
+use taintward_kube::config::Connected;
 use taintward_sandbox::api::{On, Server, Wish};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::store::Change;

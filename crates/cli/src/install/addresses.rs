@@ -10,8 +10,8 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use taintward_client::node_client::NodeRequestError;
-use taintward_client::object_client::{ObjectClient, ObjectRef};
+use taintward_kube::node_client::NodeRequestError;
+use taintward_kube::object_client::{ObjectClient, ObjectRef};
 
 const SLICES: ObjectRef<'static> = ObjectRef {
     group: "discovery.k8s.io",

@@ -5,7 +5,7 @@
 //! Not here: other kinds: they are a bug of `objects`.
 
 use serde_json::Value;
-use taintward_client::object_client::ObjectRef;
+use taintward_kube::object_client::ObjectRef;
 
 /// Kind, group, version, plural.
 const KINDS: [(&str, &str, &str, &str); 20] = [

@@ -13,8 +13,8 @@ use super::{ConflictPolicy, DryRunKind, remark};
 use crate::output::{self, PrintError};
 use serde_json::Value;
 use std::time::Duration;
-use taintward_client::node_client::{NodeRequestError, PatchOptions};
-use taintward_client::object_client::ObjectClient;
+use taintward_kube::node_client::{NodeRequestError, PatchOptions};
+use taintward_kube::object_client::ObjectClient;
 
 /// Who is named in `managedFields`.
 pub(super) const MANAGER: &str = "taintward-install";

@@ -13,8 +13,8 @@ use super::{DryRunKind, PoolRemoval, render};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_client::node_client::NodeRequestError;
-use taintward_client::object_client::{ObjectClient, ObjectRef};
+use taintward_kube::node_client::NodeRequestError;
+use taintward_kube::object_client::{ObjectClient, ObjectRef};
 
 /// How often it is looked whether pools are gone.
 const PAUSE: Duration = Duration::from_millis(200);

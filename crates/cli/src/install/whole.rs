@@ -11,8 +11,8 @@
 use super::api_resources::place;
 use super::apply::MANAGER;
 use serde_json::Value;
-use taintward_client::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
-use taintward_client::object_client::ObjectClient;
+use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
+use taintward_kube::object_client::ObjectClient;
 
 /// How often somebody else may be faster: the webhook, which writes its authority.
 const TRIES: usize = 5;

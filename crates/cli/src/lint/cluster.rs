@@ -11,10 +11,10 @@ use super::object::{self, LintObjectKind};
 use crate::kube_args::ClusterOptions;
 use crate::manifest::YamlNode;
 use crate::runtime::Runtime;
-use taintward_client::api::RequestError;
-use taintward_client::config::{Connected, connect, probe};
-use taintward_client::paged_list::{ListRequest, pages};
 use taintward_core::lint::LintedWorkload;
+use taintward_kube::api::RequestError;
+use taintward_kube::config::{Connected, connect, probe};
+use taintward_kube::paged_list::{ListRequest, pages};
 
 /// Kinds with pods, what makes before what is made.
 const WORKLOADS: [(&str, &str, &str); 7] = [

@@ -2,7 +2,7 @@
 //! Room:     the local time with how far away it is; ages as kubectl prints them.
 //! Comes in: moments, a time zone.
 //! Goes out: words.
-//! Not here: reading a clock (`taintward_client::clock`).
+//! Not here: reading a clock (`taintward_kube::clock`).
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -7,7 +7,6 @@
 
 use super::row::{PendingRow, toleration};
 use std::collections::BTreeMap;
-use taintward_client::watch::WatchEvent;
 use taintward_controller::watch_inputs;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
@@ -15,6 +14,7 @@ use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
+use taintward_kube::watch::WatchEvent;
 
 /// How late a pod is before that is news: those who evict need a moment.
 const LATE: Span = Span::from_secs(5);
@@ -178,8 +178,8 @@ pub(super) const fn calendar(now: Now) -> Now {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use taintward_client::decode::{Decoded, WatchedObject};
     use taintward_core::time::Wall;
+    use taintward_kube::decode::{Decoded, WatchedObject};
 
     /// This many seconds after the taint.
     fn after(seconds: f64) -> Now {

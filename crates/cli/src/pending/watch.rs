@@ -19,14 +19,14 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
-use taintward_client::decode::WatchedObject;
-use taintward_client::paged_list::{self, ListRequest};
-use taintward_client::watch::{
-    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
-};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::Now;
+use taintward_kube::decode::WatchedObject;
+use taintward_kube::paged_list::{self, ListRequest};
+use taintward_kube::watch::{
+    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 

@@ -13,7 +13,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, Patch
 use serde_json::{Value, json};
 use std::future::Future;
 use std::time::Duration;
-use taintward_client::config::{self, ConnectError, Connected, ProbeError, connect, probe};
+use taintward_kube::config::{self, ConnectError, Connected, ProbeError, connect, probe};
 use taintward_sandbox::http::MARK;
 use taintward_sandbox::life::{PRESSURE, SILENCE};
 

@@ -12,10 +12,10 @@ use crate::output::{Terminal, harmless};
 use crate::taint_note::TaintNote;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use taintward_client::clock::Clock;
-use taintward_client::node_client::{EditableNode, NodeClient};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
+use taintward_kube::clock::Clock;
+use taintward_kube::node_client::{EditableNode, NodeClient};
 
 /// One line of the table, and what stands below it.
 struct TaintRow {

@@ -6,7 +6,7 @@
 
 use crate::output::harmless;
 use std::fmt::Write as _;
-use taintward_client::node_client::{ApiFailureStatus, NodeRequestError};
+use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError};
 
 /// Why a node was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

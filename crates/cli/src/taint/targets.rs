@@ -7,8 +7,8 @@
 use super::request::{TaintUsageError, is_node_type};
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::api::RequestError;
-use taintward_client::paged_list::{ListRequest, pages};
+use taintward_kube::api::RequestError;
+use taintward_kube::paged_list::{ListRequest, pages};
 
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,18 +3,18 @@
 //! Comes in: the change, the nodes.
 //! Goes out: what was done, on standard output; failures, which end nothing but their own node (KT-10).
 //! Keeps:    a write rests on what was just read, so that no edit of others is lost (S8); tries and time are bounded.
-//! Not here: what becomes of taints (`taintward_core::change`), the patch (`taintward_client::nodes`).
+//! Not here: what becomes of taints (`taintward_core::change`), the patch (`taintward_kube::nodes`).
 
 use super::node_write_error::NodeWriteError;
 use super::output::TaintPrinter;
 use super::{DryRun, TaintOptions};
 use crate::taint_note::{self, TaintNote};
 use std::time::Duration;
-use taintward_client::clock::Clock;
-use taintward_client::node_client::{self, EditableNode, NodeClient, PatchOptions, PatchResponse};
 use taintward_core::taint::Taint;
 use taintward_core::taint_edit::{EditResult, EditSummary, TaintEdit, TaintOrigin, TaintRemoval};
 use taintward_core::time::Wall;
+use taintward_kube::clock::Clock;
+use taintward_kube::node_client::{self, EditableNode, NodeClient, PatchOptions, PatchResponse};
 
 /// So often a node is read anew that changes between reading and writing.
 const TRIES: u32 = 60;

@@ -8,8 +8,8 @@ use super::hook::PATIENCE;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, TestApi, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, TestApi, wait};
 
 /// The namespace of the webhook.
 pub(crate) const NAMESPACE: &str = "taintward-system";

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use taintward_cluster::certificates::SignedIdentity;
+use taintward_envtest::certificates::SignedIdentity;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;

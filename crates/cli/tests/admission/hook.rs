@@ -10,9 +10,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::usage::{self, ProcessUsage};
-use taintward_cluster::{ChildProcess, Cluster, wait};
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::usage::{self, ProcessUsage};
+use taintward_envtest::{ChildProcess, Cluster, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

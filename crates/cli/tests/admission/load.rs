@@ -8,7 +8,7 @@ use super::hook::PATIENCE;
 use super::register::{plain_pod, pods, tolerations};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
-use taintward_cluster::{TestApi, wait};
+use taintward_envtest::{TestApi, wait};
 
 /// At the same time.
 pub(crate) const CLIENTS: usize = 8;

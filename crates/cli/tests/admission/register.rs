@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::path::Path;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 

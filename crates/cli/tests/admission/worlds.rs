@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::{
+use taintward_envtest::api::PatchType;
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::{
     Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError,
 };
 

@@ -12,8 +12,8 @@ use serde_json::json;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::{Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi};
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::{Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// What was found; or why the item fails.
 pub(crate) type Found = Result<Shown, String>;

@@ -8,7 +8,7 @@ use super::ground::{Found, Ground, demand};
 use crate::admission::hook::PATIENCE;
 use crate::install::cluster::{Installed, RULES_OF};
 use std::path::Path;
-use taintward_cluster::{Account, wait};
+use taintward_envtest::{Account, wait};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 

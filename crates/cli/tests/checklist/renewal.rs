@@ -9,7 +9,7 @@ use crate::admission::client::{Client, believing, question};
 use crate::admission::hook::PATIENCE;
 use crate::admission::register::plain_pod;
 use std::cell::{Cell, RefCell};
-use taintward_cluster::wait;
+use taintward_envtest::wait;
 
 const QUESTIONS: usize = 10_000;
 const CLIENTS: usize = 8;

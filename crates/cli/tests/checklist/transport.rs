@@ -15,7 +15,7 @@ use serde_json::json;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_cluster::certificates::{SignedIdentity, TestAuthority};
+use taintward_envtest::certificates::{SignedIdentity, TestAuthority};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -6,7 +6,7 @@
 
 use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};
-use taintward_cluster::api::PatchType;
+use taintward_envtest::api::PatchType;
 
 #[derive(Clone, Debug)]
 pub(crate) enum How {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use taintward_cluster::Cluster;
+use taintward_envtest::Cluster;
 
 /// Accounts, a namespace in which they act, and the list that is kept of it.
 pub(crate) const RULES_OF: [(&str, &str, &str); 4] = [
@@ -61,7 +61,7 @@ impl<'c> Installed<'c> {
     }
 
     fn ask(&self, arguments: &[&str], input: &str) -> (String, String) {
-        let kubectl = taintward_cluster::Binaries::find().unwrap().path("kubectl").unwrap();
+        let kubectl = taintward_envtest::Binaries::find().unwrap().path("kubectl").unwrap();
         let mut command = Command::new(kubectl);
         command.env("KUBECONFIG", &self.kubeconfig).env("HOME", self.cluster.folder());
         command.args(arguments).arg("--request-timeout=60s");

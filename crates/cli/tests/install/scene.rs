@@ -8,8 +8,8 @@ use super::attempts::{Attempt, How};
 use super::objects::install;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::api::{PatchType, TestApiError};
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi, wait};
+use taintward_envtest::api::{PatchType, TestApiError};
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi, wait};
 
 pub(crate) const CONTROLLER: &str = "taintward";
 pub(crate) const WEBHOOK: &str = "taintward-webhook";

@@ -6,7 +6,7 @@
 
 use crate::Stage;
 use std::process::{Child, Command, Stdio};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 const WEB_ON_N1: &str = "get pods -n shop -l app=web --field-selector spec.nodeName=n1 -o name";
 

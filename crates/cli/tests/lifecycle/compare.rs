@@ -7,7 +7,7 @@
 use super::script::PACE;
 use super::trail::{Own, Played, Trail};
 use std::collections::BTreeSet;
-use taintward_cluster::node_history::NO_EXECUTE;
+use taintward_envtest::node_history::NO_EXECUTE;
 
 /// How the ways differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

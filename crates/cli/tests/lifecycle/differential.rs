@@ -10,7 +10,7 @@ use super::trail::Played;
 use super::{compare, documented};
 use crate::real::stage::Terms;
 use crate::real::witness::Witness;
-use taintward_cluster::{Binaries, Cluster, ClusterConfig};
+use taintward_envtest::{Binaries, Cluster, ClusterConfig};
 
 async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
     let mut side = Side::start(who, cluster, script::plans(), PACE, &[]).await;

@@ -14,9 +14,9 @@ use crate::real::stage::Terms;
 use crate::real::witness::Witness;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::Cluster;
-use taintward_cluster::heartbeats::plans;
-use taintward_cluster::node_history::HistoryPosition;
+use taintward_envtest::Cluster;
+use taintward_envtest::heartbeats::plans;
+use taintward_envtest::node_history::HistoryPosition;
 
 const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),

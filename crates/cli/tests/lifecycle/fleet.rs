@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::heartbeats::{FakeNode, Heartbeats};
-use taintward_cluster::node_history::{NodeHistory, NodeView};
-use taintward_cluster::{Account, Cluster, TestApi, wait};
+use taintward_envtest::heartbeats::{FakeNode, Heartbeats};
+use taintward_envtest::node_history::{NodeHistory, NodeView};
+use taintward_envtest::{Account, Cluster, TestApi, wait};
 
 /// How fast everything goes.
 #[derive(Clone, Copy, Debug)]

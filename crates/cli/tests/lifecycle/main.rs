@@ -6,7 +6,7 @@
 
 use real::runner::{Group, Play, run};
 use std::process::ExitCode;
-use taintward_cluster::ClusterConfig;
+use taintward_envtest::ClusterConfig;
 
 #[allow(dead_code, reason = "shared with real_server.rs, which uses all of it")]
 #[path = "../real"]

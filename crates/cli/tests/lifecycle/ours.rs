@@ -9,7 +9,7 @@ use super::side::CONTROLLER;
 use crate::real::program::Taintward;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
-use taintward_cluster::{Account, Cluster, access};
+use taintward_envtest::{Account, Cluster, access};
 
 /// How many nodes a fleet has: `TAINTWARD_LIFECYCLE_NODES`, or 500.
 pub(crate) fn size() -> usize {

@@ -6,8 +6,8 @@
 
 use serde_json::json;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{TestApi, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{TestApi, wait};
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
@@ -53,7 +53,7 @@ pub(super) async fn end(admin: &TestApi, probe: &str) {
 }
 
 /// Whether the taint would pass, tried dry.
-async fn passes(admin: &TestApi, probe: &str) -> Result<(), taintward_cluster::TestApiError> {
+async fn passes(admin: &TestApi, probe: &str) -> Result<(), taintward_envtest::TestApiError> {
     let body = json!({"spec": {"taints": [{"key": KEY, "effect": "NoSchedule"}]}}).to_string();
     admin.patch(&format!("/api/v1/nodes/{probe}?dryRun=All"), PatchType::Strategic, &body).await.map(drop)
 }

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::heartbeats::plans;
-use taintward_cluster::{Account, Cluster, access, wait};
+use taintward_envtest::heartbeats::plans;
+use taintward_envtest::{Account, Cluster, access, wait};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

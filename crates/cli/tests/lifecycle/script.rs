@@ -9,8 +9,8 @@ use super::refusal;
 use super::side::{Side, Who};
 use serde_json::json;
 use std::time::Duration;
-use taintward_cluster::fixtures::{delete_node, set_taints};
-use taintward_cluster::heartbeats::{FakeNode, cordon, label, say};
+use taintward_envtest::fixtures::{delete_node, set_taints};
+use taintward_envtest::heartbeats::{FakeNode, cordon, label, say};
 
 pub(crate) const DEAD: [&str; 2] = ["unreachable:NoExecute", "unreachable:NoSchedule"];
 pub(crate) const UNREADY: [&str; 2] = ["not-ready:NoExecute", "not-ready:NoSchedule"];

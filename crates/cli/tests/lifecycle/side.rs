@@ -10,9 +10,9 @@ use crate::real::program::Taintward;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use taintward_cluster::heartbeats::FakeNode;
-use taintward_cluster::node_history::HistoryPosition;
-use taintward_cluster::{ChildProcess, Cluster, access, wait};
+use taintward_envtest::heartbeats::FakeNode;
+use taintward_envtest::node_history::HistoryPosition;
+use taintward_envtest::{ChildProcess, Cluster, access, wait};
 
 /// The only controller that runs.
 pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";

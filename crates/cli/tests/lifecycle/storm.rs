@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::heartbeats::{cordon, plans, say};
-use taintward_cluster::{Cluster, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::heartbeats::{cordon, plans, say};
+use taintward_envtest::{Cluster, wait};
 
 const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),

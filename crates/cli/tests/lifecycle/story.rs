@@ -8,7 +8,7 @@ use super::fleet::Pace;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use taintward_cluster::node_history::{HistoryPosition, NodeHistory};
+use taintward_envtest::node_history::{HistoryPosition, NodeHistory};
 
 /// How far the record's clock may be behind what the API server did.
 const BLUR: SignedDuration = SignedDuration::from_millis(400);

@@ -12,10 +12,10 @@ use crate::real::witness::Witness;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{delete_node, pod};
-use taintward_cluster::heartbeats::{label, plans};
-use taintward_cluster::{Account, Cluster, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{delete_node, pod};
+use taintward_envtest::heartbeats::{label, plans};
+use taintward_envtest::{Account, Cluster, wait};
 
 pub(crate) const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),

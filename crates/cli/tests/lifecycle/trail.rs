@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_cluster::node_history::{HistoryPosition, NO_EXECUTE, NodeHistory};
+use taintward_envtest::node_history::{HistoryPosition, NO_EXECUTE, NodeHistory};
 
 /// The own taints of a node at one time; nothing while there is no such node.
 pub(crate) type Own = Option<BTreeSet<String>>;

@@ -8,7 +8,7 @@ use futures::TryStreamExt as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use taintward_cluster::TestApi;
+use taintward_envtest::TestApi;
 
 /// Pods, each counted once.
 #[derive(Debug, Default)]

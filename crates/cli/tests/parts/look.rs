@@ -7,7 +7,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_cluster::{TestApi, TestApiError, wait};
+use taintward_envtest::{TestApi, TestApiError, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 const PATIENCE: Duration = Duration::from_secs(120);

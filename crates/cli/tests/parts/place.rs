@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{
     Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, binaries, fixtures, kwok,
 };
 

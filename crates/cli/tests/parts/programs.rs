@@ -8,7 +8,7 @@ use super::place::Place;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use taintward_cluster::Binaries;
+use taintward_envtest::Binaries;
 
 /// Those that act on what the sandbox has: nodes, pods, what makes pods, what keeps them, what they are in.
 const CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset-controller,disruption-controller,\

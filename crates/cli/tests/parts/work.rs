@@ -9,8 +9,8 @@ use super::place::Place;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{TestApiError, fixtures};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{TestApiError, fixtures};
 
 const WEB: usize = 6;
 const CART: usize = 3;

@@ -6,7 +6,7 @@
 
 use super::scene::{EVIL, TEAM};
 use serde_json::{Value, json};
-use taintward_cluster::api::PatchType;
+use taintward_envtest::api::PatchType;
 
 /// Policies of an installation.
 const POOL: &str = "taintward-dedicated-pools";

@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, TestApi};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, TestApi};
 
 const NAMESPACE: &str = "taintward-system";
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";

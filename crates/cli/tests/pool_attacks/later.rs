@@ -7,9 +7,9 @@
 use super::attempts::{daemon, pod};
 use super::scene::{EVIL, PATIENCE, POOLS, Scene};
 use serde_json::json;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::create_node;
-use taintward_cluster::wait;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::wait;
 
 pub(crate) async fn a_pool_may_let_daemon_sets_in(scene: &Scene) {
     let allow = json!({"spec": {"daemonSets": "Allow"}}).to_string();

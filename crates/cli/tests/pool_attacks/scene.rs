@@ -9,9 +9,9 @@ use super::table::By as Stopped;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";

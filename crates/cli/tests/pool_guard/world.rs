@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
-use taintward_client::decode::{Decoded, PoolObject, WatchedObject};
-use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
 use taintward_core::admission::pool::{DedicatedPool, MADE_FOR};
 use taintward_core::scheduling::Labels;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
+use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";

@@ -26,7 +26,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_cluster::certificates::TestAuthority;
+use taintward_envtest::certificates::TestAuthority;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 

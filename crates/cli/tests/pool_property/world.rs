@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, TestApi, TestApiError, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";

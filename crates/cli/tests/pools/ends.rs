@@ -3,7 +3,7 @@
 use super::plot::{PATIENCE, Plot, belongs};
 use crate::real::program::Taintward;
 use serde_json::json;
-use taintward_cluster::wait;
+use taintward_envtest::wait;
 
 /// Quick to lose, quick to gain.
 const QUICK: [&str; 3] = [

@@ -3,13 +3,13 @@
 use super::plot::{POOLS, Plot, condition};
 use crate::real::program::Taintward;
 use serde_json::{Value, json};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{NAMESPACE, pod, set_phase};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{NAMESPACE, pod, set_phase};
 
 const EXEMPT: &str = "monitoring";
 const BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-fn stranger(name: &str) -> taintward_cluster::fixtures::PodFixture {
+fn stranger(name: &str) -> taintward_envtest::fixtures::PodFixture {
     pod(name, "e1").tolerating(json!({"operator": "Exists"})).grace(30)
 }
 

@@ -5,8 +5,8 @@ use crate::real::program::Taintward;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::{Account, Cluster, TestApi, access, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::{Account, Cluster, TestApi, access, wait};
 
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 

@@ -2,7 +2,7 @@
 
 use super::plot::{Plot, condition, label};
 use serde_json::{Value, json};
-use taintward_cluster::api::PatchType;
+use taintward_envtest::api::PatchType;
 
 /// The pool's taint changes while somebody else edits the same nodes: both are carried out, nothing is lost.
 pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {

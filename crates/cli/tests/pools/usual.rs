@@ -2,7 +2,7 @@
 
 use super::plot::{Plot, condition};
 use serde_json::{Value, json};
-use taintward_cluster::fixtures::{NAMESPACE, pod};
+use taintward_envtest::fixtures::{NAMESPACE, pod};
 
 /// Nodes of every kind there is in these acts; how they were before any pool.
 pub(crate) async fn a_pool_dedicates_its_nodes(plot: &Plot<'_>) {
@@ -72,7 +72,7 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     let ready = condition(&plot.ready("a", "PodsElsewhere").await, "Ready");
     assert_eq!(ready["status"], "False", "{ready}");
     // One that is over counts no more.
-    taintward_cluster::fixtures::set_phase(&plot.admin, "other", "Succeeded").await.unwrap();
+    taintward_envtest::fixtures::set_phase(&plot.admin, "other", "Succeeded").await.unwrap();
     let pool = plot.counts("a", "offenderCount", 0).await;
     assert_eq!(condition(&pool, "Offended")["status"], "False");
     let pods = plot.admin.get("/api/v1/pods").await.unwrap();

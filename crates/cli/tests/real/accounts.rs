@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use taintward_cluster::{Account, Cluster, wait};
+use taintward_envtest::{Account, Cluster, wait};
 
 const ACCOUNTS: &str = "/api/v1/namespaces/kube-system/serviceaccounts";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
@@ -51,7 +51,7 @@ pub(crate) async fn account(cluster: &Cluster, name: &str, rules: Value) -> Othe
 
 /// The authorizer learns of a new account within moments: waits until it may at least ask for the version.
 async fn arrive(kubeconfig: &Path) {
-    let api = taintward_cluster::TestApi::from_kubeconfig(kubeconfig).await.unwrap();
+    let api = taintward_envtest::TestApi::from_kubeconfig(kubeconfig).await.unwrap();
     wait::until("the new account to be known", Duration::from_secs(20), async || {
         Ok(api.text("/version").await.ok())
     })

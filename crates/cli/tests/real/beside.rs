@@ -8,8 +8,8 @@ use super::program::Taintward;
 use super::stage::{Goes, Scene, Stays, Terms, sleep};
 use super::witness::Witness;
 use std::time::Duration;
-use taintward_cluster::fixtures::{no_execute, pod, set_taints};
-use taintward_cluster::{ChildProcess, Cluster, wait};
+use taintward_envtest::fixtures::{no_execute, pod, set_taints};
+use taintward_envtest::{ChildProcess, Cluster, wait};
 
 const SEEN: &str = "taintward_other_controller_seen_total";
 

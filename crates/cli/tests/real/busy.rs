@@ -8,9 +8,9 @@ use super::program::Taintward;
 use super::stage::{Scene, Subject, Terms, seconds, sleep};
 use super::witness::Witness;
 use serde_json::json;
-use taintward_cluster::Cluster;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_envtest::Cluster;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{no_execute, pod};
 
 /// P45, S1: pods that change faster than they can be read go all the same; and only these incarnations.
 pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &Witness) -> Terms {

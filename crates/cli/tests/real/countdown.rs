@@ -6,8 +6,8 @@
 
 use super::stage::{BEYOND, Goes, LATE_MAX, Scene, Stays, seconds, sleep, sleep_until};
 use serde_json::json;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{add_toleration, no_execute, pod, set_seconds};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{add_toleration, no_execute, pod, set_seconds};
 
 /// TE-13, TE-34, P6: untainted in time, so it stays, and an event says so; tainted again, it gets its whole time.
 pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {

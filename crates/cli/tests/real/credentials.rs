@@ -13,8 +13,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_cluster::fixtures::{no_execute, pod};
-use taintward_cluster::{Account, Cluster, wait};
+use taintward_envtest::fixtures::{no_execute, pod};
+use taintward_envtest::{Account, Cluster, wait};
 
 /// From the return of the credentials to the DELETE.
 const BACK: f64 = 5.0;

@@ -12,9 +12,9 @@ use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::json;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{self, delete_pod, no_execute, pod, set_taints};
-use taintward_cluster::{Account, Cluster, TestApi, access, wait};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{self, delete_pod, no_execute, pod, set_taints};
+use taintward_envtest::{Account, Cluster, TestApi, access, wait};
 
 const ALONE: [&str; 1] = ["--leader-elect=false"];
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";

@@ -10,8 +10,8 @@ use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{PodFixture, no_execute, pod};
-use taintward_cluster::{Cluster, TestApiError, access, wait};
+use taintward_envtest::fixtures::{PodFixture, no_execute, pod};
+use taintward_envtest::{Cluster, TestApiError, access, wait};
 
 const ALONE: &str = "--leader-elect=false";
 

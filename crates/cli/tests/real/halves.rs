@@ -10,8 +10,8 @@ use super::stage::{Scene, Terms, sleep};
 use super::witness::Witness;
 use serde_json::Value;
 use std::time::Duration;
-use taintward_cluster::fixtures::{no_execute, pod};
-use taintward_cluster::{Cluster, wait};
+use taintward_envtest::fixtures::{no_execute, pod};
+use taintward_envtest::{Cluster, wait};
 
 /// So many pods leave a node at once.
 const PODS: usize = 90;

@@ -6,8 +6,8 @@
 
 use super::stage::{BEYOND, Done, Goes, LATE_MAX, Scene, Stays, seconds, sleep};
 use serde_json::json;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::{create_node, delete_node, delete_pod, no_execute, pod, set_phase};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{create_node, delete_node, delete_pod, no_execute, pod, set_phase};
 
 /// D4 (TE-26, TE-40 today): a pod created again under its name gets its own whole time, here and elsewhere.
 pub(crate) async fn a_successor_gets_its_own_time(scene: &Scene<'_>) {

@@ -9,9 +9,9 @@ use super::stage::{Scene, Subject, Terms, seconds, sleep, sleep_until};
 use super::witness::{Witness, is_ours};
 use jiff::Timestamp;
 use serde_json::Value;
-use taintward_cluster::Cluster;
-use taintward_cluster::fixtures::{no_execute, pod};
-use taintward_cluster::{binaries, kwok};
+use taintward_envtest::Cluster;
+use taintward_envtest::fixtures::{no_execute, pod};
+use taintward_envtest::{binaries, kwok};
 
 /// Longer than the scenario: nobody vanishes for having waited long enough.
 const GRACE: i64 = 120;

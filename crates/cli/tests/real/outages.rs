@@ -13,8 +13,8 @@ use super::stage::{Done, Terms, sleep};
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use std::time::{Duration, Instant};
-use taintward_cluster::fixtures::{self, no_execute, pod, set_taints};
-use taintward_cluster::{Account, Cluster, TestApi, wait};
+use taintward_envtest::fixtures::{self, no_execute, pod, set_taints};
+use taintward_envtest::{Account, Cluster, TestApi, wait};
 
 /// A pod of a node that is tainted the moment the server is back leaves within this.
 const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);

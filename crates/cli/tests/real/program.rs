@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
-use taintward_cluster::{Account, ChildProcess, Cluster, wait};
+use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 
 /// On a busy machine everything that comes at all comes within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

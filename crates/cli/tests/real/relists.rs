@@ -2,15 +2,15 @@
 //! Room:     L4 beside L1: lists that only check hold nobody up, and take nobody for gone.
 //! Comes in: a cluster to itself, whose API server streams no lists.
 //! Goes out: assertions against the audit log and the API.
-//! Not here: events that are lost (`crates/client/tests/listen_server/relists.rs`: a real server loses none).
+//! Not here: events that are lost (`crates/kube/tests/listen_server/relists.rs`: a real server loses none).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, seconds};
 use super::witness::Witness;
 use jiff::Timestamp;
 use std::time::{Duration, Instant};
-use taintward_cluster::Cluster;
-use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_envtest::Cluster;
+use taintward_envtest::fixtures::{no_execute, pod};
 
 /// A list for its age lies in it: it comes after 24 to 28.5 s.
 const LONG_ENOUGH: Duration = Duration::from_secs(34);

@@ -9,8 +9,8 @@ use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_
 use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use taintward_cluster::fixtures::{create_node, no_execute, pod};
-use taintward_cluster::{Cluster, wait};
+use taintward_envtest::fixtures::{create_node, no_execute, pod};
+use taintward_envtest::{Cluster, wait};
 
 /// By how much a start that is read from objects may be later than the truth (D1): times have whole seconds, the server's
 /// own is known to half a second at first, and a second is allowed for the clocks of the control plane among themselves.
@@ -134,7 +134,7 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
     let began = Timestamp::now();
     let mut leader = Taintward::acting(cluster, &QUICK).await;
     let mut follower =
-        Taintward::start(cluster, &cluster.kubeconfig(taintward_cluster::Account::Taintward, 0), &QUICK);
+        Taintward::start(cluster, &cluster.kubeconfig(taintward_envtest::Account::Taintward, 0), &QUICK);
     follower.ready().await;
     assert!(!follower.is_leading());
     scene.node("lead").await;
@@ -168,7 +168,7 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     // The killed one's lease, if there is one, has to run out first.
     let mut leader = Taintward::acting(cluster, &[]).await;
     let mut follower =
-        Taintward::start(cluster, &cluster.kubeconfig(taintward_cluster::Account::Taintward, 0), &[]);
+        Taintward::start(cluster, &cluster.kubeconfig(taintward_envtest::Account::Taintward, 0), &[]);
     follower.ready().await;
     scene.node("term").await;
     let counting = scene.pod(pod("term", "term").bearing("term", Some(7))).await;

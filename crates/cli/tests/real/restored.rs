@@ -9,8 +9,8 @@ use super::stage::{Scene, Terms, seconds, sleep};
 use super::witness::Witness;
 use jiff::Timestamp;
 use std::time::Duration;
-use taintward_cluster::fixtures::{no_execute, pod};
-use taintward_cluster::{Cluster, wait};
+use taintward_envtest::fixtures::{no_execute, pod};
+use taintward_envtest::{Cluster, wait};
 
 /// A taint of which the restored store knows nothing sends nobody away; a pod that was evicted after the backup is
 /// there again, and goes again; a new taint counts within five seconds.

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
-use taintward_cluster::{Binaries, Cluster, ClusterConfig, binaries};
+use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::{Builder, Runtime};
 
 /// A scenario on nodes of its own, beside others.

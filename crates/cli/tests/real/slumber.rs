@@ -8,8 +8,8 @@ use super::program::Taintward;
 use super::stage::{BEYOND, LATE_MAX, Scene, Terms, seconds, sleep, sleep_until};
 use super::witness::Witness;
 use jiff::Timestamp;
-use taintward_cluster::fixtures::{delete_pod, no_execute, pod};
-use taintward_cluster::{Account, Cluster};
+use taintward_envtest::fixtures::{delete_pod, no_execute, pod};
+use taintward_envtest::{Account, Cluster};
 
 /// D4, D5, S1, S2, D10: it sleeps past the deadlines. What it remembers is old by then: who was saved, replaced or
 /// left without a node meanwhile stays; who still has to go, goes.

@@ -10,8 +10,8 @@ use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{self, PodFixture};
-use taintward_cluster::{Account, Binaries, Cluster, ClusterConfig, TestApi};
+use taintward_envtest::fixtures::{self, PodFixture};
+use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// L1 allows one second from the deadline to the DELETE; the rest is for a busy machine.
 pub(crate) const LATE_MAX: SignedDuration = SignedDuration::from_millis(1_500);

@@ -11,7 +11,7 @@ use super::stage::{Scene, sleep};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
-use taintward_cluster::{Account, wait};
+use taintward_envtest::{Account, wait};
 
 const OBSERVE: &str = "--mode=observe";
 

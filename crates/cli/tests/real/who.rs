@@ -6,7 +6,7 @@
 
 use super::stage::{Fate, Goes, Scene, Stays, Subject, seconds, sleep};
 use serde_json::{Value, json};
-use taintward_cluster::fixtures::{create_node, no_execute, pod};
+use taintward_envtest::fixtures::{create_node, no_execute, pod};
 
 /// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: untolerated, so at once: condition, DELETE with preconditions,
 /// event; one look at the node serves all its pods.

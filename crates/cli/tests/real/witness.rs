@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
-use taintward_cluster::audit::{AuditEntry, AuditTail};
-use taintward_cluster::{Account, Cluster};
+use taintward_envtest::audit::{AuditEntry, AuditTail};
+use taintward_envtest::{Account, Cluster};
 
 /// How old a node's confirming read may be when a DELETE arrives: 2 s when it is decided, 5 s whatever happens to it
 /// on the way (S2).

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use taintward_cluster::api::PatchType;
-use taintward_cluster::fixtures::create_node;
-use taintward_cluster::{Account, Binaries, Cluster, TestApi};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::{Account, Binaries, Cluster, TestApi};
 use tokio::runtime::Runtime;
 
 /// Who is asked.

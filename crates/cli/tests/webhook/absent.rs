@@ -9,7 +9,7 @@ use super::super::admission::client::{Client, believing, question};
 use super::super::admission::hook::{Files, Hook, PATIENCE, all, free_port};
 use super::super::admission::register::plain_pod;
 use serde_json::Value;
-use taintward_cluster::{Account, wait};
+use taintward_envtest::{Account, wait};
 
 async fn client(stage: &Stage, hook: &Hook) -> Client {
     let believing = believing(&stage.authority.certificate, None);

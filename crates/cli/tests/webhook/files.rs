@@ -10,8 +10,8 @@ use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, asks, namespace, register_as};
 use serde_json::json;
-use taintward_cluster::certificates::TestAuthority;
-use taintward_cluster::wait;
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::wait;
 
 /// Not fewer pods are created meanwhile.
 const PODS: usize = 2_000;

@@ -9,8 +9,8 @@ use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::register::{Registered, asks, namespace, plain_pod, pods, refusal, register_as};
 use serde_json::{Value, json};
-use taintward_cluster::api::PatchType;
-use taintward_cluster::wait;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::wait;
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const PLACE: &str = "hidden";

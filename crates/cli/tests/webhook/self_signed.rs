@@ -13,7 +13,7 @@ use super::super::admission::register::{Registered, asks, bundles, namespace, re
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use taintward_cluster::wait;
+use taintward_envtest::wait;
 
 /// How long all configurations must have trusted an authority before it is used, in seconds, and more than that.
 const SETTLED: i64 = 120;

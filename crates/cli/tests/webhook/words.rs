@@ -8,7 +8,7 @@ use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::register::{Registered, asks, namespace, plain_pod, register_as};
 use serde_json::{Value, json};
-use taintward_cluster::wait;
+use taintward_envtest::wait;
 
 pub(crate) async fn kubectl_shows_them(stage: &Stage) {
     let flags = Files::new(&stage.cluster, "words", &stage.authority).flags();

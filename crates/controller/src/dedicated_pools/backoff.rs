@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
-use taintward_client::api::RequestError;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::RequestError;
 
 /// The first pause after a conflict: somebody else was faster, and is done.
 const CONFLICT_FIRST: Span = Span::from_millis(50);

@@ -11,11 +11,11 @@ use super::pool_effects::PoolEffect;
 use super::reconcile::{PoolPlan, is_remembered};
 use super::{DedicatedPoolController, HOUSEKEEPING, ROUND, status_counts};
 use std::sync::Arc;
-use taintward_client::decode::PoolObject;
-use taintward_client::pools::status_patch;
 use taintward_core::admission::pool::{PoolValidity, UnauthorizedPod};
 use taintward_core::identity::NodeName;
 use taintward_core::time::Span;
+use taintward_kube::decode::PoolObject;
+use taintward_kube::pools::status_patch;
 
 /// The names of known nodes are looked at again after this time.
 const ROSTER_AGAIN: Span = Span::from_secs(60);

@@ -9,9 +9,9 @@
 use super::pool_cache::Store;
 use super::reconcile::PoolPlan;
 use std::collections::BTreeSet;
-use taintward_client::decode::PoolObject;
-use taintward_client::pools::{KnownNodes, UnknownNodePolicy};
 use taintward_core::admission::pool::{DaemonSetPolicy, PoolValidity};
+use taintward_kube::decode::PoolObject;
+use taintward_kube::pools::{KnownNodes, UnknownNodePolicy};
 
 /// Which nodes are known.
 pub(super) fn roster(plan: &PoolPlan, pools: &Store<PoolObject>) -> KnownNodes {

@@ -9,11 +9,11 @@
 use super::pool_watch_queues::PoolWatchBatch;
 use super::stream_demand::PoolStreamDemand;
 use std::collections::BTreeMap;
-use taintward_client::decode::{NamespaceObject, ObjectIdentity, PoolNodeObject, PoolObject, WatchedObject};
-use taintward_client::watch::WatchEvent;
 use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use taintward_core::identity::Uid;
 use taintward_core::time::Mono;
+use taintward_kube::decode::{NamespaceObject, ObjectIdentity, PoolNodeObject, PoolObject, WatchedObject};
+use taintward_kube::watch::WatchEvent;
 
 /// An object that is remembered.
 pub(super) trait CachedObject: WatchedObject {

@@ -14,14 +14,14 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use taintward_client::api::{ApiClient, PatchedNode, RequestError};
-use taintward_client::clock::Clock;
-use taintward_client::decode::{DecodedPod, NamespaceObject, PoolNodeObject, PoolObject};
-use taintward_client::pools::{KNOWN_NODES, KnownNodes, status_patch};
 use taintward_core::admission::pool::{PoolExemptions, UnauthorizedPod, is_trespasser, remembered};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
 use taintward_core::time::Mono;
+use taintward_kube::api::{ApiClient, PatchedNode, RequestError};
+use taintward_kube::clock::Clock;
+use taintward_kube::decode::{DecodedPod, NamespaceObject, PoolNodeObject, PoolObject};
+use taintward_kube::pools::{KNOWN_NODES, KnownNodes, status_patch};
 
 /// Nodes that are written at once, at most.
 const NODES_AT_ONCE: usize = 8;

@@ -9,13 +9,13 @@
 use super::pool_effects::PoolEffect;
 use crate::event_recorder::{EventRecorder, RecorderLimits};
 use crate::eviction_reporting::LogRateLimit;
-use taintward_client::api::{PatchedNode, RequestError};
-use taintward_client::decode::{PoolCondition, PoolObject};
-use taintward_client::events::{Event, EventReporter, Regarding};
-use taintward_client::pools::ELSEWHERE;
 use taintward_core::admission::pool::{NodeRecordAnnotation, Reason, UnauthorizedPod};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::time::{Mono, Wall};
+use taintward_kube::api::{PatchedNode, RequestError};
+use taintward_kube::decode::{PoolCondition, PoolObject};
+use taintward_kube::events::{Event, EventReporter, Regarding};
+use taintward_kube::pools::ELSEWHERE;
 
 const BOUNDS: RecorderLimits = RecorderLimits { waiting: 100, at_once: 1 };
 

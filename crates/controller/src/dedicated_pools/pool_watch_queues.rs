@@ -6,10 +6,10 @@
 //! Not here: what becomes of a batch (`pool_cache.rs`).
 
 use super::backoff::RetryKey;
-use taintward_client::decode::{NamespaceObject, PoolNodeObject, PoolObject};
-use taintward_client::watch::WatchEvent;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::identity::NodeName;
+use taintward_kube::decode::{NamespaceObject, PoolNodeObject, PoolObject};
+use taintward_kube::watch::WatchEvent;
 use tokio::sync::mpsc;
 
 /// News of all kinds.

@@ -8,13 +8,13 @@
 
 use super::pool_cache::{PoolCache, Store};
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_client::api::NodePatch;
-use taintward_client::decode::{PoolNodeObject, PoolObject};
 use taintward_core::admission::pool::{
     AppliedMark, DedicatedPool, NodeRecordAnnotation, PoolAssessment, PoolNode, PoolValidity, RecordEdit,
     RecordTrust, assess, reconcile, remembered,
 };
 use taintward_core::identity::NodeName;
+use taintward_kube::api::NodePatch;
+use taintward_kube::decode::{PoolNodeObject, PoolObject};
 
 /// What was found out about everything.
 #[derive(Debug, Default)]

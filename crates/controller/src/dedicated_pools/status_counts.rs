@@ -10,8 +10,6 @@ use super::pool_cache::PoolCache;
 use super::reconcile::PoolPlan;
 use crate::metrics::PoolGauges;
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_client::decode::{PoolObject, RecordedStatus};
-use taintward_client::pools::{progressing, told};
 use taintward_core::admission::pool::{
     DedicatedPool, Membership, PodOnNode, PodOwner, PoolExemptions, PoolNode, PoolPlacement, PoolStatus,
     PoolValidity, RecordTrust, membership, status,
@@ -19,6 +17,8 @@ use taintward_core::admission::pool::{
 use taintward_core::admission::request::PodIdentity;
 use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
+use taintward_kube::decode::{PoolObject, RecordedStatus};
+use taintward_kube::pools::{progressing, told};
 
 /// How each pool is doing, in the judgement's order.
 pub(super) fn census(plan: &PoolPlan, world: &PoolCache, exemptions: &PoolExemptions) -> Vec<PoolStatus> {

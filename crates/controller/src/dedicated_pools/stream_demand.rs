@@ -9,8 +9,8 @@
 //! out of their turn: it is what they do every few minutes anyway, the world that comes of it is complete by the streams'
 //! own promise, and no other loop has to keep for everybody what only pools ask about (whose a pod is).
 
-use taintward_client::watch::RelistTrigger;
 use taintward_core::time::{Mono, Span};
+use taintward_kube::watch::RelistTrigger;
 use tokio::sync::watch;
 
 /// So long after the last pool everything is still known: pools that come and go do not cost a list each. It is also how

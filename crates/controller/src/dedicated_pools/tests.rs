@@ -7,16 +7,16 @@ use super::reconcile::{PoolPlan, is_prepared};
 use super::status_counts::{census, saying, sums};
 use super::stream_demand::PoolStreamDemand;
 use serde_json::{Value, json};
-use taintward_client::api::RequestError;
-use taintward_client::decode::{
-    Decoded, DecodedPod, NamespaceObject, ObjectIdentity, PoolNodeObject, PoolObject, UndecodableObject,
-    WatchedObject,
-};
-use taintward_client::watch::{RelistTrigger, WatchEvent};
 use taintward_core::admission::pool::{PoolExemptions, PoolStatus, PoolValidity};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Wall};
+use taintward_kube::api::RequestError;
+use taintward_kube::decode::{
+    Decoded, DecodedPod, NamespaceObject, ObjectIdentity, PoolNodeObject, PoolObject, UndecodableObject,
+    WatchedObject,
+};
+use taintward_kube::watch::{RelistTrigger, WatchEvent};
 
 fn fact<F: WatchedObject + std::fmt::Debug>(object: &Value) -> F {
     match F::from_json(object.to_string().as_bytes()) {

@@ -9,11 +9,11 @@ use http::{Request, Response};
 use kube::client::Body;
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
-use taintward_client::decode::{Decoded, WatchedObject as _};
-use taintward_client::leader_election::Leadership;
 use taintward_core::eviction::EvictionConfig;
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::Wall;
+use taintward_kube::decode::{Decoded, WatchedObject as _};
+use taintward_kube::leader_election::Leadership;
 use tokio::sync::mpsc;
 
 /// A loop with five events that wait, and what it does.
@@ -38,7 +38,7 @@ impl Stage {
             std::future::pending::<Result<Response<Body>, Infallible>>()
         });
         let (reading, turned) = (clock.clone(), Arc::clone(&turns));
-        let beats: taintward_serve::metrics::MonoClock = Arc::new(move || {
+        let beats: taintward_server::metrics::MonoClock = Arc::new(move || {
             turned.fetch_add(1, Ordering::Relaxed);
             reading.now().mono
         });

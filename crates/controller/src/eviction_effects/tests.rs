@@ -8,11 +8,11 @@ use kube::Client;
 use kube::client::Body;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use taintward_client::decode::{Decoded, WatchedObject as _};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
+use taintward_kube::decode::{Decoded, WatchedObject as _};
 
 /// Asks a server that answers nothing to delete a pod whose node was confirmed `age` ago: what the server was told of
 /// time, and when the request was given up, both in seconds.

@@ -7,7 +7,7 @@
 use super::LogFormat;
 use std::error::Error;
 use std::fmt::{self, Write as _};
-use taintward_serve::escape::{push_plain, push_quoted};
+use taintward_server::escape::{push_plain, push_quoted};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;

@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use taintward_core::time::Span;
-use taintward_serve::metrics::{ByLabel, MetricsRegistry};
+use taintward_server::metrics::{ByLabel, MetricsRegistry};
 
 /// The group.
 #[derive(Clone, Debug)]

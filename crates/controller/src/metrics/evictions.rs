@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::time::{Mono, Span};
-use taintward_serve::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
+use taintward_server::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
 
 /// Upstream's buckets (TE-38), in seconds.
 const DURATION_BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];

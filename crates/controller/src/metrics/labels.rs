@@ -4,9 +4,9 @@
 //! Goes out: label sets that are known in full before anything happens.
 //! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
 
-use taintward_client::clock::IgnoredDate;
 use taintward_core::api_error::ApiFailure;
-use taintward_serve::closed_label;
+use taintward_kube::clock::IgnoredDate;
+use taintward_server::closed_label;
 
 closed_label! {
     /// What is listed and watched.

@@ -6,7 +6,7 @@
 
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
-use taintward_serve::metrics::{MetricsRegistry, TimeDirection, TimeGauge};
+use taintward_server::metrics::{MetricsRegistry, TimeDirection, TimeGauge};
 
 /// The group.
 #[derive(Clone, Debug)]

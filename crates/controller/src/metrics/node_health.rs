@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_core::node_lifecycle::ZoneReport;
 use taintward_core::time::Span;
-use taintward_serve::metrics::MetricsRegistry;
+use taintward_server::metrics::MetricsRegistry;
 
 /// Zones with series of their own. Three is usual; a cluster has as many as somebody writes labels.
 const ZONES_MAX: usize = 500;

@@ -7,7 +7,7 @@
 
 use super::labels::PoolStanding;
 use prometheus_client::metrics::gauge::Gauge;
-use taintward_serve::metrics::{ByLabel, MetricsRegistry};
+use taintward_server::metrics::{ByLabel, MetricsRegistry};
 
 /// Everything together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

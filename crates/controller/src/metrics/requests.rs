@@ -7,10 +7,10 @@
 use super::labels::{Code, DateIgnored, Method, Verb};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
-use taintward_client::clock::IgnoredDate;
-use taintward_client::config::RequestObserver;
 use taintward_core::time::Span;
-use taintward_serve::metrics::{ByLabel, ClosedLabel as _, MetricsRegistry};
+use taintward_kube::clock::IgnoredDate;
+use taintward_kube::config::RequestObserver;
+use taintward_server::metrics::{ByLabel, ClosedLabel as _, MetricsRegistry};
 
 /// The group; all of its series have the server's host as a label.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@
 
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::AtomicU64;
-use taintward_client::clock::ClockOffset;
-use taintward_serve::metrics::MetricsRegistry;
+use taintward_kube::clock::ClockOffset;
+use taintward_server::metrics::MetricsRegistry;
 
 /// The group.
 #[derive(Clone, Debug)]

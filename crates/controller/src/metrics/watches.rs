@@ -8,7 +8,7 @@ use super::labels::{Phase, Resource, Restart, Unknown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
-use taintward_serve::metrics::{ByLabel, ClosedLabel, MetricsRegistry, TimeGauges};
+use taintward_server::metrics::{ByLabel, ClosedLabel, MetricsRegistry, TimeGauges};
 
 /// The group.
 #[derive(Clone, Debug)]

@@ -9,11 +9,11 @@ use crate::concurrency_limit::AimdLimit;
 use crate::metrics::{self, Controller, EffectMetrics};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use taintward_client::api::{ApiClient, RequestError};
-use taintward_client::clock::Clock;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::node_lifecycle::{NodeLifecycleEffect, NodeLifecycleInput};
 use taintward_core::time::Mono;
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::clock::Clock;
 
 /// What came of one effect.
 pub(super) struct NodeEffectResult {

@@ -7,14 +7,14 @@
 
 use super::node_watch_queues::NodeWatchBatch;
 use crate::watch_inputs::since;
-use taintward_client::decode::{ObjectIdentity, UndecodableObject};
-use taintward_client::watch::WatchEvent;
 use taintward_core::eviction::PodRef;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::node_lifecycle::{
     LeaseFact, NodeHealthFact, NodeLifecycleInput, PodReadinessFact, WatchedKind,
 };
 use taintward_core::time::Mono;
+use taintward_kube::decode::{ObjectIdentity, UndecodableObject};
+use taintward_kube::watch::WatchEvent;
 
 /// What one batch tells the engine.
 pub(super) fn inputs(batch: NodeWatchBatch, now: Mono) -> Vec<NodeLifecycleInput> {

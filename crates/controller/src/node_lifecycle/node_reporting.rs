@@ -12,14 +12,14 @@ use crate::event_recorder::{EventRecorder, RecorderLimits};
 use crate::eviction_reporting::LogRateLimit;
 use crate::metrics::ControllerMetrics;
 use crate::write_log::WriteLogLimits;
-use taintward_client::api::RequestError;
-use taintward_client::events::Event;
 use taintward_core::eviction::PodRef;
 use taintward_core::identity::PodName;
 use taintward_core::node_lifecycle::{
     ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
 };
 use taintward_core::time::{Mono, Now};
+use taintward_kube::api::RequestError;
+use taintward_kube::events::Event;
 
 const BOUNDS: RecorderLimits = RecorderLimits { waiting: 1_000, at_once: 2 };
 

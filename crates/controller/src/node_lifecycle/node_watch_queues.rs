@@ -6,8 +6,8 @@
 //!           stream, the order of the stream.
 //! Not here: what the engine is told of a batch (`node_inputs.rs`).
 
-use taintward_client::watch::WatchEvent;
 use taintward_core::node_lifecycle::{LeaseFact, NodeHealthFact, PodReadinessFact};
+use taintward_kube::watch::WatchEvent;
 use tokio::sync::mpsc;
 
 /// News of all kinds.

@@ -7,10 +7,10 @@
 
 use crate::write_permission::WritePermission;
 use futures::future::BoxFuture;
-use taintward_client::api::{ApiClient, RequestError};
-use taintward_client::watch::{StreamHealth, StreamPhase};
 use taintward_core::node_lifecycle::{NodeLifecycleInput, WatchedKind};
 use taintward_core::time::{Mono, Span};
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::watch::{StreamHealth, StreamPhase};
 use tokio::sync::watch;
 use tokio::time::Instant;
 

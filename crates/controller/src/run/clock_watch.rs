@@ -6,8 +6,8 @@
 
 use crate::metrics::ControllerMetrics;
 use std::sync::Arc;
-use taintward_client::clock::{Clock, ClockOffset};
 use taintward_core::time::Span;
+use taintward_kube::clock::{Clock, ClockOffset};
 
 /// How often it is looked at.
 const PERIOD: Span = Span::from_secs(5);

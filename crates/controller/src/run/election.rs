@@ -8,9 +8,9 @@ use super::LOOP_SILENCE_MAX;
 use crate::metrics;
 use crate::settings::{ControllerSettings, ElectionSettings, WriteMode};
 use std::time::Duration;
-use taintward_client::clock::Clock;
-use taintward_client::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
 use taintward_core::time::{Mono, Span};
+use taintward_kube::clock::Clock;
+use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
 use tokio::sync::watch;
 
 /// So long after its end, whoever still believes to hold the lease is stuck; client-go's controllers allow as much.

@@ -12,7 +12,7 @@ use crate::settings::ControllerSettings;
 use crate::stream_health::{self, INTERRUPTED_MAX};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use taintward_client::clock::Clock;
+use taintward_kube::clock::Clock;
 
 /// What the process shows of itself.
 pub(super) struct HealthState {

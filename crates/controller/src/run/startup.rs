@@ -11,8 +11,8 @@ use super::{HealthState, WatchSet};
 use crate::admin::{Check, Scope};
 use crate::settings::ControllerSettings;
 use crate::shutdown::Shutdown;
-use taintward_client::clock::Clock;
-use taintward_client::leader_election::{ElectionTimings, Leadership};
+use taintward_kube::clock::Clock;
+use taintward_kube::leader_election::{ElectionTimings, Leadership};
 use tokio::sync::watch;
 
 /// What is there before the API server answers.

@@ -7,7 +7,7 @@
 use super::PROBE_MAX;
 use crate::shutdown::Shutdown;
 use std::time::Duration;
-use taintward_client::config::{ProbeError, probe};
+use taintward_kube::config::{ProbeError, probe};
 use tokio::sync::watch;
 
 /// The pause between two looks.

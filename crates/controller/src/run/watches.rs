@@ -14,10 +14,10 @@ use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
 use crate::watch_queues::EvictionWatchQueues;
 use kube::Client;
-use taintward_client::clock::Clock;
-use taintward_client::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
-use taintward_client::watch::{RelistTrigger, StreamHealth, WatchEvent as Word};
 use taintward_core::time::Mono;
+use taintward_kube::clock::Clock;
+use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
+use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent as Word};
 use tokio::sync::{mpsc, watch};
 
 /// Batches of one stream that may wait for a loop.

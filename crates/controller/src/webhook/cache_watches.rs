@@ -11,11 +11,11 @@ use kube::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
-use taintward_client::watch::{RelistTrigger, StreamHealth, WatchEvent};
+use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
 use taintward_core::identity::Uid;
-use taintward_serve::admin::{Check, Scope};
-use taintward_webhook::rules::{CacheUpdate, CachedNode, ClusterCache};
+use taintward_kube::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
+use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
+use taintward_server::admin::{Check, Scope};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 

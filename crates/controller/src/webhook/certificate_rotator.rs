@@ -10,16 +10,16 @@ use super::SelfSignedSettings;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_client::api::RequestError;
-use taintward_client::clock::Clock;
-use taintward_client::webhook_config::WebhookConfigClient;
-use taintward_core::api_error::ApiFailure;
-use taintward_core::time::Wall;
-use taintward_webhook::certificate::rotation::{
+use taintward_admission::certificate::rotation::{
     ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
 };
-use taintward_webhook::certificate::{IssueError, LiveCertificate, RcgenIssuer, SecretError, TrustBundle};
-use taintward_webhook::metrics::WebhookMetrics;
+use taintward_admission::certificate::{IssueError, LiveCertificate, RcgenIssuer, SecretError, TrustBundle};
+use taintward_admission::metrics::WebhookMetrics;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::time::Wall;
+use taintward_kube::api::RequestError;
+use taintward_kube::clock::Clock;
+use taintward_kube::webhook_config::WebhookConfigClient;
 
 /// Everything is looked at this often, whatever was expected: somebody may have applied the manifests again, which
 /// empties `caBundle`.

@@ -5,7 +5,7 @@
 //! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of what
 //!           an installation does not ask about; a question that makes no sense refuses nobody, as with
 //!           `failurePolicy: Ignore`.
-//! Not here: the rules (`taintward_webhook`, `taintward_core`).
+//! Not here: the rules (`taintward_admission`, `taintward_core`).
 
 mod heard;
 
@@ -19,12 +19,12 @@ use base64::engine::general_purpose::STANDARD;
 use heard::Heard;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
+use taintward_admission::review::{Half, judge};
+use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::no_execute_guard::NoExecuteGuard;
 use taintward_core::admission::pod_toleration_restriction::PodTolerationRestriction;
 use taintward_core::admission::policy::DefaultTolerationSeconds;
 use taintward_core::admission::review::{LintAdvice, ReviewSettings};
-use taintward_webhook::review::{Half, judge};
-use taintward_webhook::rules::{ClusterCache, RuleReviewer, UntilReady};
 
 /// Namespaces that an installation's webhook is not asked about: the system's, and its own.
 const UNASKED: [&str; 2] = ["kube-system", "taintward-system"];

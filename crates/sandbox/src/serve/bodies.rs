@@ -3,7 +3,7 @@
 //! Comes in: a request's body.
 //! Goes out: the same body, which fails with [`Late`].
 //! Keeps:    what is in memory of unfinished bodies is limited, whoever sends them.
-//! Not here: the longest body (`http`); clients that do not read (taintward-serve).
+//! Not here: the longest body (`http`); clients that do not read (taintward-server).
 
 use bytes::Bytes;
 use futures::future::BoxFuture;

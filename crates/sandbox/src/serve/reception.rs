@@ -9,7 +9,7 @@
 use super::Limits;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_serve::io_timeout::{TimeoutStream, keep_alive};
+use taintward_server::io_timeout::{TimeoutStream, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};

@@ -44,7 +44,7 @@ use target::Target;
 use tokio::runtime::Builder;
 
 /// The sandbox's server alone, without nodes, scheduler or workload controllers, with the admission plugins of
-/// `crates/cluster`'s real server, and a history that begins after version 1. It serves until the process ends.
+/// `crates/envtest`'s real server, and a history that begins after version 1. It serves until the process ends.
 fn sandbox() -> Option<Target> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
-use taintward_cluster::{Account, Audit, Cluster, ClusterConfig, binaries, wait};
+use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, binaries, wait};
 
 /// A case: its name, its steps.
 pub(crate) type Case = (&'static str, fn(&mut Play));

@@ -7,12 +7,12 @@
 use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_client::snapshot;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};
 use taintward_core::forecast::{Forecast, ForecastOptions, PlannedNodeChange, PlannedTaint, forecast};
 use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::snapshot;
 
 /// Worlds that are planned for.
 const WORLDS: u64 = 400;

@@ -2,7 +2,7 @@
 //! Room:     D1, L8, S5, P34: a leader that dies, hands over, loses its lease or cannot renew it.
 //! Comes in: nothing.
 //! Goes out: assertions.
-//! Not here: the election itself (`crates/client/tests/lease_driver.rs`).
+//! Not here: the election itself (`crates/kube/tests/lease_driver.rs`).
 
 use super::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
 use serde_json::Value;

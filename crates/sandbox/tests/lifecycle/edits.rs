@@ -2,7 +2,7 @@
 //! Room:     S8, NL-6, P45: taints of others, values of users, edits between our read and our write.
 //! Comes in: nothing.
 //! Goes out: assertions.
-//! Not here: the patch by itself (`crates/client/tests`).
+//! Not here: the patch by itself (`crates/kube/tests`).
 
 use super::stage::{HAND, Stage, after, no_execute, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, both, own};

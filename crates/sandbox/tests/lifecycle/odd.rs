@@ -3,7 +3,7 @@
 //!           empty, or no leases at all.
 //! Comes in: nothing.
 //! Goes out: assertions.
-//! Not here: bytes that cannot be decoded (`crates/client/tests`, `fuzz`).
+//! Not here: bytes that cannot be decoded (`crates/kube/tests`, `fuzz`).
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};

@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use taintward_client::clock::Clock;
-use taintward_client::config::Connected;
 use taintward_controller::run::{RunError, run_on};
 use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, ServingSettings,
@@ -22,6 +20,8 @@ use taintward_controller::settings::{
 };
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
+use taintward_kube::clock::Clock;
+use taintward_kube::config::Connected;
 use taintward_sandbox::api::{Deletion, On, Server, Wish};
 use taintward_sandbox::fault::{Fault, Faults};
 use taintward_sandbox::life::Role;

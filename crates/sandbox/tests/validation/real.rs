@@ -6,7 +6,7 @@ use kube::Client;
 use kube::client::Body;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
-use taintward_cluster::{Account, Cluster};
+use taintward_envtest::{Account, Cluster};
 
 pub(crate) struct Server {
     client: Client,

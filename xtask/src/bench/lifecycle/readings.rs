@@ -9,9 +9,9 @@ use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use taintward_cluster::heartbeats::Heartbeats;
-use taintward_cluster::node_history::{NodeHistory, NodeView};
-use taintward_cluster::{ChildProcess, TestApi, usage, wait};
+use taintward_envtest::heartbeats::Heartbeats;
+use taintward_envtest::node_history::{NodeHistory, NodeView};
+use taintward_envtest::{ChildProcess, TestApi, usage, wait};
 
 /// What a renewal may be late by, as a multiple of the period, before the generator calls itself late.
 const LATE_MAX: f64 = 1.5;
@@ -144,7 +144,7 @@ pub(super) async fn delays(
     stage.heartbeats.expect_punctual(sizes.period.mul_f64(LATE_MAX).max(sizes.grace / 2))?;
     let mut delays = Vec::new();
     for (name, end) in names.iter().zip(ends) {
-        let is_it = |change: &&taintward_cluster::node_history::NodeChangeRecord| {
+        let is_it = |change: &&taintward_envtest::node_history::NodeChangeRecord| {
             change.node == *name && change.sight.as_ref().is_some_and(NodeView::is_evicting)
         };
         let changes = record.since(mark);

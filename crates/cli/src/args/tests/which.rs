@@ -1,7 +1,7 @@
 //! Which cluster a command talks to, and as whom.
 
 use super::*;
-use taintward_client::config::{ConfigOverrides, Impersonation};
+use taintward_kube::config::{ConfigOverrides, Impersonation};
 
 fn typed(line: &str) -> Result<ParsedCommand, clap::Error> {
     parse_from(["taintward"].into_iter().chain(line.split_whitespace()))

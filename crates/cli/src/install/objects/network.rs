@@ -4,7 +4,7 @@
 //! Goes out: [`InstalledObject`] objects.
 //! Keeps:    the webhook's port is open to API servers only, as far as they are known: they are no pods and have the
 //!           addresses of their hosts, so that no selector finds them. Kubelets reach pods on their own node anyway.
-//! Not here: TLS (`crates/webhook`).
+//! Not here: TLS (`crates/admission`).
 
 use super::super::template::{Template, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue, Repeat};

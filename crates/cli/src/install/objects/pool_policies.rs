@@ -14,8 +14,8 @@ use super::super::template::{Template, TemplateEntry, field, item, list, map, te
 use super::super::values::{Condition, InstallValue, Repeat};
 use super::{InstalledObject, NAME, everywhere, object, within};
 use std::sync::LazyLock;
-use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
 use taintward_core::admission::request::MAKERS;
+use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
 
 /// Names of the policies, and of their bindings.
 const POOLS: &str = "taintward-dedicated-pools";

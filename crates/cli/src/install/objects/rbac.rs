@@ -9,7 +9,7 @@
 use super::super::template::{Template, TemplateItem, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue};
 use super::{CERTIFICATE, InstalledObject, NAME, WEBHOOK, everywhere, labels, object, within};
-use taintward_client::pools::KNOWN_NODES;
+use taintward_kube::pools::KNOWN_NODES;
 
 const FILE: &str = "rbac.yaml";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";

@@ -5,7 +5,7 @@
 //! Keeps:    nothing of ours stands in the way of a cluster: our own namespace and kube-system are never asked about,
 //!           nor are kubelets and updates that change no spec; an answer is waited for two seconds; nodes are changed
 //!           even if nobody answers, whatever the failure policy.
-//! Not here: the answers (`crates/webhook`, the core's `admission`).
+//! Not here: the answers (`crates/admission`, the core's `admission`).
 
 use super::super::template::{Template, TemplateEntry, TemplateItem, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue};

@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use taintward_client::leader_election::Leadership;
+use taintward_kube::leader_election::Leadership;
 use tokio::sync::watch;
 
 const fn at(seconds: i64) -> Mono {

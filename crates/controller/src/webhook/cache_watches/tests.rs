@@ -1,9 +1,9 @@
 //! What is heard, told to the rules.
 
 use super::*;
-use taintward_client::decode::ObjectIdentity;
+use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
-use taintward_webhook::rules::{RuleReviewer, UntilReady};
+use taintward_kube::decode::ObjectIdentity;
 
 /// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
 struct World {
@@ -95,7 +95,7 @@ fn one_that_cannot_be_understood_counts_as_not_there() {
     let identity =
         ObjectIdentity { name: "a".to_owned(), uid: Some(Uid::new("1")), ..ObjectIdentity::default() };
     let why = "spec: no object".to_owned();
-    world.hear(WatchEvent::Undecodable(taintward_client::decode::UndecodableObject {
+    world.hear(WatchEvent::Undecodable(taintward_kube::decode::UndecodableObject {
         identity: Some(identity),
         why,
     }));

@@ -9,10 +9,10 @@ use crate::custom;
 use crate::resource::known;
 use crate::store::{Change, Object, Txn};
 use std::sync::Arc;
-use taintward_client::decode::{
+use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
+use taintward_kube::decode::{
     Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
 };
-use taintward_webhook::rules::{CacheUpdate, CachedNode, ClusterCache};
 
 /// So many changes are told one by one; if there are more, all is told anew.
 const CHANGES_MOST: usize = 4096;

@@ -3,7 +3,7 @@
 //! Comes in: which controllers run.
 //! Goes out: [`AccountPolicy`]s.
 //! Keeps:    an account that may patch an object can change those fields of it that its part writes, and no others.
-//! Not here: what is written there (`taintward_client`).
+//! Not here: what is written there (`taintward_kube`).
 
 use super::super::super::values::Condition;
 use super::super::CERTIFICATE;

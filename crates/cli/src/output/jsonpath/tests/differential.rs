@@ -9,7 +9,7 @@ use crate::output::structured;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use taintward_cluster::binaries;
+use taintward_envtest::binaries;
 
 const OBJECT: &str = r#"{"apiVersion": "taintward.io/v1alpha1", "kind": "Sample",
 "metadata": {"name": "sample", "labels": {"app": "web", "a.b/c": "d<e>&f"}, "namespace": "shop"},

@@ -1,0 +1,102 @@
+//! # Files: a certificate that somebody else renews
+//! Room:     two PEM files, looked at now and then.
+//! Comes in: their contents, the time.
+//! Goes out: to the show, if they belong together and are valid now.
+//! Keeps:    the last good pair; files half written, mixed up, ended or gone are waited for.
+//! Not here: reading PEM (taintward-server).
+
+use super::LiveCertificate;
+use crate::metrics::WebhookMetrics;
+use crate::server::{OpenError, WallClock};
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_server::certificate::CertificatePair;
+use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Two files that are followed.
+pub struct CertificateFileReloader {
+    certificate: PathBuf,
+    key: PathBuf,
+    every: Duration,
+    shown: Arc<LiveCertificate>,
+    clock: WallClock,
+    /// What was wrong at the last look, so that it is said once.
+    trouble: Option<String>,
+}
+
+impl CertificateFileReloader {
+    /// Shows the pair in these files, and will look again `every` so often.
+    ///
+    /// # Errors
+    /// If they cannot be read, do not belong together, or are not valid now.
+    pub fn begin(
+        certificate: &Path,
+        key: &Path,
+        every: Duration,
+        shown: Arc<LiveCertificate>,
+        clock: WallClock,
+    ) -> Result<Self, OpenError> {
+        shown.show(valid(CertificatePair::from_files(certificate, key)?, &clock)?);
+        let (certificate, key) = (certificate.to_owned(), key.to_owned());
+        Ok(Self { certificate, key, every, shown, clock, trouble: None })
+    }
+
+    /// Looks again and again.
+    pub async fn go_on(mut self, metrics: &WebhookMetrics) -> Infallible {
+        let mut ticks = interval(self.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first is now, and it was just done.
+        ticks.tick().await;
+        loop {
+            ticks.tick().await;
+            self.look(metrics).await;
+        }
+    }
+
+    async fn look(&mut self, metrics: &WebhookMetrics) {
+        let (certificate, key) = (self.certificate.clone(), self.key.clone());
+        // A disk may take its time, which is not for others to wait.
+        let read = spawn_blocking(move || CertificatePair::from_files(&certificate, &key)).await;
+        let Ok(read) = read else { return };
+        match read.map_err(OpenError::from).and_then(|pair| self.fresh(pair)) {
+            Ok(None) => self.trouble = None,
+            Ok(Some(pair)) => {
+                self.trouble = None;
+                tracing::info!(file = &*self.certificate.to_string_lossy(), "the certificate was renewed");
+                self.shown.show(pair);
+            }
+            Err(error) => {
+                metrics.reload_failures.inc();
+                let trouble = error.to_string();
+                if self.trouble.as_ref() != Some(&trouble) {
+                    tracing::error!(
+                        err = &error as &dyn std::error::Error,
+                        "the certificate cannot be renewed; the last good one stays"
+                    );
+                    self.trouble = Some(trouble);
+                }
+            }
+        }
+    }
+
+    /// The pair, if it is valid and not the one on show. One that has ended on show and on disk is trouble, too.
+    fn fresh(&self, pair: CertificatePair) -> Result<Option<CertificatePair>, OpenError> {
+        let pair = valid(pair, &self.clock)?;
+        let known =
+            self.shown.certificate().as_deref() == pair.certificate().map(|certificate| &**certificate);
+        Ok((!known).then_some(pair))
+    }
+}
+
+fn valid(pair: CertificatePair, clock: &WallClock) -> Result<CertificatePair, OpenError> {
+    let now = clock();
+    match pair.validity() {
+        None => Err(OpenError::NotNow("it does not say from when to when".into())),
+        Some(validity) if validity.until < now => Err(OpenError::NotNow("it has ended".into())),
+        Some(validity) if now < validity.from => Err(OpenError::NotNow("it has not begun".into())),
+        Some(_) => Ok(pair),
+    }
+}

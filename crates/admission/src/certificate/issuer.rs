@@ -1,0 +1,122 @@
+//! # Mint: making certificates
+//! Room:     authorities that sign, and certificates for a Service's names that they signed.
+//! Comes in: names, the time, chance of the operating system.
+//! Goes out: DER and keys.
+//! Keeps:    no certificate outlives the authority that signed it; all begin a while ago, for clocks differ.
+//! Not here: when one is to be made (`rotation`), where it is kept.
+
+use super::rotation::{IssuingAuthority, RotationPlan, ServingPair};
+use super::trust_bundle::pem;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
+use std::time::Duration;
+use taintward_core::time::{Span, Wall};
+use taintward_server::certificate::Validity;
+
+/// How far the clocks of API servers may be behind ours.
+const SKEW: Span = Span::from_secs(3600);
+
+/// The last second of the year 9999, after which certificates cannot name a time.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// No certificate could be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make a certificate: {0}")]
+pub struct IssueError(#[from] rcgen::Error);
+
+/// Makes certificates.
+pub trait Issuer {
+    /// An authority that signs from now on.
+    ///
+    /// # Errors
+    /// If none can be made.
+    fn authority(&mut self, plan: &RotationPlan, now: Wall) -> Result<IssuingAuthority, IssueError>;
+
+    /// A certificate for the names of the plan, signed by this authority.
+    ///
+    /// # Errors
+    /// If a name is none, or the authority's key is none.
+    fn serving(
+        &mut self,
+        authority: &IssuingAuthority,
+        plan: &RotationPlan,
+        now: Wall,
+    ) -> Result<ServingPair, IssueError>;
+}
+
+/// Makes real ones, with keys on P-256.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RcgenIssuer;
+
+impl Issuer for RcgenIssuer {
+    fn authority(&mut self, plan: &RotationPlan, now: Wall) -> Result<IssuingAuthority, IssueError> {
+        let key = KeyPair::generate()?;
+        let validity = lasting(plan.authority_life, now, Wall::from_micros(i64::MAX));
+        let made = authority_params(validity).self_signed(&key)?;
+        Ok(IssuingAuthority { certificate: made.der().to_vec(), key: key.serialize_pem(), validity })
+    }
+
+    fn serving(
+        &mut self,
+        authority: &IssuingAuthority,
+        plan: &RotationPlan,
+        now: Wall,
+    ) -> Result<ServingPair, IssueError> {
+        let issuer =
+            rcgen::Issuer::new(authority_params(authority.validity), KeyPair::from_pem(&authority.key)?);
+        let validity = lasting(plan.serving_life, now, authority.validity.until);
+        let mut params = CertificateParams::new(plan.names.clone())?;
+        params.distinguished_name = named(plan.names.first().map_or("", String::as_str));
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        limit(&mut params, validity);
+        let key = KeyPair::generate()?;
+        let made = params.signed_by(&key, &issuer)?;
+        Ok(ServingPair {
+            certificate: pem("CERTIFICATE", made.der()),
+            key: key.serialize_pem(),
+            names: plan.names.clone(),
+            validity,
+        })
+    }
+}
+
+/// From a while ago until `life` is over, in whole seconds, as certificates have it.
+fn lasting(life: Span, now: Wall, until: Wall) -> Validity {
+    let whole = |at: Wall| Wall::from_secs(at.as_micros().div_euclid(1_000_000));
+    Validity { from: whole(minus(now, SKEW)), until: whole(now.plus(life).min(until)) }
+}
+
+fn minus(at: Wall, span: Span) -> Wall {
+    Wall::from_micros(at.as_micros().saturating_sub(span.as_micros()))
+}
+
+/// What an authority is, apart from its key: the same whenever it is asked for, as it is not kept.
+fn authority_params(validity: Validity) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    // A name of its own for each, so that two of them in one bundle are never taken for each other.
+    let began = validity.from.as_micros() / 1_000_000;
+    params.distinguished_name = named(&format!("taintward-webhook-ca-{began}"));
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    limit(&mut params, validity);
+    params
+}
+
+/// A subject; names longer than the 64 characters there may be are cut, as clients look at the alternative names only.
+fn named(name: &str) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    subject.push(DnType::CommonName, name.chars().take(64).collect::<String>());
+    subject
+}
+
+/// Sets both times. Those before 1970 or after 9999 cannot be written, and are of no use.
+fn limit(params: &mut CertificateParams, validity: Validity) {
+    let since = |at: Wall| u64::try_from(at.as_micros() / 1_000_000).unwrap_or(0).min(LAST_SECOND);
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + Duration::from_secs(since(validity.from));
+    params.not_after = epoch + Duration::from_secs(since(validity.until));
+}

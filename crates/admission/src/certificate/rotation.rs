@@ -1,0 +1,309 @@
+//! # Rotation: which certificate is shown, and whom API servers must believe before
+//! Room:     the states of a Secret and the steps between them, for any number of replicas.
+//! Comes in: the Secret's contents, what the webhook configurations trust, the time ([`ObservedState`]).
+//! Goes out: one [`RotationStep`]: what is to be written, what the configurations must trust, what may be shown.
+//! Keeps:    nobody who believes a configuration meets a certificate that he does not believe: an authority is believed
+//!           everywhere, and has been for a while, before anything it signed is shown; and it is believed until everything
+//!           it signed has ended, however late a replica is.
+//! Not here: requests. Whoever makes them reads first the configurations, then the Secret, both from the API server and not
+//!           from a cache; writes the Secret only over the version that was read, the configurations likewise; after a
+//!           conflict, or any write, reads everything again.
+
+use super::issuer::{IssueError, Issuer};
+use super::trust_bundle::TrustBundle;
+use taintward_core::time::{Span, Wall};
+use taintward_server::certificate::Validity;
+
+/// The most authorities that are believed for what they once signed.
+const FORMER_MAX: usize = 8;
+
+/// What certificates are to be like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RotationPlan {
+    /// The names of the Service.
+    pub names: Vec<String>,
+    /// How long an authority lasts.
+    pub authority_life: Span,
+    /// How long a certificate lasts that is shown.
+    pub serving_life: Span,
+    /// How long the configurations must have trusted an authority, until every API server has heard of it.
+    pub settle: Span,
+}
+
+impl RotationPlan {
+    /// An authority for a year, certificates for 90 days, each renewed when two thirds are over; a minute to settle.
+    pub fn new(names: Vec<String>) -> Self {
+        const DAY: i64 = 86_400;
+        Self {
+            names,
+            authority_life: Span::from_secs(365 * DAY),
+            serving_life: Span::from_secs(90 * DAY),
+            settle: Span::from_secs(60),
+        }
+    }
+}
+
+/// Who signs.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IssuingAuthority {
+    /// Its certificate, in DER.
+    pub certificate: Vec<u8>,
+    /// Its key, in PEM.
+    pub key: String,
+    /// From when to when it is believed.
+    pub validity: Validity,
+}
+
+/// What is shown.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ServingPair {
+    /// The certificate, in PEM.
+    pub certificate: String,
+    /// Its key, in PEM.
+    pub key: String,
+    /// The names it is for.
+    pub names: Vec<String>,
+    /// From when to when it is believed.
+    pub validity: Validity,
+}
+
+/// An authority that signs no more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RetiredAuthority {
+    /// Its certificate, in DER.
+    pub certificate: Vec<u8>,
+    /// When everything it signed has ended.
+    pub until: Wall,
+}
+
+/// An authority, and since when all configurations trust it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TrustedAuthority {
+    /// The authority.
+    pub authority: IssuingAuthority,
+    /// `None`: not all of them do, as far as was seen.
+    pub since: Option<Wall>,
+}
+
+/// What is in the Secret.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StoredState {
+    /// Who signed what is shown.
+    pub current: TrustedAuthority,
+    /// What is shown.
+    pub serving: ServingPair,
+    /// Who signs next, while API servers learn to believe it.
+    pub next: Option<TrustedAuthority>,
+    /// Who signed before.
+    pub former: Vec<RetiredAuthority>,
+}
+
+/// What was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedState<'a> {
+    /// What is in the Secret; `None`: it is not there, or makes no sense.
+    pub stored: Option<&'a StoredState>,
+    /// What each of the webhook configurations trusts.
+    pub configured: &'a [TrustBundle],
+}
+
+/// What is to be done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RotationStep {
+    /// The Secret is to be written, over what was read; then everything is to be read again, whether it succeeded or not.
+    Write(Box<StoredState>),
+    /// Nothing is to be written into the Secret.
+    Keep {
+        /// What every configuration must trust; those that differ are to be patched, over what was read.
+        trust: TrustBundle,
+        /// What may be shown from now on; `None`: whatever is on show stays.
+        show: Option<ServingPair>,
+        /// When there is something to do next, if nothing happens before. Looking earlier and now and then does no harm.
+        next: Wall,
+    },
+}
+
+/// What is to be done.
+///
+/// # Errors
+/// If a certificate cannot be made.
+pub fn step(
+    seen: ObservedState<'_>,
+    now: Wall,
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<RotationStep, IssueError> {
+    let Some(stored) = seen.stored else {
+        return Ok(RotationStep::Write(Box::new(begin(seen.configured, now, plan, mint)?)));
+    };
+    if let Some(better) = better(stored, seen.configured, now, plan, mint)? {
+        return Ok(RotationStep::Write(Box::new(better)));
+    }
+    let current = &stored.current;
+    let show = current.is_settled(now, plan) && all_trust(seen.configured, &current.authority);
+    Ok(RotationStep::Keep {
+        trust: stored.bundle(),
+        show: show.then(|| stored.serving.clone()),
+        next: stored.next_time(now, plan),
+    })
+}
+
+impl StoredState {
+    /// Whom every configuration must trust.
+    pub fn bundle(&self) -> TrustBundle {
+        let now = std::iter::once(&self.current).chain(&self.next).map(|each| &each.authority.certificate);
+        TrustBundle(now.chain(self.former.iter().map(|each| &each.certificate)).cloned().collect())
+    }
+
+    fn next_time(&self, now: Wall, plan: &RotationPlan) -> Wall {
+        let waiting = [Some(&self.current), self.next.as_ref()].into_iter().flatten();
+        let settled = waiting.filter_map(|each| each.since).map(|since| since.plus(plan.settle));
+        let renewals = match &self.next {
+            None => self.current.authority.validity.renewal(),
+            Some(next) => next.authority.validity.renewal(),
+        };
+        let ends = self.former.iter().map(|each| each.until.plus(Span::from_micros(1)));
+        settled
+            .chain(ends)
+            .chain([renewals, self.serving.validity.renewal()])
+            .filter(|at| *at > now)
+            .min()
+            .unwrap_or(now.plus(plan.settle))
+    }
+}
+
+impl TrustedAuthority {
+    /// Whether every API server has had the time to hear of it.
+    fn is_settled(&self, now: Wall, plan: &RotationPlan) -> bool {
+        self.since.is_some_and(|since| since.plus(plan.settle) <= now)
+    }
+}
+
+/// A first Secret, or another one if it was lost. Whatever the configurations trust may still be on show somewhere.
+fn begin(
+    configured: &[TrustBundle],
+    now: Wall,
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<StoredState, IssueError> {
+    let authority = mint.authority(plan, now)?;
+    let serving = mint.serving(&authority, plan, now)?;
+    let mut former = Vec::new();
+    remember(&mut former, &TrustBundle::default(), configured, now, plan);
+    // Where nobody believes anything yet, nobody can be disappointed, and there is nothing to wait for.
+    let since = former.is_empty().then(|| Wall::from_micros(0));
+    Ok(StoredState { current: TrustedAuthority { authority, since }, serving, next: None, former })
+}
+
+/// Keeps those in mind that are believed and not known here: what they signed may still be on show somewhere, for as
+/// long as anything may last that was made before now.
+fn remember(
+    former: &mut Vec<RetiredAuthority>,
+    known: &TrustBundle,
+    configured: &[TrustBundle],
+    now: Wall,
+    plan: &RotationPlan,
+) {
+    for certificate in configured.iter().flat_map(|bundle| &bundle.0) {
+        let new = !known.has(certificate) && former.iter().all(|each| each.certificate != *certificate);
+        if new && former.len() < FORMER_MAX {
+            former.push(RetiredAuthority {
+                certificate: certificate.clone(),
+                until: now.plus(plan.serving_life),
+            });
+        }
+    }
+}
+
+/// What the Secret ought to say, if it is not what it says. One change at a time.
+fn better(
+    stored: &StoredState,
+    configured: &[TrustBundle],
+    now: Wall,
+    plan: &RotationPlan,
+    mint: &mut impl Issuer,
+) -> Result<Option<StoredState>, IssueError> {
+    let mut better = stored.clone();
+    better.former.retain(|former| now <= former.until);
+    if better != *stored {
+        return Ok(Some(better));
+    }
+    // Whoever believes others, but not this one, was told so after another Secret, which was lost.
+    let doubted = is_doubted(configured, &stored.current.authority);
+    if doubted {
+        remember(&mut better.former, &stored.bundle(), configured, now, plan);
+    }
+    // While it has never been seen to be trusted everywhere, or settles, it is watched.
+    if doubted || !stored.current.is_settled(now, plan) {
+        better.current.since = since(&stored.current, configured, now);
+    }
+    if better != *stored {
+        return Ok(Some(better));
+    }
+    if let Some(next) = &stored.next {
+        let since = since(next, configured, now);
+        let trusted = TrustedAuthority { since, ..next.clone() };
+        if next.authority.validity.renewal() <= now {
+            better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
+        } else if since != next.since {
+            better.next = Some(trusted);
+        } else if next.is_settled(now, plan) {
+            better.serving = mint.serving(&next.authority, plan, now)?;
+            better.current = trusted;
+            better.next = None;
+            let before = &stored.current.authority;
+            let until = before.validity.until;
+            better.former.push(RetiredAuthority { certificate: before.certificate.clone(), until });
+            shorten(&mut better.former);
+        }
+    } else if stored.current.authority.validity.renewal() <= now {
+        better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
+    }
+    let names = stored.serving.names != plan.names;
+    if better == *stored && (names || worth_renewing(stored, now)) {
+        better.serving = mint.serving(&stored.current.authority, plan, now)?;
+    }
+    Ok((better != *stored).then_some(better))
+}
+
+/// Since when all configurations trust an authority, with what is seen now.
+fn since(trusted: &TrustedAuthority, configured: &[TrustBundle], now: Wall) -> Option<Wall> {
+    all_trust(configured, &trusted.authority).then(|| trusted.since.unwrap_or(now))
+}
+
+fn all_trust(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
+    configured.iter().all(|bundle| bundle.has(&authority.certificate))
+}
+
+/// Whether a configuration trusts others only. One that trusts nobody does not count: there is nobody to disappoint.
+fn is_doubted(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
+    configured.iter().any(|bundle| !bundle.0.is_empty() && !bundle.has(&authority.certificate))
+}
+
+/// Two thirds are over, and another would last longer.
+fn worth_renewing(stored: &StoredState, now: Wall) -> bool {
+    let serving = stored.serving.validity;
+    serving.renewal() <= now && serving.until < stored.current.authority.validity.until
+}
+
+/// Keeps those that are believed for the longest.
+fn shorten(former: &mut Vec<RetiredAuthority>) {
+    while former.len() > FORMER_MAX {
+        let first = former.iter().enumerate().min_by_key(|(_, each)| each.until).map(|(index, _)| index);
+        former.remove(first.unwrap_or(0));
+    }
+}
+
+impl std::fmt::Debug for IssuingAuthority {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "authority of {:?}", self.validity)
+    }
+}
+
+impl std::fmt::Debug for ServingPair {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "certificate of {:?}", self.validity)
+    }
+}

@@ -1,0 +1,204 @@
+//! # Metrics: what an operator can alarm on
+//! Room:     every series of the webhook.
+//! Comes in: what the other rooms report.
+//! Goes out: the text a Prometheus server reads.
+//! Keeps:    labels from closed lists only; the list of rules is fixed when the process starts.
+//! Not here: serving it (taintward-server), deciding anything.
+
+use crate::review::{Did, Half, RuleOutcome};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::time::Duration;
+use taintward_core::time::Wall;
+use taintward_server::closed_label;
+use taintward_server::metrics::{
+    ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
+};
+
+closed_label! {
+    /// What became of a question.
+    Outcome, "outcome", {
+        /// The object came in as it was.
+        Allowed => "allowed",
+        /// The object came in with something added.
+        Patched => "patched",
+        /// The object was kept out.
+        Denied => "denied",
+        /// A rule broke down; the object came in as it was.
+        Panicked => "panicked",
+        /// The object could not be judged: it was kept out where a pool or the brake does so, else it came in as it was.
+        Unjudged => "unjudged",
+        /// It was no question that can be answered.
+        Malformed => "malformed",
+    }
+}
+
+closed_label! {
+    /// Why a request was not looked into.
+    Refused, "reason", {
+        /// 404: there is nothing under this path.
+        Path => "path",
+        /// 405: not with this method.
+        Method => "method",
+        /// 415: not JSON, or compressed.
+        MediaType => "media_type",
+        /// 413: the body is too long.
+        TooLarge => "too_large",
+        /// 408: the body did not come in time.
+        Late => "late",
+        /// 503: too much was on its way, and this had been for the longest.
+        Crowded => "crowded",
+        /// 400: the body broke off.
+        Broken => "broken",
+    }
+}
+
+closed_label! {
+    /// Why a connection was ended by us.
+    Ended, "reason", {
+        /// The TLS handshake failed, or took too long.
+        Handshake => "handshake",
+        /// Nothing was asked for too long.
+        Mute => "mute",
+        /// Somebody else came and there were too many; it had been silent for the longest, or its address had the most.
+        Displaced => "displaced",
+        /// It came when there were too many, its address had the most, and all of those had just come.
+        Refused => "refused",
+        /// There is no certificate to show yet.
+        NoCertificate => "no_certificate",
+    }
+}
+
+/// All metrics of the webhook. Handles inside are shared.
+#[derive(Debug)]
+pub struct WebhookMetrics {
+    reviews: ByLabel<(Half, Outcome), Counter>,
+    duration: ByLabel<Half, Histogram>,
+    panics: Counter,
+    /// Requests that were not looked into.
+    pub refused: ByLabel<Refused, Counter>,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Connections that were accepted.
+    pub accepted: Counter,
+    /// Connections that were ended by us.
+    pub ended: ByLabel<Ended, Counter>,
+    certificate_until: Gauge,
+    /// Looks at a certificate that found none to be used.
+    pub reload_failures: Counter,
+    /// Certificates that were put on show.
+    pub reloads: Counter,
+    rules: Vec<(&'static str, Vec<(Did, Counter)>)>,
+    registry: Registry,
+}
+
+impl WebhookMetrics {
+    /// All series, at zero; `rules` are those that are counted one by one.
+    pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
+        let mut registry = Registry::default();
+        let mut shelf = MetricsRegistry::new(&mut registry, clock);
+        let reviews = shelf.counters(
+            "taintward_webhook_reviews",
+            "Questions of API servers, by path and by what became of them",
+        );
+        let duration = shelf.histograms(
+            "taintward_webhook_review_duration",
+            "How long it took to answer a question that had arrived",
+            buckets,
+        );
+        let panics =
+            shelf.counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
+        let refused = shelf
+            .counters("taintward_webhook_refused_requests", "Requests that were not looked into, by reason");
+        let connections = shelf.gauge("taintward_webhook_connections", "Connections that are open");
+        let accepted =
+            shelf.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
+        let ended = shelf
+            .counters("taintward_webhook_ended_connections", "Connections that were ended by the webhook");
+        let certificate_until = shelf.seconds(
+            "taintward_webhook_certificate_expiration_timestamp",
+            "When the certificate on show ends, since the Unix epoch; 0 without one",
+            Gauge::default(),
+        );
+        let reload_failures = shelf.counter(
+            "taintward_webhook_certificate_reload_failures",
+            "Looks at the certificate that found none to be used; the last good one stays",
+        );
+        let reloads =
+            shelf.counter("taintward_webhook_certificate_reloads", "Certificates that were put on show");
+        let all = shelf.family::<Vec<(&'static str, &'static str)>, Counter>(
+            "taintward_webhook_rules",
+            "What rules did; unknown: facts were missing, and the rule did nothing",
+        );
+        let rules = rules.iter().map(|&rule| (rule, counters_of(&all, rule))).collect();
+        shelf.constant(
+            "taintward_build_info",
+            "Always 1; the labels say which version runs in which mode",
+            vec![("version", version.into()), ("mode", "webhook".into())],
+        );
+        registry.register_collector(Box::new(ProcessCollector { started }));
+        Self {
+            reviews,
+            duration,
+            panics,
+            refused,
+            connections,
+            accepted,
+            ended,
+            certificate_until,
+            reload_failures,
+            reloads,
+            rules,
+            registry,
+        }
+    }
+
+    /// A question was answered, or found to be none, after `took`.
+    pub fn reviewed(&self, half: Half, outcome: Outcome, notes: &[RuleOutcome], took: Duration) {
+        self.reviews.of((half, outcome)).inc();
+        self.duration.of(half).observe(took.as_secs_f64());
+        if outcome == Outcome::Panicked {
+            self.panics.inc();
+        }
+        for note in notes {
+            let counters =
+                self.rules.iter().find(|(rule, _)| *rule == note.rule).map(|(_, counters)| counters);
+            if let Some((_, counter)) = counters.and_then(|all| all.iter().find(|(did, _)| *did == note.did))
+            {
+                counter.inc();
+            }
+        }
+    }
+
+    /// Another certificate is on show.
+    pub fn shown(&self, until: Option<Wall>) {
+        self.reloads.inc();
+        self.certificate_until.set(until.map_or(0, |until| until.as_micros() / 1_000_000));
+    }
+
+    /// The text of `/metrics`.
+    pub fn render(&self, exposition: Exposition) -> String {
+        exposition.render(&self.registry)
+    }
+}
+
+impl Render for WebhookMetrics {
+    fn render(&self, exposition: Exposition) -> String {
+        Self::render(self, exposition)
+    }
+}
+
+fn counters_of(
+    all: &Family<Vec<(&'static str, &'static str)>, Counter>,
+    rule: &'static str,
+) -> Vec<(Did, Counter)> {
+    let counter = |did: Did| all.get_or_create_owned(&vec![("rule", rule), ("did", did.as_str())]);
+    Did::all().into_iter().map(|did| (did, counter(did))).collect()
+}
+
+fn buckets() -> Histogram {
+    Histogram::new([0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0])
+}

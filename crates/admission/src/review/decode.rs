@@ -1,0 +1,239 @@
+//! # Decode: whether it is a question, and which
+//! Room:     JSON to [`AdmissionRequest`], in one pass, and what is demanded of it.
+//! Comes in: bytes from anybody.
+//! Goes out: a question that can be answered, or one line that says what is wrong with it.
+//! Keeps:    nothing is copied that has no escapes in it; nothing recurses with the input; fields that are not known may
+//!           come with new API servers and do not matter. Who may be answered is: an object that cannot be judged is not
+//!           an error, if the question itself makes sense.
+//! Not here: what the object says (whoever judges it).
+
+use super::RequestOrigin;
+use super::filter::FilteredReview;
+use super::lenient::{BorrowedText, LenientFields};
+use super::request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use taintward_server::escape::escaped;
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+const KIND: &str = "AdmissionReview";
+
+/// The longest uid that is echoed. API servers send 36 characters.
+const UID_MAX: usize = 256;
+
+/// The most of a stranger's text that is shown to him again, in characters.
+const SHOWN_MAX: usize = 80;
+
+/// What makes no sense: what is wrong with it, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct InvalidReview {
+    reason: String,
+    of_object: bool,
+}
+
+impl InvalidReview {
+    /// The question makes no sense, so that there is nothing to be answered.
+    pub(crate) fn question(reason: String) -> Self {
+        Self { reason, of_object: false }
+    }
+
+    /// The object in a question that can be answered.
+    pub(crate) fn object(reason: String) -> Self {
+        Self { reason, of_object: true }
+    }
+
+    pub(super) fn is_of_object(&self) -> bool {
+        self.of_object
+    }
+}
+
+/// Reads an AdmissionReview of `admission.k8s.io/v1`.
+///
+/// # Errors
+/// If it is none, or lacks what an answer needs.
+pub fn decode(body: &[u8]) -> Result<AdmissionRequest<'_>, InvalidReview> {
+    asked(body)?.check(true)
+}
+
+/// The same from what a sieve has kept; objects that were left out are missing.
+pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
+    asked(&sifted.text)?.check(!sifted.left_out)
+}
+
+fn asked(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| InvalidReview::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
+    let LenientFields(review): LenientFields<ReviewJson<'_>> =
+        serde_json::from_str(text).map_err(|error| no_review(&error))?;
+    for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
+    {
+        let is = is.as_ref().map(|text| &*text.0);
+        if is != Some(wanted) {
+            return Err(InvalidReview::question(format!("{what} must be {wanted}, not {}", shown(is))));
+        }
+    }
+    let LenientFields(asked) =
+        review.request.ok_or_else(|| InvalidReview::question("there is no request in it".into()))?;
+    Ok(asked)
+}
+
+fn no_review(error: &serde_json::Error) -> InvalidReview {
+    let reason: String = error.to_string().chars().take(4 * SHOWN_MAX).collect();
+    InvalidReview::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
+}
+
+/// A stranger's text, short and harmless.
+pub(crate) fn shown(text: Option<&str>) -> String {
+    match text {
+        None | Some("") => "empty".into(),
+        Some(text) => {
+            let short: String = text.chars().take(SHOWN_MAX).collect();
+            let more = if short.len() < text.len() { "..." } else { "" };
+            format!("{}{more}", escaped(&short))
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReviewJson<'a> {
+    #[serde(borrow)]
+    api_version: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    kind: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    request: Option<LenientFields<RequestJson<'a>>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestJson<'a> {
+    #[serde(borrow)]
+    uid: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    kind: Option<LenientFields<KindOrResource<'a>>>,
+    #[serde(borrow)]
+    resource: Option<LenientFields<KindOrResource<'a>>>,
+    #[serde(borrow)]
+    sub_resource: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    name: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    namespace: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    operation: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    user_info: Option<LenientFields<UserInfoJson<'a>>>,
+    #[serde(borrow)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow)]
+    old_object: Option<&'a RawValue>,
+    dry_run: Option<bool>,
+}
+
+#[derive(serde::Deserialize)]
+struct KindOrResource<'a> {
+    #[serde(borrow)]
+    group: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    version: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    kind: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    resource: Option<BorrowedText<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct UserInfoJson<'a> {
+    #[serde(borrow)]
+    username: Option<BorrowedText<'a>>,
+    #[serde(borrow)]
+    groups: Option<Vec<BorrowedText<'a>>>,
+}
+
+impl<'a> RequestJson<'a> {
+    fn check(self, whole: bool) -> Result<AdmissionRequest<'a>, InvalidReview> {
+        let uid = demanded("request.uid", self.uid)?;
+        if uid.len() > UID_MAX {
+            return Err(InvalidReview::question(format!(
+                "request.uid has {} bytes, {UID_MAX} at most",
+                uid.len()
+            )));
+        }
+        let operation = operation(&text(self.operation))?;
+        let LenientFields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
+        let LenientFields(resource) = self.resource.ok_or_else(|| missing("request.resource"))?;
+        let old_object = object("request.oldObject", self.old_object)?;
+        let object = object("request.object", self.object)?;
+        match operation {
+            RequestOperation::Create | RequestOperation::Update if whole && object.is_none() => {
+                return Err(missing("request.object"));
+            }
+            RequestOperation::Update if whole && old_object.is_none() => {
+                return Err(missing("request.oldObject"));
+            }
+            _ => {}
+        }
+        Ok(AdmissionRequest {
+            uid,
+            operation,
+            kind: GroupVersionKind {
+                group: text(kind.group),
+                version: demanded("request.kind.version", kind.version)?,
+                kind: demanded("request.kind.kind", kind.kind)?,
+            },
+            resource: GroupVersionResource {
+                group: text(resource.group),
+                version: demanded("request.resource.version", resource.version)?,
+                resource: demanded("request.resource.resource", resource.resource)?,
+            },
+            subresource: text(self.sub_resource),
+            namespace: text(self.namespace),
+            name: text(self.name),
+            user: self.user_info.map_or_else(UserInfo::default, |asking| asking.0.user()),
+            dry_run: self.dry_run.unwrap_or(false),
+            origin: RequestOrigin::Anybody,
+            object,
+            old_object,
+        })
+    }
+}
+
+impl<'a> UserInfoJson<'a> {
+    fn user(self) -> UserInfo<'a> {
+        let groups = self.groups.unwrap_or_default();
+        UserInfo { username: text(self.username), groups: groups.into_iter().map(|group| group.0).collect() }
+    }
+}
+
+fn text(text: Option<BorrowedText<'_>>) -> Cow<'_, str> {
+    text.map_or(Cow::Borrowed(""), |text| text.0)
+}
+
+fn missing(field: &str) -> InvalidReview {
+    InvalidReview::question(format!("{field} is missing"))
+}
+
+fn demanded<'a>(field: &str, value: Option<BorrowedText<'a>>) -> Result<Cow<'a, str>, InvalidReview> {
+    Some(text(value)).filter(|text| !text.is_empty()).ok_or_else(|| missing(field))
+}
+
+fn operation(text: &str) -> Result<RequestOperation, InvalidReview> {
+    RequestOperation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
+        let known = RequestOperation::ALL.map(RequestOperation::as_str).join(", ");
+        InvalidReview::question(format!(
+            "request.operation must be one of {known}, not {}",
+            shown(Some(text))
+        ))
+    })
+}
+
+/// An object, if there is one.
+fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, InvalidReview> {
+    let Some(raw) = raw else { return Ok(None) };
+    if !raw.get().starts_with('{') {
+        return Err(InvalidReview::question(format!("{field} must be an object")));
+    }
+    Ok(Some(raw))
+}

@@ -1,0 +1,260 @@
+//! # Server: the port that API servers ask
+//! Room:     the sockets, from the first to the last connection.
+//! Comes in: settings, what is to be served, the request to stop.
+//! Goes out: answers over HTTP/1.1, with TLS.
+//! Keeps:    good clients are answered whatever others do: at most so many connections, and who has the most, asks nothing
+//!           that makes sense, or was silent for the longest goes first; what is in hand when the server stops is finished.
+//! Not here: one connection (`connection`), one request (`route`), the answer (`review`).
+
+mod body;
+mod connection;
+mod memory_budget;
+mod route;
+
+use crate::certificate::{CertificateFileReloader, LiveCertificate};
+use crate::metrics::{Ended, WebhookMetrics};
+use crate::review::{RequestOrigin, Reviewer};
+use crate::settings::{CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings};
+use memory_budget::BodyMemoryBudget;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_core::time::Wall;
+use taintward_server::admin::{self, Admin, Check, ListenError, Scope};
+use taintward_server::certificate::{CertificateError, ClientAuthorities};
+use taintward_server::connection_limit::ConnectionLimit;
+use taintward_server::io_timeout::keep_alive;
+use taintward_server::metrics::CachedPage;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How old the page of metrics may be: whoever asks for it all the time does not have it made each time.
+const METRICS_AGE: Duration = Duration::from_secs(1);
+
+/// Reads the wall clock.
+pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The port for questions cannot be had.
+    #[error(
+        "cannot listen on {address}: {source}; choose another port with --secure-port or address with --bind-address"
+    )]
+    Listen {
+        /// The address and port.
+        address: SocketAddr,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// The port for metrics cannot be had.
+    #[error(transparent)]
+    Metrics(#[from] ListenError),
+    /// There is no certificate to show, or none to measure clients by.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The certificate ended, or has not begun.
+    #[error("the certificate given with --tls-cert-file is not valid now: {0}")]
+    NotNow(String),
+}
+
+/// What is served.
+pub struct WebhookService {
+    /// Who judges.
+    pub reviewer: Arc<dyn Reviewer>,
+    /// What is counted.
+    pub metrics: Arc<WebhookMetrics>,
+    /// What `/readyz`, `/livez` and `/healthz` look at, besides the certificate and whether the server stops.
+    pub checks: Vec<Check>,
+}
+
+/// Open sockets that answer nobody yet.
+pub struct WebhookListener {
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+    limits: ServerLimits,
+    origin: RequestOrigin,
+    shown: Arc<LiveCertificate>,
+    follow: Option<CertificateFileReloader>,
+    clock: WallClock,
+}
+
+/// What all connections of a server have in common.
+struct ConnectionContext {
+    reviewer: Arc<dyn Reviewer>,
+    metrics: Arc<WebhookMetrics>,
+    /// Metrics and health, where they have no port of their own.
+    admin: Option<Arc<Admin>>,
+    limits: ServerLimits,
+    origin: RequestOrigin,
+    /// For bodies.
+    room: Arc<BodyMemoryBudget>,
+    /// For long answers.
+    answers: Arc<BodyMemoryBudget>,
+    /// Long questions are judged one after the other, so that between any two of them everybody else has a turn.
+    long: Semaphore,
+}
+
+impl WebhookListener {
+    /// Opens the sockets and reads the certificate, if there is one to be read.
+    ///
+    /// # Errors
+    /// If a socket cannot be had, or the certificate cannot be used.
+    pub async fn open(settings: &WebhookServerSettings, clock: WallClock) -> Result<Self, OpenError> {
+        let clients = match &settings.clients {
+            Some(ClientCaSettings { file, names }) => {
+                ClientAuthorities::signed_by(file, "--client-ca-file")?.named(names.iter().cloned())
+            }
+            None => ClientAuthorities::everybody(),
+        };
+        let origin =
+            if settings.clients.is_some() { RequestOrigin::ApiServer } else { RequestOrigin::Anybody };
+        let shown = Arc::new(LiveCertificate::to(clients));
+        let follow = match &settings.certificate {
+            CertificateSource::SelfSigned { .. } => None,
+            CertificateSource::Files { certificate, key, every } => Some(CertificateFileReloader::begin(
+                certificate,
+                key,
+                *every,
+                Arc::clone(&shown),
+                Arc::clone(&clock),
+            )?),
+        };
+        let address = settings.address;
+        let listener =
+            TcpListener::bind(address).await.map_err(|source| OpenError::Listen { address, source })?;
+        let metrics = match settings.metrics {
+            Some(address) => Some(admin::bind(address, "--metrics-port").await?),
+            None => None,
+        };
+        Ok(Self { listener, metrics, limits: settings.limits, origin, shown, follow, clock })
+    }
+
+    /// Where questions are answered.
+    ///
+    /// # Errors
+    /// If the operating system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where metrics are shown.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// The certificate on show, to put another in its place. Connections are closed until there is one.
+    pub fn shown(&self) -> Arc<LiveCertificate> {
+        Arc::clone(&self.shown)
+    }
+
+    /// Answers until `stop`, and then until everything in hand is answered.
+    pub async fn serve(self, service: WebhookService, stop: impl Future<Output = ()>) {
+        let Self { listener, metrics, limits, origin, shown, follow, clock } = self;
+        shown.report_to(&service.metrics);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut checks = service.checks;
+        checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
+        checks.push(Check::new("certificate", Scope::Ready, has_certificate(&shown, clock)));
+        let page = Arc::new(CachedPage::new(service.metrics.clone(), METRICS_AGE));
+        let admin = Arc::new(Admin { metrics: page, checks });
+        let mut beside = JoinSet::new();
+        let mut here = Some(Arc::clone(&admin));
+        if let Some(listener) = metrics {
+            here = None;
+            beside.spawn(async move { match admin::AdminListener::plain(listener).serve(admin).await {} });
+        }
+        if let Some(follow) = follow {
+            let metrics = Arc::clone(&service.metrics);
+            beside.spawn(async move { match follow.go_on(&metrics).await {} });
+        }
+        let (reviewer, metrics) = (service.reviewer, service.metrics);
+        let (room, answers) =
+            (BodyMemoryBudget::new(limits.bodies_bytes), BodyMemoryBudget::new(limits.answers_bytes));
+        let (room, answers) = (Arc::new(room), Arc::new(answers));
+        let long = Semaphore::new(1);
+        let common =
+            ConnectionContext { reviewer, metrics, admin: here, limits, origin, room, answers, long };
+        let ending = async {
+            stop.await;
+            stopping.store(true, Ordering::Relaxed);
+            sleep(limits.farewell).await;
+        };
+        accept(listener, &Arc::new(common), &shown, ending).await;
+    }
+}
+
+/// Accepts until the `end`, and sees everybody out.
+async fn accept(
+    listener: TcpListener,
+    common: &Arc<ConnectionContext>,
+    shown: &LiveCertificate,
+    end: impl Future<Output = ()>,
+) {
+    let crowd = Arc::new(ConnectionLimit::new(common.limits.connections));
+    let (closing, closes) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut end = std::pin::pin!(end);
+    loop {
+        tokio::select! {
+            () = &mut end => break,
+            Some(_) = connections.join_next() => {}
+            (stream, from) = next(&listener, common.limits) => {
+                common.metrics.accepted.inc();
+                let Some(place) = crowd.enter(from) else {
+                    common.metrics.ended.of(Ended::Refused).inc();
+                    continue;
+                };
+                let work = connection::serve(stream, shown.acceptor(), place, Arc::clone(common), closes.clone());
+                connections.spawn(work);
+            }
+        }
+    }
+    drop(listener);
+    closing.send_replace(true);
+    let everybody = async { while connections.join_next().await.is_some() {} };
+    if timeout(common.limits.drain, everybody).await.is_err() {
+        tracing::warn!("some clients take too long to take their answers; they are left");
+    }
+}
+
+async fn next(listener: &TcpListener, limits: ServerLimits) -> (TcpStream, IpAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                // Without them a connection only is slower, or is noticed later to be gone.
+                let _ = stream.set_nodelay(true);
+                let _ = keep_alive(&stream, limits.silence);
+                return (stream, from.ip());
+            }
+            Err(error) => {
+                tracing::warn!(err = &error as &dyn std::error::Error, "cannot accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_going_on(stopping: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let stopping = Arc::clone(stopping);
+    move || if stopping.load(Ordering::Relaxed) { Err("asked to stop".into()) } else { Ok(()) }
+}
+
+fn has_certificate(
+    shown: &Arc<LiveCertificate>,
+    clock: WallClock,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let shown = Arc::clone(shown);
+    move || match shown.validity() {
+        None => Err("there is none to show yet".into()),
+        Some(validity) if validity.holds(clock()) => Ok(()),
+        Some(_) => Err("the one on show is not valid now".into()),
+    }
+}

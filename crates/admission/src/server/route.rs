@@ -1,0 +1,250 @@
+//! # Route: from a request to a response
+//! Room:     paths, methods, media types; which of them is a question.
+//! Comes in: requests.
+//! Goes out: responses; whatever a client does wrong gets one line that says what would be right.
+//! Not here: connections (`connection`), what is in a question (`review`).
+
+use super::ConnectionContext;
+use super::body::{BodyError, ReviewBody, read, throw_away};
+use super::memory_budget::{BUFFER, BodyReservation, BudgetExceeded};
+use crate::metrics::{Outcome, Refused};
+use crate::review::{FilteredReview, Half, InvalidReview, ReviewResponse, judge_sifted, unchanged};
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::Full;
+use std::time::{Duration, Instant};
+use taintward_server::admin::{Answer, respond};
+use taintward_server::connection_limit::ConnectionGuard;
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// Answers one request.
+pub(super) async fn answer<B>(
+    request: Request<B>,
+    common: &ConnectionContext,
+    place: &ConnectionGuard,
+) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let half = match request.uri().path() {
+        "/mutate" => Half::Mutate,
+        "/validate" => Half::Validate,
+        _ => {
+            if let Some(known) = common.admin.as_ref().and_then(|admin| admin.answer_known(&request)) {
+                return known;
+            }
+            let text = match common.admin {
+                Some(_) => {
+                    "not found: there are /mutate, /validate, /healthz, /livez, /readyz and /metrics\n"
+                }
+                None => {
+                    "not found: there are /mutate and /validate; health and metrics are on --metrics-port\n"
+                }
+            };
+            return refuse(common, request, Refused::Path, StatusCode::NOT_FOUND, text.into()).await;
+        }
+    };
+    if request.method() != Method::POST {
+        let text = "only POST\n".into();
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        let mut refusal = refuse(common, request, Refused::Method, status, text).await;
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return refusal;
+    }
+    if !is_json(request.headers()) {
+        let text = "only Content-Type: application/json, without Content-Encoding\n".into();
+        return refuse(common, request, Refused::MediaType, StatusCode::UNSUPPORTED_MEDIA_TYPE, text).await;
+    }
+    let announced = request.body().size_hint().lower();
+    if announced > common.limits.body_bytes as u64 && request.headers().contains_key(EXPECT) {
+        return lacking(common, request, BodyError::TooLarge(None)).await;
+    }
+    let (head, mut body) = request.into_parts();
+    let reason = match read(&mut body, &common.limits, &common.room).await {
+        Ok(question) => match review(half, question, common, place).await {
+            Ok(answer) => return answer,
+            Err(reason) => reason,
+        },
+        Err(reason) => reason,
+    };
+    if matches!(reason, BodyError::TooLarge(_) | BodyError::Malformed(_)) {
+        throw_away(&mut body, &common.limits).await;
+    }
+    let refused = Refused::from(&reason);
+    match reason {
+        BodyError::TooLarge(Some(begun)) | BodyError::Late(Some(begun)) | BodyError::Crowded(Some(begun)) => {
+            // Nothing of it can be judged, and whoever waits for the answer is told so if it says who that is.
+            let (judged, took) = judge_now(half, &begun, common);
+            common.metrics.refused.of(refused).inc();
+            match judged {
+                Ok(judged) => shown(half, judged, took, &begun, common),
+                Err(malformed) => makes_no_sense(half, &malformed, took, common),
+            }
+        }
+        BodyError::Malformed(malformed) => makes_no_sense(half, &malformed, Duration::ZERO, common),
+        reason => lacking(common, Request::from_parts(head, body), reason).await,
+    }
+}
+
+/// How long news may be on its way that an answer needs, and how often is asked whether it has come: API servers wait as
+/// long for a namespace that was made a moment ago.
+const NEWS_LATE: Duration = Duration::from_millis(500);
+const NEWS_LOOK: Duration = Duration::from_millis(10);
+
+/// A question of which more is kept takes its turn: it may take milliseconds to judge.
+const LONG: usize = 32 << 10;
+
+/// A question that is there as a whole.
+async fn review(
+    half: Half,
+    question: ReviewBody,
+    common: &ConnectionContext,
+    place: &ConnectionGuard,
+) -> Result<Answer, BodyError> {
+    let arrived = Instant::now();
+    let (judged, took) = loop {
+        let (judged, took) = if question.sifted.length() > LONG {
+            let turn = tokio::select! {
+                turn = common.long.acquire() => turn,
+                () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
+            };
+            let judged = judge_now(half, &question.sifted, common);
+            tokio::task::yield_now().await;
+            drop(turn);
+            judged
+        } else {
+            judge_now(half, &question.sifted, common)
+        };
+        let is_early = judged.as_ref().is_ok_and(|judged| judged.is_early);
+        if !is_early || arrived.elapsed() > NEWS_LATE {
+            break (judged, took);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(NEWS_LOOK) => {}
+            () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
+        }
+    };
+    Ok(match judged {
+        Ok(judged) => {
+            place.was_of_use();
+            shown(half, judged, took, &question.sifted, common)
+        }
+        Err(malformed) => makes_no_sense(half, &malformed, took, common),
+    })
+}
+
+fn judge_now(
+    half: Half,
+    sifted: &FilteredReview,
+    common: &ConnectionContext,
+) -> (Result<ReviewResponse, InvalidReview>, Duration) {
+    let began = Instant::now();
+    let judged = judge_sifted(half, sifted, common.origin, &*common.reviewer);
+    (judged, began.elapsed())
+}
+
+fn makes_no_sense(
+    half: Half,
+    malformed: &InvalidReview,
+    took: Duration,
+    common: &ConnectionContext,
+) -> Answer {
+    common.metrics.reviewed(half, Outcome::Malformed, &[], took);
+    respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
+}
+
+/// An answer on its way. A long patch has its memory reckoned until its reader has it; where there is none left, the pod
+/// comes in as it is. Everything else is short.
+fn shown(
+    half: Half,
+    judged: ReviewResponse,
+    took: Duration,
+    sifted: &FilteredReview,
+    common: &ConnectionContext,
+) -> Answer {
+    let ReviewResponse { answer, mut outcome, notes, .. } = judged;
+    let answer = if outcome != Outcome::Patched || answer.len() <= BUFFER {
+        Bytes::from(answer)
+    } else {
+        match common.answers.begin().and_then(|share| share.hold(answer.len()).map(|()| share)) {
+            Ok(share) => {
+                share.settle();
+                Bytes::from_owner(LongAnswer { answer, _share: share })
+            }
+            Err(BudgetExceeded) => {
+                outcome = Outcome::Unjudged;
+                Bytes::from(unchanged(sifted).unwrap_or(answer))
+            }
+        }
+    };
+    common.metrics.reviewed(half, outcome, &notes, took);
+    let mut response = Response::new(Full::new(answer));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}
+
+/// A long answer, which gives its memory back when nobody needs it any more.
+struct LongAnswer {
+    answer: Vec<u8>,
+    _share: BodyReservation,
+}
+
+impl AsRef<[u8]> for LongAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
+    }
+}
+
+async fn lacking<B>(common: &ConnectionContext, request: Request<B>, lacking: BodyError) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let (status, text) = match lacking {
+        BodyError::TooLarge(_) => {
+            let most = common.limits.body_bytes;
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {most} bytes\n"))
+        }
+        BodyError::Late(_) => {
+            let limit = common.limits.body;
+            (StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {limit:?}\n"))
+        }
+        BodyError::Crowded(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much is on its way, and this was slow\n".into())
+        }
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
+        BodyError::Malformed(ref malformed) => (StatusCode::BAD_REQUEST, format!("{malformed}\n")),
+    };
+    refuse(common, request, Refused::from(&lacking), status, text).await
+}
+
+/// A refusal, when its reader has sent what it had to send.
+async fn refuse<B>(
+    common: &ConnectionContext,
+    request: Request<B>,
+    reason: Refused,
+    status: StatusCode,
+    text: String,
+) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    common.metrics.refused.of(reason).inc();
+    let waits = request.headers().contains_key(EXPECT);
+    let worth_it = matches!(reason, Refused::Path | Refused::Method | Refused::MediaType | Refused::TooLarge);
+    let mut body = request.into_body();
+    if worth_it && !waits && !body.is_end_stream() {
+        throw_away(&mut body, &common.limits).await;
+    }
+    respond(status, PLAIN, text)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let bare = media_type.split(';').next().unwrap_or_default().trim();
+    let plain = headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+    bare.eq_ignore_ascii_case(JSON) && plain
+}

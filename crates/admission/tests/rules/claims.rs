@@ -1,0 +1,64 @@
+//! Pods that one of a pool's users makes by hand: what is written down about it.
+
+use super::patched::created;
+use super::world::*;
+use serde_json::{Value, json};
+use taintward_admission::review::Half;
+use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
+use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
+
+/// jane asks in all questions; the second pool is not hers.
+fn rules_of_jane() -> RuleReviewer {
+    let of = |name: &str, user: &str| DedicatedPool {
+        uid: format!("uid-of-{name}").into(),
+        users: PoolUsers { users: vec![user.into()], ..PoolUsers::default() },
+        ..pool(name, PoolEnforcement::Deny)
+    };
+    let around = around();
+    around.pools(CacheUpdate::Replace(vec![of("hers", "jane"), of("his", "bob")]));
+    RuleReviewer::new(all_rules(), UntilReady::Allow, around)
+}
+
+fn pod(annotations: Value) -> Value {
+    json!({"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "c"}]}})
+}
+
+fn annotations(own: Value, rules: &RuleReviewer) -> Value {
+    created("shop", &pod(own), rules)["metadata"]["annotations"].clone()
+}
+
+#[test]
+fn it_is_written_beside_what_is_there() {
+    let rules = rules_of_jane();
+    let hers = json!({"taintward.io/made-for": "uid-of-hers"});
+    assert_eq!(annotations(Value::Null, &rules), hers);
+    assert_eq!(annotations(json!({}), &rules), hers);
+    let beside = json!({"a/b": "c", "taintward.io/made-for": "uid-of-hers"});
+    assert_eq!(annotations(json!({"a/b": "c"}), &rules), beside);
+    let claimed = json!({"taintward.io/made-for": "uid-of-his"});
+    assert_eq!(annotations(claimed, &rules), hers, "what is not so goes");
+    let bare = json!({"metadata": {}, "spec": {}});
+    assert_eq!(created("shop", &bare, &rules)["metadata"]["annotations"], hers);
+}
+
+#[test]
+fn of_others_nothing_is_written_and_what_they_write_goes() {
+    let rules = rules();
+    assert_eq!(annotations(Value::Null, &rules), Value::Null);
+    let claimed = json!({"taintward.io/made-for": "x"});
+    assert_eq!(annotations(claimed, &rules), json!({"taintward.io/made-for": ""}));
+}
+
+/// The webhook judges the final pod, with whatever other webhooks have written into it.
+#[test]
+fn what_another_claims_is_refused() {
+    let claimed = pod(json!({"taintward.io/made-for": "uid-of-his"}));
+    let told = |operation: &str, old: Option<&Value>| {
+        let question = question(operation, "shop", &claimed, old);
+        response(Half::Validate, &question, &rules_of_jane())
+    };
+    let refused = told("CREATE", None);
+    assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
+    assert_eq!(told("UPDATE", Some(&claimed))["allowed"], true, "it was there before");
+    assert_eq!(told("UPDATE", Some(&pod(json!({}))))["allowed"], false);
+}

@@ -1,0 +1,143 @@
+//! Nodes: the oops brake.
+
+use super::world::*;
+use serde_json::{Value, json};
+use taintward_admission::review::{Half, RequestOrigin};
+use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
+use taintward_core::taint::TaintEffect;
+
+fn shown(name: &str, taints: Value, annotations: Value) -> Value {
+    json!({
+        "metadata": {"name": name, "annotations": annotations}, "spec": {"taints": taints},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+fn taint(name: &str, dry_run: bool, rules: &RuleReviewer) -> Value {
+    taint_allowed(name, dry_run, &Value::Null, rules)
+}
+
+fn taint_allowed(name: &str, dry_run: bool, annotations: &Value, rules: &RuleReviewer) -> Value {
+    taint_from(RequestOrigin::ApiServer, name, dry_run, annotations, rules)
+}
+
+fn taint_from(
+    origin: RequestOrigin,
+    name: &str,
+    dry_run: bool,
+    annotations: &Value,
+    rules: &RuleReviewer,
+) -> Value {
+    let (old, new) = (
+        shown(name, json!([]), Value::Null),
+        shown(name, json!([{"key": "maintenance", "effect": "NoExecute"}]), annotations.clone()),
+    );
+    let mut question = question("UPDATE", "", &new, Some(&old));
+    question["request"]["name"] = json!(name);
+    question["request"]["dryRun"] = json!(dry_run);
+    question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
+    question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
+    response_from(origin, Half::Validate, &question, rules)
+}
+
+#[test]
+fn a_command_for_all_nodes_at_once_does_not_slip_through() {
+    let rules = rules();
+    // Four nodes, half of them may: the answers come faster than the news of what they allowed.
+    let allowed: Vec<bool> = ["n1", "n2", "n3", "ml-node"]
+        .iter()
+        .map(|node| taint(node, false, &rules)["allowed"] == true)
+        .collect();
+    assert_eq!(allowed, [true, true, false, false]);
+    let message = taint("n3", false, &rules)["status"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.contains(r#"kubectl annotate node n3 taintward.io/allow-no-execute="maintenance""#),
+        "{message}"
+    );
+    let annotated = json!({"taintward.io/allow-no-execute": "maintenance"});
+    assert_eq!(taint_allowed("n3", false, &annotated, &rules)["allowed"], json!(true));
+}
+
+#[test]
+fn a_dry_run_taints_nothing_and_counts_for_nothing() {
+    let rules = rules();
+    for _ in 0..9 {
+        assert_eq!(taint("n1", true, &rules)["allowed"], json!(true));
+        assert_eq!(taint("n2", true, &rules)["allowed"], json!(true));
+    }
+    assert_eq!(taint("n3", true, &rules)["allowed"], json!(true));
+}
+
+#[test]
+fn what_was_allowed_counts_once_when_it_is_heard_of() {
+    let around = around();
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
+    assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
+    around.nodes(CacheUpdate::Upsert(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
+    assert_eq!(taint("n2", false, &rules)["allowed"], json!(true), "two of four");
+    assert_eq!(taint("n3", false, &rules)["allowed"], json!(false));
+    // One of them was never made, as is heard; and one is taken back.
+    around.nodes(CacheUpdate::Delete("n2".into()));
+    around.nodes(CacheUpdate::Upsert(node("n2", true, &[])));
+    around.nodes(CacheUpdate::Upsert(node("n1", true, &[])));
+    assert_eq!(taint("n3", false, &rules)["allowed"], json!(true));
+}
+
+#[test]
+fn nodes_that_are_not_known_are_not_refused() {
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
+    for node in ["n1", "n2", "n3"] {
+        assert_eq!(taint(node, false, &rules)["allowed"], json!(true));
+    }
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, Default::default());
+    assert_eq!(taint("n1", false, &rules)["status"]["code"], json!(503));
+}
+
+#[test]
+fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
+    let around = around();
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
+    for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
+        taint_from(RequestOrigin::Anybody, node, false, &Value::Null, &rules);
+    }
+    assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
+    // What the watch tells counts, whoever asked.
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
+    let tainted = |name| node(name, true, &[("maintenance", "", TaintEffect::NoExecute)]);
+    around.nodes(CacheUpdate::Replace(
+        ["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect(),
+    ));
+    assert_eq!(
+        taint_from(RequestOrigin::Anybody, "n3", false, &Value::Null, &rules)["allowed"],
+        json!(false)
+    );
+}
+
+#[test]
+fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
+    let around = around();
+    let mut strict = pool("ml", taintward_core::admission::pool::PoolEnforcement::Deny);
+    strict.taint.effects = vec![TaintEffect::NoExecute];
+    around.pools(CacheUpdate::Upsert(strict));
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
+    let by_hand = |name: &str| {
+        let (old, new) = (
+            shown(name, json!([]), Value::Null),
+            shown(name, json!([{"key": "dedicated", "value": "ml", "effect": "NoExecute"}]), Value::Null),
+        );
+        let mut question = question("UPDATE", "", &new, Some(&old));
+        question["request"]["name"] = json!(name);
+        question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
+        question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
+        let allowed = response(Half::Validate, &question, &rules)["allowed"] == true;
+        if allowed {
+            around.nodes(CacheUpdate::Upsert(node(
+                name,
+                true,
+                &[("dedicated", "ml", TaintEffect::NoExecute)],
+            )));
+        }
+        allowed
+    };
+    assert_eq!(["n1", "n2", "n3"].map(by_hand), [true, true, false], "half of four may");
+}

@@ -1,0 +1,38 @@
+//! What an API server makes of an object by our patch: a library applies it, so that no fault of ours is made twice.
+
+use crate::world::{question, response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use taintward_admission::review::Half;
+use taintward_admission::rules::RuleReviewer;
+
+/// The only places that a patch may reach.
+const ALLOWED: [&str; 3] =
+    ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
+
+/// The object with the response's patch.
+pub(crate) fn patched(object: &Value, response: &Value) -> Value {
+    let mut object = object.clone();
+    let Some(patch) = response["patch"].as_str() else { return object };
+    let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
+    for operation in patch.as_array().unwrap() {
+        let path = operation["path"].as_str().unwrap();
+        let below = |root: &&str| {
+            path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        // Where there are no annotations at all, they come with this one alone.
+        let first = json!({"taintward.io/made-for": operation["value"]["taintward.io/made-for"]});
+        let annotations = path == "/metadata/annotations"
+            && object["metadata"]["annotations"].is_null()
+            && operation["value"] == first;
+        assert!(annotations || ALLOWED.iter().any(below), "{path}");
+    }
+    json_patch::patch(&mut object, &serde_json::from_value::<json_patch::Patch>(patch).unwrap()).unwrap();
+    object
+}
+
+/// What is made of a pod that is created.
+pub(crate) fn created(namespace: &str, pod: &Value, rules: &RuleReviewer) -> Value {
+    patched(pod, &response(Half::Mutate, &question("CREATE", namespace, pod, None), rules))
+}

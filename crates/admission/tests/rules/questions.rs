@@ -1,0 +1,130 @@
+//! Questions that are not about what the rules are about, or come before anything is known.
+
+use super::world::*;
+use serde_json::{Value, json};
+use taintward_admission::metrics::Outcome;
+use taintward_admission::review::{Did, Half, RuleOutcome};
+use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
+
+fn pod() -> Value {
+    json!({"spec": {"containers": []}})
+}
+
+#[test]
+fn ad_5_other_objects_make_no_sense() {
+    let rules = rules();
+    for (kind, resource, part) in [
+        (
+            json!({"group": "apps", "version": "v1", "kind": "Deployment"}),
+            json!({"group": "apps", "version": "v1", "resource": "deployments"}),
+            "expected pods or nodes of v1, got deployments of apps/v1: correct the rules of the webhook configuration",
+        ),
+        (
+            json!({"group": "", "version": "v2", "kind": "Pod"}),
+            json!({"group": "", "version": "v2", "resource": "pods"}),
+            "got pods of v2",
+        ),
+        (
+            json!({"group": "", "version": "v1", "kind": "Binding"}),
+            json!({"group": "", "version": "v1", "resource": "pods"}),
+            "expected a Pod of v1, got Binding of v1",
+        ),
+    ] {
+        let mut question = question("CREATE", "shop", &pod(), None);
+        question["request"]["kind"] = kind;
+        question["request"]["resource"] = resource;
+        for half in [Half::Mutate, Half::Validate] {
+            let why = asked(half, &question, &rules).unwrap_err().to_string();
+            assert!(why.contains(part), "{why}");
+        }
+    }
+}
+
+#[test]
+fn subresources_and_deletions_come_in_as_they_are() {
+    let rules = rules();
+    for (operation, subresource) in [
+        ("UPDATE", "ephemeralcontainers"),
+        ("UPDATE", "status"),
+        ("CREATE", "binding"),
+        ("UPDATE", "resize"),
+        ("DELETE", ""),
+        ("CONNECT", "exec"),
+    ] {
+        let mut question = question(operation, "shop", &pod(), Some(&pod()));
+        question["request"]["subResource"] = json!(subresource);
+        for half in [Half::Mutate, Half::Validate] {
+            let judged = asked(half, &question, &rules).unwrap();
+            assert_eq!(
+                (judged.outcome, judged.notes.len()),
+                (Outcome::Allowed, 0),
+                "{operation} {subresource}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_question_without_an_object_makes_no_sense() {
+    let nothing = asked(Half::Mutate, &question("CREATE", "shop", &Value::Null, None), &rules());
+    assert!(nothing.unwrap_err().to_string().contains("object is missing"));
+}
+
+#[test]
+fn before_anything_is_known_objects_come_in_and_that_is_counted() {
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
+    let judged = asked(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
+    assert_eq!(judged.outcome, Outcome::Allowed);
+    for rule in ["default-tolerations", "dedicated-pools", "toleration-restriction"] {
+        assert!(
+            judged.notes.contains(&RuleOutcome { rule, did: Did::Unknown }),
+            "{rule}: {:?}",
+            judged.notes
+        );
+    }
+    assert_eq!(rules.missing(), ["namespaces", "policies", "pools", "nodes"]);
+}
+
+#[test]
+fn ad_12_or_are_turned_away_where_that_was_asked_for() {
+    let around = std::sync::Arc::new(taintward_admission::rules::ClusterCache::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, around.clone());
+    let early = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    assert_eq!((&early["allowed"], &early["status"]["code"]), (&json!(false), &json!(503)));
+    let message = early["status"]["message"].as_str().unwrap();
+    assert!(message.starts_with("not yet ready to handle request"), "{message}");
+    around.namespaces(CacheUpdate::Replace(vec![namespace("shop", &[])]));
+    around.policies(CacheUpdate::Replace(vec![]));
+    around.pools(CacheUpdate::Replace(vec![]));
+    around.nodes(CacheUpdate::Replace(vec![]));
+    assert!(rules.missing().is_empty());
+    let later = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    assert_eq!(later["allowed"], json!(true));
+    // One that is younger than the news is not turned away.
+    let young = response(Half::Mutate, &question("CREATE", "young", &pod(), None), &rules);
+    assert_eq!(young["allowed"], json!(true));
+}
+
+#[test]
+fn a_pool_that_makes_no_sense_or_wants_what_another_has_has_no_say() {
+    use taintward_core::admission::pool::PoolEnforcement;
+    let around = around();
+    let mut twin = pool("ml", PoolEnforcement::Deny);
+    twin.name = "younger".into();
+    twin.created = Some(taintward_core::time::Wall::from_secs(10));
+    around.pools(CacheUpdate::Upsert(pool("ml", PoolEnforcement::Off)));
+    around.pools(CacheUpdate::Upsert(twin));
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
+    let mut smuggler = pod();
+    smuggler["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
+    let said =
+        |rules: &RuleReviewer| response(Half::Validate, &question("CREATE", "shop", &smuggler, None), rules);
+    let first = said(&rules);
+    // One of the two is older, whichever has a time of its own; the other is refused and says nothing.
+    around.pools(CacheUpdate::Delete("ml".into()));
+    let alone = said(&rules);
+    assert_eq!(alone["allowed"], json!(false));
+    around.pools(CacheUpdate::Delete("younger".into()));
+    assert_eq!(said(&rules)["allowed"], json!(true));
+    assert!(first["allowed"].is_boolean());
+}

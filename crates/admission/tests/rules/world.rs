@@ -1,0 +1,149 @@
+//! A cluster with a few namespaces, a pool, a policy and nodes; and questions about pods in it.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use taintward_admission::review::{
+    Half, InvalidReview, RequestOrigin, ReviewFilter, ReviewResponse, judge, judge_sifted,
+};
+use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache, RuleReviewer, UntilReady};
+use taintward_core::admission::LabelSelector;
+use taintward_core::admission::no_execute_guard::NoExecuteGuard;
+use taintward_core::admission::policy::{DefaultTolerationSeconds, TolerationDuration, TolerationPolicy};
+use taintward_core::admission::pool::{
+    DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolNode, PoolPlacement, PoolTaint, PoolUsers,
+    RECORD,
+};
+use taintward_core::admission::request::NamespaceFact;
+use taintward_core::admission::review::{LintAdvice, ReviewSettings};
+use taintward_core::taint::{Taint, TaintEffect};
+
+/// Every rule.
+pub(crate) fn all_rules() -> ReviewSettings {
+    ReviewSettings {
+        defaults: Some(DefaultTolerationSeconds::default()),
+        restriction: Some(Default::default()),
+        extended: true,
+        advice: Some(LintAdvice::default()),
+        guard: Some(NoExecuteGuard::default()),
+        ..ReviewSettings::default()
+    }
+}
+
+pub(crate) fn namespace(name: &str, labels: &[(&str, &str)]) -> (Box<str>, NamespaceFact) {
+    let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    (name.into(), NamespaceFact { labels, ..NamespaceFact::default() })
+}
+
+/// A pool for the namespaces of a team, on nodes with a label.
+pub(crate) fn pool(team: &str, enforcement: PoolEnforcement) -> DedicatedPool {
+    DedicatedPool {
+        name: team.into(),
+        taint: PoolTaint { key: "dedicated".into(), value: team.into(), effects: vec![] },
+        label: Some(PoolLabel { key: "dedicated".into(), value: team.into() }),
+        members: PoolMembers { names: vec![format!("{team}-node").into()], selector: None },
+        users: PoolUsers {
+            namespaces: Some(LabelSelector::of_labels([("team", team)])),
+            ..PoolUsers::default()
+        },
+        placement: PoolPlacement::Exclusive,
+        enforcement,
+        ..DedicatedPool::default()
+    }
+}
+
+pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]) -> CachedNode {
+    let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
+        key: (*key).into(),
+        value: (*value).into(),
+        effect: effect.clone(),
+        time_added: None,
+    };
+    let node =
+        PoolNode { name: name.into(), taints: taints.iter().map(taint).collect(), ..PoolNode::default() };
+    CachedNode { node, ready }
+}
+
+/// `shop` is nobody's; `ml` is the team's of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has a policy.
+pub(crate) fn namespaces() -> Vec<(Box<str>, NamespaceFact)> {
+    vec![
+        namespace("shop", &[]),
+        namespace("ml", &[("team", "ml")]),
+        namespace("db", &[("team", "db")]),
+        namespace("slow", &[("pace", "slow")]),
+        namespace("kube-system", &[]),
+    ]
+}
+
+pub(crate) fn policies() -> Vec<TolerationPolicy> {
+    vec![TolerationPolicy {
+        name: "slow".into(),
+        namespaces: LabelSelector::of_labels([("pace", "slow")]),
+        not_ready: Some(TolerationDuration::For(900)),
+        unreachable: Some(TolerationDuration::Forever),
+        ..TolerationPolicy::default()
+    }]
+}
+
+/// In the order of their names.
+pub(crate) fn pools() -> Vec<DedicatedPool> {
+    vec![pool("db", PoolEnforcement::Warn), pool("ml", PoolEnforcement::Deny)]
+}
+
+pub(crate) fn around() -> Arc<ClusterCache> {
+    let around = Arc::new(ClusterCache::default());
+    around.namespaces(CacheUpdate::Replace(namespaces()));
+    around.policies(CacheUpdate::Replace(policies()));
+    around.pools(CacheUpdate::Replace(pools()));
+    let mut of_pool = node("ml-node", true, &[("dedicated", "ml", TaintEffect::NoSchedule)]);
+    of_pool.node.labels = [("dedicated".into(), "ml".into())].into();
+    of_pool.node.record = Some("ml taint:dedicated=ml:NoSchedule label:dedicated=ml".into());
+    assert_eq!(RECORD, "taintward.io/pool");
+    let others = ["n1", "n2", "n3"].map(|name| node(name, true, &[]));
+    around.nodes(CacheUpdate::Replace(others.into_iter().chain([of_pool]).collect()));
+    around
+}
+
+pub(crate) fn rules() -> RuleReviewer {
+    RuleReviewer::new(all_rules(), UntilReady::Allow, around())
+}
+
+/// A question about a pod, from somebody.
+pub(crate) fn question(operation: &str, namespace: &str, pod: &Value, old: Option<&Value>) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "u", "operation": operation, "namespace": namespace, "name": "p",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+            "object": pod, "oldObject": old,
+        },
+    })
+}
+
+pub(crate) fn asked(
+    half: Half,
+    question: &Value,
+    rules: &RuleReviewer,
+) -> Result<ReviewResponse, InvalidReview> {
+    judge(half, question.to_string().as_bytes(), rules)
+}
+
+/// The response; the question has to make sense.
+pub(crate) fn response(half: Half, question: &Value, rules: &RuleReviewer) -> Value {
+    response_from(RequestOrigin::Anybody, half, question, rules)
+}
+
+/// The same for a question of which it is known where it comes from.
+pub(crate) fn response_from(
+    origin: RequestOrigin,
+    half: Half,
+    question: &Value,
+    rules: &RuleReviewer,
+) -> Value {
+    let mut sieve = ReviewFilter::default();
+    sieve.push(question.to_string().as_bytes()).unwrap();
+    let judged = judge_sifted(half, &sieve.finish().unwrap(), origin, rules).unwrap();
+    let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
+    answer["response"].clone()
+}

@@ -1,0 +1,170 @@
+//! Bodies that are long, slow, or never come.
+
+use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_admission::settings::ServerLimits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+/// The head of a question, with so many bytes announced.
+fn head(length: usize) -> Vec<u8> {
+    let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
+    format!("{head} {length}\r\n\r\n").into_bytes()
+}
+
+const CHUNKED: &[u8] = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// The longest that an API server can send: two objects of 3 MiB, every character written as six, and something more.
+const LONGEST: usize = 37 << 20;
+
+#[tokio::test]
+async fn all_that_a_server_can_send_is_answered_and_more_is_kept_out_by_its_head() {
+    let stage = Stage::set(limits()).await;
+    let mut client = Client::connect(&stage).await;
+    let escaped = |times: usize| {
+        question("a", 0).replace(r#""a":"""#, &format!(r#""a":"{}""#, "\\u003c".repeat(times)))
+    };
+    for times in [1_420_000, 6 << 20] {
+        let (status, body) = client.post("/validate", escaped(times)).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains("\"allowed\":true"), "{body}");
+    }
+    // Just below the limit and just above it: there the head says whose answer is awaited.
+    let around = LONGEST - question("a", 0).len();
+    assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
+    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 0.0);
+    for (path, allowed) in [("/validate", false), ("/mutate", true)] {
+        let (status, body) = Client::connect(&stage).await.post(path, question("unjudged", around)).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains(&format!("\"uid\":\"u\",\"allowed\":{allowed}")), "{body}");
+    }
+    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 2.0);
+    let nothing = format!("[{}", " ".repeat(LONGEST));
+    let (status, said) = Client::connect(&stage).await.post("/validate", nothing).await;
+    assert_eq!((status, &*said), (413, "the body has more than 38797312 bytes\n"));
+}
+
+#[tokio::test]
+async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
+    // What is kept of all bodies on their way is reckoned as it grows; a thousandth of one of these would be too much.
+    let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
+    stage.answers().await;
+    let (head, tail) =
+        question("unjudged", 0).split_once("}}}}").map(|(head, _)| (head.to_owned(), "}}}}")).unwrap();
+    let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
+    let mebibyte = chunk(&vec![b' '; 1 << 20]);
+    let mut streams = Vec::new();
+    for mebibytes in [36, 36, 36, 40] {
+        let mut stream = stage.tls().await;
+        stream.write_all(CHUNKED).await.unwrap();
+        stream.write_all(&chunk(head.as_bytes())).await.unwrap();
+        for _ in 0..mebibytes {
+            stream.write_all(&mebibyte).await.unwrap();
+        }
+        stream.write_all(&chunk(tail.as_bytes())).await.unwrap();
+        stream.write_all(b"0\r\n\r\n").await.unwrap();
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        let mut answer = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("no answer").unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
+    // Who asks before he sends need not send at all.
+    let expecting = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 40000000\r\n\r\n";
+    assert!(stage.raw(expecting).await.starts_with("HTTP/1.1 413"));
+}
+
+/// A question about a pod that names so long a node.
+fn kept(length: usize) -> String {
+    question("a", 0).replace(r#""a":"""#, &format!(r#""nodeName":"{}""#, "x".repeat(length)))
+}
+
+#[tokio::test]
+async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nobody() {
+    let stage = Stage::set(ServerLimits { body: SHORT, ..limits() }).await;
+    let mut stream = stage.tls().await;
+    stream.write_all(&head(1000)).await.unwrap();
+    let began = std::time::Instant::now();
+    let mut answer = vec![0; 4096];
+    let count = loop {
+        let _ = stream.write_all(b" ").await;
+        if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut answer)).await {
+            break read.unwrap();
+        }
+        assert!(began.elapsed() < PATIENCE, "it is waited for without end");
+    };
+    let answer = String::from_utf8_lossy(&answer[..count]);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.ends_with("the body did not arrive within 400ms\n"), "{answer}");
+    assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
+    assert!(stage.answers().await < PATIENCE);
+    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
+}
+
+#[tokio::test]
+async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
+    let stage = Stage::set(ServerLimits { bodies_bytes: 1 << 20, ..limits() }).await;
+    let mut slow = Vec::new();
+    // Each is half the room there is, and never comes to its end.
+    for _ in 0..6 {
+        let mut stream = stage.tls().await;
+        let body = kept(600_000).replace(r#""name":"a""#, r#""name":"unjudged""#);
+        let head = String::from_utf8(head(body.len())).unwrap().replace("/mutate", "/validate");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body.as_bytes()[..400_000]).await.unwrap();
+        slow.push(stream);
+    }
+    stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
+    // It has said whose answer is awaited, and has one.
+    let mut answer = [0; 1000];
+    let length = timeout(PATIENCE, slow[0].read(&mut answer)).await.expect("no answer").unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"allowed\":false"), "{answer}");
+    // A good one as large comes through, as do small ones, and those that are long and say little.
+    let mut client = Client::connect(&stage).await;
+    assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
+    assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
+    assert!(stage.answers().await < PATIENCE);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_and_clients_that_vanish_leave_nothing_behind() {
+    let stage = Stage::set(limits()).await;
+    for bytes in [head(100), [CHUNKED, b"zz\r\n"].concat(), [CHUNKED, b"5\r\nab"].concat()] {
+        let mut stream = stage.tls().await;
+        stream.write_all(&bytes).await.unwrap();
+        drop(stream);
+    }
+    stage.becomes("taintward_webhook_connections", 0.0).await;
+    assert!(stage.answers().await < PATIENCE);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut_off() {
+    let stage = Stage::set(ServerLimits { stall: SHORT, ..limits() }).await;
+    let mut stream = stage.tls().await;
+    let one = [head(question("a", 10).len()), question("a", 10).into_bytes()].concat();
+    let many = one.repeat(20);
+    // Answers pile up until nothing more can be written.
+    let flood = async { while stream.write_all(&many).await.is_ok() {} };
+    timeout(PATIENCE, flood).await.expect("it is waited for without end");
+    stage.becomes("taintward_webhook_connections", 0.0).await;
+    assert!(stage.answers().await < PATIENCE);
+}
+
+#[tokio::test]
+async fn questions_of_many_clients_at_once_are_all_answered() {
+    let stage = Arc::new(Stage::set(limits()).await);
+    let asked = (0..200).map(|_| {
+        let stage = Arc::clone(&stage);
+        tokio::spawn(
+            async move { Client::connect(&stage).await.post("/mutate", question("a", 30_000)).await.0 },
+        )
+    });
+    for answered in asked.collect::<Vec<_>>() {
+        assert_eq!(answered.await.unwrap(), 200);
+    }
+}

@@ -1,0 +1,122 @@
+//! The certificate on show changes, under load and for the worse.
+
+use super::stage::{Client, Files, PATIENCE, Stage, connect, limits, question};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use taintward_admission::server::{WallClock, WebhookListener};
+use taintward_admission::settings::{CertificateSource, WebhookServerSettings};
+use taintward_core::time::Wall;
+use tokio::time::{sleep, timeout};
+
+/// Waits until a client that trusts `root` alone is let in.
+async fn is_shown(stage: &Stage, root: &[u8]) {
+    let waiting = async {
+        while connect(stage.address, root).await.is_err() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("it is not shown");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_under_load_costs_not_one_answer() {
+    let stage = Arc::new(Stage::set(limits()).await);
+    let (done, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let load: Vec<_> = (0..4)
+        .map(|_| {
+            let (stage, done, answered) = (stage.clone(), done.clone(), answered.clone());
+            tokio::spawn(async move {
+                let mut client = Client::connect(&stage).await;
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(client.post("/mutate", question("a", 2000)).await.0, 200);
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let mut before = stage.root.clone();
+    for _ in 0..3 {
+        let so_far = answered.load(Ordering::Relaxed);
+        let root = stage.files.renew(1, 90);
+        is_shown(&stage, &root).await;
+        assert!(connect(stage.address, &before).await.is_err(), "the old one is not shown any more");
+        before = root;
+        let goes_on = async {
+            while answered.load(Ordering::Relaxed) < so_far + 20 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, goes_on).await.expect("connections that were open go on");
+    }
+    done.store(true, Ordering::Relaxed);
+    for client in load {
+        client.await.expect("every question was answered");
+    }
+    assert!(stage.value("taintward_webhook_certificate_reloads_total") >= 4.0);
+}
+
+#[tokio::test]
+async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
+    let stage = Stage::set(limits()).await;
+    let (good, key) =
+        (std::fs::read(stage.files.certificate()).unwrap(), std::fs::read(stage.files.key()).unwrap());
+    let other = Files::new("other");
+    other.renew(1, 90);
+    let put = |certificate: &[u8], key: &[u8]| {
+        std::fs::write(stage.files.certificate(), certificate).unwrap();
+        std::fs::write(stage.files.key(), key).unwrap();
+    };
+    let failures = "taintward_webhook_certificate_reload_failures_total";
+    let spoil: [&dyn Fn(); 6] = [
+        &|| put(b"garbage", b"garbage"),
+        &|| put(&good[..good.len() / 2], &key),
+        &|| put(&good, &std::fs::read(other.key()).unwrap()),
+        &|| drop(stage.files.renew(90, -1)),
+        &|| drop(stage.files.renew(-1, 90)),
+        &|| std::fs::remove_file(stage.files.key()).unwrap(),
+    ];
+    for (number, spoil) in spoil.iter().enumerate() {
+        spoil();
+        let before = stage.value(failures);
+        let rises = async {
+            // The second look is one that began after the change.
+            while stage.value(failures) < before + 2.0 {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
+        assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} took the good one away");
+    }
+    put(&good, &key);
+    sleep(Duration::from_millis(100)).await;
+    let healed = stage.value(failures);
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(stage.value(failures), healed);
+    let root = stage.files.renew(1, 90);
+    is_shown(&stage, &root).await;
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_with_a_certificate_that_is_no_use() {
+    let files = Files::new("start");
+    let open = async || {
+        let clock: WallClock = Arc::new(|| Wall::from_secs(1_800_000_000));
+        let (certificate, key) = (files.certificate(), files.key());
+        let settings = WebhookServerSettings {
+            address: "127.0.0.1:0".parse().unwrap(),
+            metrics: None,
+            certificate: CertificateSource::Files { certificate, key, every: PATIENCE },
+            clients: None,
+            limits: limits(),
+        };
+        WebhookListener::open(&settings, clock).await.map(drop).map_err(|error| error.to_string())
+    };
+    let said = open().await.unwrap_err();
+    assert!(said.ends_with("--tls-cert-file must name a PEM file"), "{said}");
+    files.renew(90, -1);
+    let said = open().await.unwrap_err();
+    assert_eq!(said, "the certificate given with --tls-cert-file is not valid now: it has ended");
+    files.renew(1, 1);
+    assert_eq!(open().await, Ok(()));
+}

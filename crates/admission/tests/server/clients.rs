@@ -1,0 +1,127 @@
+//! Clients that must show who they are, and those who cannot.
+
+use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
+use taintward_admission::server::WebhookListener;
+use taintward_admission::settings::{CertificateSource, ClientCaSettings, WebhookServerSettings};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+/// An authority: its certificate in PEM, and who signs.
+fn authority(name: &str) -> (String, rcgen::Issuer<'static, rcgen::KeyPair>) {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let pem = params.self_signed(&key).unwrap().pem();
+    (pem, rcgen::Issuer::new(params, key))
+}
+
+fn signed(by: &rcgen::Issuer<'static, rcgen::KeyPair>, purpose: rcgen::ExtendedKeyUsagePurpose) -> Identity {
+    signed_for(&["rcgen self signed cert"], by, purpose)
+}
+
+/// The same for somebody of these common names.
+fn signed_for(
+    names: &[&str],
+    by: &rcgen::Issuer<'static, rcgen::KeyPair>,
+    purpose: rcgen::ExtendedKeyUsagePurpose,
+) -> Identity {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.extended_key_usages = vec![purpose];
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
+    names.iter().for_each(|name| params.distinguished_name.push(rcgen::DnType::CommonName, *name));
+    let key = rcgen::KeyPair::generate().unwrap();
+    (params.signed_by(&key, by).unwrap().der().to_vec(), key.serialize_der())
+}
+
+/// What comes back for a question about health; nothing from a server that hangs up. With TLS 1.3 a client learns only
+/// by reading that it is not let in.
+async fn asked(stage: &Stage, identity: Option<&Identity>) -> String {
+    let answer = async {
+        let mut stream = connect_as(stage.address, &stage.root, &BOTH, identity).await?;
+        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        std::io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    timeout(PATIENCE, answer).await.expect("an end").unwrap_or_default()
+}
+
+#[tokio::test]
+async fn only_those_are_let_in_whom_the_authority_has_signed() {
+    let ((pem, ours), (_, theirs)) = (authority("ours"), authority("theirs"));
+    let files = Files::new("authorities");
+    let file = files.0.join("clients.crt");
+    std::fs::write(&file, pem).unwrap();
+    let mut stage = Stage::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
+    let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
+    let known = signed(&ours, client.clone());
+    let answer = asked(&stage, Some(&known)).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let server = signed(&ours, rcgen::ExtendedKeyUsagePurpose::ServerAuth);
+    for (who, identity) in
+        [("nobody", None), ("a stranger", Some(&signed(&theirs, client))), ("a server", Some(&server))]
+    {
+        assert_eq!(asked(&stage, identity).await, "", "{who}");
+    }
+    stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
+    // Another certificate on show asks for the same.
+    stage.root = stage.files.renew(1, 90);
+    stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
+    assert_eq!(asked(&stage, None).await, "");
+    assert!(asked(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
+async fn of_those_only_the_ones_with_a_name_that_is_allowed() {
+    let (pem, ours) = authority("ours");
+    let files = Files::new("names");
+    let file = files.0.join("clients.crt");
+    std::fs::write(&file, pem).unwrap();
+    let names = vec!["kube-apiserver".to_owned(), "front-proxy-client".to_owned()];
+    let stage = Stage::demanding(limits(), ClientCaSettings { file, names }).await;
+    let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
+    for (names, is_let_in) in [
+        (&["kube-apiserver"][..], true),
+        (&["front-proxy-client"], true),
+        (&["kube-apiserver2"], false),
+        (&["random-user"], false),
+        (&["system:masters"], false),
+        (&[], false),
+    ] {
+        let who = signed_for(names, &ours, client.clone());
+        let answer = asked(&stage, Some(&who)).await;
+        assert_eq!(answer.starts_with("HTTP/1.1 200 OK"), is_let_in, "{names:?}: {answer}");
+    }
+    assert_eq!(asked(&stage, None).await, "");
+}
+
+#[tokio::test]
+async fn without_a_file_everybody_is_let_in_and_a_file_of_no_use_is_an_error() {
+    let stage = Stage::set(limits()).await;
+    assert!(asked(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
+    let files = Files::new("no-authorities");
+    files.renew(1, 90);
+    for content in [None, Some(""), Some("garbage")] {
+        let file = files.0.join("clients.crt");
+        if let Some(content) = content {
+            std::fs::write(&file, content).unwrap();
+        }
+        let settings = WebhookServerSettings {
+            address: "127.0.0.1:0".parse().unwrap(),
+            metrics: None,
+            certificate: CertificateSource::Files {
+                certificate: files.certificate(),
+                key: files.key(),
+                every: PATIENCE,
+            },
+            clients: Some(ClientCaSettings { file, names: Vec::new() }),
+            limits: limits(),
+        };
+        let clock = std::sync::Arc::new(|| taintward_core::time::Wall::from_secs(1_800_000_000));
+        let said = WebhookListener::open(&settings, clock).await.err().map(|error| error.to_string());
+        let said = said.unwrap_or_default();
+        assert!(said.contains("--client-ca-file must name"), "{content:?}: {said}");
+    }
+}

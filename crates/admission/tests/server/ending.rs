@@ -1,0 +1,65 @@
+//! The end: what is in hand is finished, and nothing lasts for ever.
+
+use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
+use std::time::Duration;
+use taintward_admission::settings::ServerLimits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{sleep, timeout};
+
+#[tokio::test]
+async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
+    let mut stage = Stage::set(limits()).await;
+    let mut idle = stage.tls().await;
+    let mut two = Client::connect(&stage).await;
+    assert_eq!(two.post("/mutate", question("a", 1)).await.0, 200);
+    // Half of a question is there when the server is asked to stop.
+    let mut busy = stage.tls().await;
+    let body = question("a", 100_000);
+    let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
+    busy.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await.unwrap();
+    busy.write_all(&body.as_bytes()[..50_000]).await.unwrap();
+    stage.becomes("taintward_webhook_connections", 3.0).await;
+    sleep(Duration::from_millis(50)).await;
+    stage.ask_to_stop();
+    let mut rest = Vec::new();
+    let ended = timeout(PATIENCE, idle.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok() && rest.is_empty(), "an idle connection stays open");
+    assert!(!stage.served.is_finished(), "something is in hand");
+    busy.write_all(&body.as_bytes()[50_000..]).await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, busy.read_to_string(&mut answer)).await.expect("no end").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+    assert!(tokio::net::TcpStream::connect(stage.address).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
+async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
+    let mut stage = Stage::set(ServerLimits { farewell: SHORT * 3, ..limits() }).await;
+    stage.ask_to_stop();
+    let mut client = Client::connect(&stage).await;
+    assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
+    let told = async {
+        while client.get("/readyz").await.0 == 200 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, told).await.expect("nobody is told");
+    drop(client);
+    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_never_finishes_does_not_keep_the_server() {
+    let mut stage = Stage::set(ServerLimits { drain: SHORT, ..limits() }).await;
+    let mut slow = stage.tls().await;
+    slow.write_all(
+        b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+    )
+    .await
+    .unwrap();
+    let _mute = tokio::net::TcpStream::connect(stage.address).await.unwrap();
+    stage.becomes("taintward_webhook_connections", 2.0).await;
+    stage.ask_to_stop();
+    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+}

@@ -1,0 +1,187 @@
+//! Clients that are none: mute, slow, many, and those that open streams to take them back.
+
+use super::stage::{Client, PATIENCE, SHORT, Stage, connect, limits, question, tcp_from};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use taintward_admission::settings::ServerLimits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// Within this a good client is answered, whatever others do. On a machine that is shared it may take some of it to be
+/// given a turn at all.
+const SOON: Duration = Duration::from_secs(1);
+
+/// The best of a few tries: what somebody else on the machine takes is not the server's doing.
+async fn soon(stage: &Stage) {
+    let mut took = Vec::new();
+    for _ in 0..5 {
+        took.push(stage.answers().await);
+    }
+    assert!(took.iter().any(|took| *took < SOON), "{took:?}");
+}
+
+async fn ends(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
+    let mut bytes = vec![0; 1 << 16];
+    let read_on = async { while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
+    timeout(PATIENCE, read_on).await.is_ok()
+}
+
+#[tokio::test]
+async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
+    let stage = Stage::set(ServerLimits { head: SHORT, ..limits() }).await;
+    let began = Instant::now();
+    let mut mute = TcpStream::connect(stage.address).await.unwrap();
+    let mut shaken = stage.tls().await;
+    let mut half = stage.tls().await;
+    half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
+    let mut good = Client::connect(&stage).await;
+    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut half).await);
+    assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
+    stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
+    stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;
+    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "who has asked once may take his time");
+}
+
+#[tokio::test]
+async fn who_has_asked_is_let_go_after_a_long_silence() {
+    let stage = Stage::set(ServerLimits { idle: SHORT, ..limits() }).await;
+    let mut one = stage.tls().await;
+    one.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let began = Instant::now();
+    assert!(ends(&mut one).await);
+    assert!(began.elapsed() >= SHORT / 2, "too early");
+    // Whoever sends the next head slowly has not asked, either.
+    let mut dripping = stage.tls().await;
+    dripping.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /livez").await.unwrap();
+    assert!(ends(&mut dripping).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_connections_hold_up_nobody() {
+    let most = 200;
+    let stage = Stage::set(ServerLimits { connections: most, ..limits() }).await;
+    let mut good = Client::connect(&stage).await;
+    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    let mut held = Vec::new();
+    for round in 0..10 {
+        for number in 0..300 {
+            let mut stream = tcp_from(2, stage.address).await.unwrap();
+            if number % 3 == 0 {
+                // The beginning of a handshake that never goes on.
+                let _ = stream.write_all(&[22, 3, 1, 2, 0, 1]).await;
+            }
+            held.push(stream);
+        }
+        // One that keeps asking keeps its place, and new ones of others get one.
+        assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "round {round}");
+        assert_eq!(
+            Client::connect(&stage).await.post("/mutate", question("a", 1)).await.0,
+            200,
+            "round {round}"
+        );
+    }
+    assert!(stage.value("taintward_webhook_connections") <= most as f64 + 50.0);
+    soon(&stage).await;
+    let began = Instant::now();
+    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    assert!(began.elapsed() < PATIENCE);
+    let ended =
+        |why: &str| stage.value(&format!("taintward_webhook_ended_connections_total{{reason=\"{why}\"}}"));
+    assert!(ended("displaced") + ended("refused") >= 2500.0, "{} {}", ended("displaced"), ended("refused"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_have_had_their_chance() {
+    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
+    let mut held = Vec::new();
+    for number in 0..60 {
+        let mut stream = stage.tls().await;
+        // Neither is health of any use to API servers, nor is half a question, nor what makes no sense.
+        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut byte = [0];
+        timeout(PATIENCE, stream.read_exact(&mut byte)).await.unwrap().unwrap();
+        let (length, body) = if number % 2 == 0 { (99, "{") } else { (2, "{}") };
+        let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
+        stream.write_all(format!("{head} {length}\r\n\r\n{body}").as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    stage.becomes("taintward_webhook_connections", 60.0).await;
+    let tried = async {
+        while connect(stage.address, &stage.root).await.is_err() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, tried).await.expect("it gets in some time");
+    let mut good = Client::connect(&stage).await;
+    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    assert!(ends(&mut held[0]).await, "the one that was silent for the longest is let go");
+    // Of use and never silent for long: it stays, whatever else comes and goes.
+    for _ in 0..100 {
+        let _ = connect(stage.address, &stage.root).await;
+        assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_floods_leave_a_third_its_share() {
+    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
+    let mut held = Vec::new();
+    for number in 0..400_u16 {
+        held.push(tcp_from(2 + u8::try_from(number % 2).unwrap(), stage.address).await.unwrap());
+    }
+    let mut ours = Vec::new();
+    for number in 0..15 {
+        let mut good = Client::connect(&stage).await;
+        assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "{number}");
+        ours.push(good);
+        held.push(tcp_from(2, stage.address).await.unwrap());
+    }
+    for good in &mut ours {
+        assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
+    }
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// `POST https://x/mutate`, in HPACK without the table.
+fn head_of_a_question() -> Vec<u8> {
+    let literal = |name: &[u8], value: &[u8]| {
+        [&[0, u8::try_from(name.len()).unwrap()], name, &[u8::try_from(value.len()).unwrap()], value].concat()
+    };
+    [
+        vec![0x83, 0x87],
+        literal(b":path", b"/mutate"),
+        literal(b":authority", b"x"),
+        literal(b"content-type", b"application/json"),
+    ]
+    .concat()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_http_2_which_nobody_speaks_here_holds_up_nobody() {
+    let stage = Arc::new(Stage::set(limits()).await);
+    let flood = |stage: Arc<Stage>| async move {
+        let mut stream = stage.tls().await;
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let mut bytes = [&preface[..], &frame(4, 0, 0, &[])].concat();
+        for number in 0..20_000_u32 {
+            bytes.extend(frame(1, 4, 2 * number + 1, &head_of_a_question()));
+            bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
+        }
+        let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
+        ends(&mut stream).await
+    };
+    let floods: Vec<_> = (0..3).map(|_| tokio::spawn(flood(stage.clone()))).collect();
+    sleep(Duration::from_millis(20)).await;
+    soon(&stage).await;
+    for flood in floods {
+        assert!(flood.await.unwrap(), "the connection is ended");
+    }
+    soon(&stage).await;
+}

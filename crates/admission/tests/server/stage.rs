@@ -1,0 +1,400 @@
+//! A server, and clients that speak by hand.
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use taintward_admission::metrics::WebhookMetrics;
+use taintward_admission::review::{
+    AdmissionRequest, Did, InvalidReview, JsonPatchBuilder, PatchedToleration, ReviewVerdict, Reviewer,
+    RuleOutcome,
+};
+use taintward_admission::server::{WallClock, WebhookListener, WebhookService};
+use taintward_admission::settings::*;
+use taintward_core::time::{Mono, Wall};
+use taintward_server::metrics::Exposition;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+pub(crate) const SHORT: Duration = Duration::from_millis(400);
+/// On a busy machine everything that comes at all comes within this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// When this is.
+const NOW: i64 = 1_800_000_000;
+
+/// None of the limits but those a test is about.
+pub(crate) fn limits() -> ServerLimits {
+    let long = PATIENCE * 4;
+    ServerLimits {
+        head: long,
+        body: long,
+        stall: long,
+        idle: long,
+        silence: long,
+        farewell: Duration::ZERO,
+        drain: PATIENCE,
+        ..ServerLimits::default()
+    }
+}
+
+/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`, and `unjudged` where it cannot be judged. Of
+/// `young-3` it hears the third time it is asked, of `young-for-ever` never.
+#[derive(Default)]
+struct Rules {
+    asked: AtomicUsize,
+}
+
+impl Reviewer for Rules {
+    fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        assert_ne!(request.name, "breaks", "told to");
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if request.name == "young-for-ever" || (request.name == "young-3" && asked < 3) {
+            return Ok(ReviewVerdict { is_early: true, ..ReviewVerdict::allow() });
+        }
+        let mut patch = JsonPatchBuilder::default();
+        patch.add_tolerations(
+            None,
+            &[PatchedToleration { key: "k", operator: "Exists", ..PatchedToleration::default() }],
+        );
+        Ok(ReviewVerdict {
+            patch,
+            notes: vec![RuleOutcome { rule: "pool", did: Did::Unknown }],
+            ..ReviewVerdict::default()
+        })
+    }
+
+    fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
+        (request.name == "unjudged").then_some("told to")
+    }
+
+    fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+        Ok(if request.name == "refused" { ReviewVerdict::deny("not here") } else { ReviewVerdict::allow() })
+    }
+}
+
+/// Certificate files of one test.
+pub(crate) struct Files(pub(crate) PathBuf);
+
+impl Files {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("taintward-hook-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    /// Another certificate, valid as long as said; gives what to trust.
+    pub(crate) fn renew(&self, days_before: i64, days_after: i64) -> Vec<u8> {
+        let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let date = |days: i64| {
+            let seconds = u64::try_from(NOW + days * 86_400).unwrap();
+            rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
+        };
+        (params.not_before, params.not_after) = (date(-days_before), date(days_after));
+        let key = rcgen::KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        std::fs::write(self.certificate(), made.pem()).unwrap();
+        std::fs::write(self.key(), key.serialize_pem()).unwrap();
+        made.der().to_vec()
+    }
+
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.0.join("tls.crt")
+    }
+
+    pub(crate) fn key(&self) -> PathBuf {
+        self.0.join("tls.key")
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running server.
+pub(crate) struct Stage {
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics_address: Option<SocketAddr>,
+    pub(crate) metrics: Arc<WebhookMetrics>,
+    pub(crate) files: Files,
+    pub(crate) root: Vec<u8>,
+    /// The wall clock, in seconds.
+    pub(crate) now: Arc<AtomicI64>,
+    stop: Option<oneshot::Sender<()>>,
+    pub(crate) served: JoinHandle<()>,
+}
+
+impl Stage {
+    pub(crate) async fn set(limits: ServerLimits) -> Self {
+        Self::of(limits, None, None).await
+    }
+
+    /// One that lets only those in who show such a certificate.
+    pub(crate) async fn demanding(limits: ServerLimits, clients: ClientCaSettings) -> Self {
+        Self::of(limits, Some(clients), None).await
+    }
+
+    /// One with a port of their own for metrics and health.
+    pub(crate) async fn with_metrics(limits: ServerLimits) -> Self {
+        Self::of(limits, None, Some("127.0.0.1:0".parse().unwrap())).await
+    }
+
+    async fn of(
+        limits: ServerLimits,
+        clients: Option<ClientCaSettings>,
+        metrics: Option<SocketAddr>,
+    ) -> Self {
+        static STAGES: AtomicU64 = AtomicU64::new(0);
+        let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
+        let root = files.renew(1, 90);
+        let now = Arc::new(AtomicI64::new(NOW));
+        let reading = Arc::clone(&now);
+        let clock: WallClock = Arc::new(move || Wall::from_secs(reading.load(Ordering::Relaxed)));
+        let settings = WebhookServerSettings {
+            address: "127.0.0.1:0".parse().unwrap(),
+            metrics,
+            certificate: CertificateSource::Files {
+                certificate: files.certificate(),
+                key: files.key(),
+                every: Duration::from_millis(20),
+            },
+            clients,
+            limits,
+        };
+        let listening = WebhookListener::open(&settings, clock).await.unwrap();
+        let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address());
+        let started = Wall::from_secs(NOW);
+        let metrics = Arc::new(WebhookMetrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
+        let service = WebhookService {
+            reviewer: Arc::new(Rules::default()),
+            metrics: Arc::clone(&metrics),
+            checks: Vec::new(),
+        };
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(listening.serve(service, async move {
+            let _ = stopped.await;
+        }));
+        Self { address, metrics_address, metrics, files, root, now, stop: Some(stop), served }
+    }
+
+    pub(crate) fn ask_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// The value of a series without labels, or with exactly these.
+    pub(crate) fn value(&self, series: &str) -> f64 {
+        let text = self.metrics.render(Exposition::Prometheus);
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+    }
+
+    /// Waits until a series has at least this value.
+    pub(crate) async fn reaches(&self, series: &str, value: f64) {
+        let waiting = async {
+            while self.value(series) < value {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let is = timeout(PATIENCE, waiting).await;
+        assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
+    }
+
+    /// Waits until a series has this value.
+    pub(crate) async fn becomes(&self, series: &str, value: f64) {
+        let waiting = async {
+            while self.value(series) != value {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let is = timeout(PATIENCE, waiting).await;
+        assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
+    }
+
+    pub(crate) async fn tls(&self) -> TlsStream<TcpStream> {
+        connect(self.address, &self.root).await.unwrap()
+    }
+
+    /// Sends bytes over TLS and reads until the server is done.
+    pub(crate) async fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = self.tls().await;
+        stream.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("no end");
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// A question by somebody else, from connecting to the answer: how long it took.
+    pub(crate) async fn answers(&self) -> Duration {
+        let began = Instant::now();
+        let mut client = Client::connect(self).await;
+        let (status, body) = client.post("/mutate", question("a", 100)).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains("\"uid\":\"u\"") && body.contains("\"allowed\":true"), "{body}");
+        began.elapsed()
+    }
+}
+
+/// What API servers offer.
+pub(crate) const BOTH: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// A TLS connection that trusts `root` alone.
+pub(crate) async fn connect(address: SocketAddr, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_as(address, root, &BOTH, None).await
+}
+
+/// Who a client is: a certificate and its key, in DER.
+pub(crate) type Identity = (Vec<u8>, Vec<u8>);
+
+/// The same as somebody who speaks these protocols and can show who he is.
+pub(crate) async fn connect_as(
+    address: SocketAddr,
+    root: &[u8],
+    protocols: &[&[u8]],
+    identity: Option<&Identity>,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let config = config_of(root, protocols, identity);
+    let stream = TcpStream::connect(address).await?;
+    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
+}
+
+fn config_of(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(root.to_vec().into()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = AtNow(
+        rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .unwrap(),
+    );
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let key = rustls::pki_types::PrivateKeyDer::try_from(key.clone()).unwrap();
+            builder.with_client_auth_cert(vec![certificate.clone().into()], key).unwrap()
+        }
+    };
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    config
+}
+
+/// TLS over a connection that is there.
+pub(crate) async fn tls_over(stream: TcpStream, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+    let connector = TlsConnector::from(Arc::new(config_of(root, &BOTH, None)));
+    connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
+}
+
+/// A connection from another address of this machine: `127.0.0.9` for 9.
+pub(crate) async fn tcp_from(last: u8, to: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
+    socket.connect(to).await
+}
+
+/// Verifies as of the test's own time.
+#[derive(Debug)]
+struct AtNow(Arc<rustls::client::WebPkiServerVerifier>);
+
+impl rustls::client::danger::ServerCertVerifier for AtNow {
+    fn verify_server_cert(
+        &self,
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        intermediates: &[rustls::pki_types::CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        _: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
+        let now = rustls::pki_types::UnixTime::since_unix_epoch(Duration::from_secs(NOW.unsigned_abs()));
+        self.0.verify_server_cert(certificate, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        signature: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        signature: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// A well-behaved client.
+pub(crate) struct Client(http1::SendRequest<Full<Bytes>>);
+
+impl Client {
+    pub(crate) async fn connect(stage: &Stage) -> Self {
+        let (sender, connection) = http1::handshake(TokioIo::new(stage.tls().await)).await.unwrap();
+        tokio::spawn(connection);
+        Self(sender)
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        request: http::Request<Full<Bytes>>,
+    ) -> Result<(u16, String), hyper::Error> {
+        let answered = async {
+            self.0.ready().await?;
+            let answer = self.0.send_request(request).await?;
+            let status = answer.status().as_u16();
+            let body = answer.into_body().collect().await?.to_bytes();
+            Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        };
+        timeout(PATIENCE, answered).await.expect("no answer")
+    }
+
+    pub(crate) async fn post(&mut self, path: &str, body: String) -> (u16, String) {
+        self.send(post(path, body)).await.unwrap()
+    }
+
+    pub(crate) async fn get(&mut self, path: &str) -> (u16, String) {
+        let request = http::Request::get(format!("https://localhost{path}")).header("host", "localhost");
+        self.send(request.body(Full::default()).unwrap()).await.unwrap()
+    }
+}
+
+pub(crate) fn post(path: &str, body: String) -> http::Request<Full<Bytes>> {
+    http::Request::post(format!("https://localhost{path}"))
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(Full::from(body))
+        .unwrap()
+}
+
+/// A question about a pod of this name, with so much in it.
+pub(crate) fn question(name: &str, padding: usize) -> String {
+    let named = r#"{"group":"","version":"v1","kind":"Pod","resource":"pods"}"#;
+    let pod = format!(r#"{{"spec":{{"a":"{}"}}}}"#, "x".repeat(padding));
+    format!(
+        r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u","kind":{named},"resource":{named},"operation":"CREATE","name":"{name}","object":{pod}}}}}"#
+    )
+}

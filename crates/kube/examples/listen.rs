@@ -1,0 +1,58 @@
+//! # Listen: what a real server says
+//! Room:     nodes and pods of the cluster that `$KUBECONFIG` names, heard and told, line by line.
+//! Comes in: the cluster; seconds to listen, as the first argument (default 60); `pages` as the second for paged lists.
+//! Goes out: lines: seconds since the start, and what was heard; health at the end.
+//! Not here: anything else; it writes nothing to the cluster.
+#![allow(clippy::print_stdout, reason = "telling is its purpose")]
+
+use kube::{Client, Config};
+use std::error::Error;
+use std::fmt::Debug;
+use std::time::Duration;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_kube::decode::WatchedObject;
+use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout_at};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let seconds = std::env::args().nth(1).map_or(Ok(60), |text| text.parse())?;
+    let settings = WatchSettings {
+        watch_list: std::env::args().nth(2).as_deref() != Some("pages"),
+        ..WatchSettings::default()
+    };
+    // A provider that is installed already is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut config = Config::infer().await?;
+    config.default_retry = false;
+    let client = Client::try_from(config)?;
+    let until = Instant::now() + Duration::from_secs(seconds);
+    tokio::join!(
+        tell::<NodeFact>(client.clone(), settings.clone(), until),
+        tell::<PodFact>(client, settings, until)
+    );
+    Ok(())
+}
+
+async fn tell<F: WatchedObject + Debug>(client: Client, settings: WatchSettings, until: Instant) {
+    let start = Instant::now();
+    let (out, mut heard) = mpsc::channel(16);
+    let (tell, health) = watch::channel(StreamHealth::default());
+    let listener = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
+    let mut listed = 0_u64;
+    while let Ok(Some(batch)) = timeout_at(until, heard.recv()).await {
+        for heard in batch {
+            let at = start.elapsed().as_secs_f64();
+            match heard {
+                WatchEvent::Applied { listed: true, .. } => listed += 1,
+                WatchEvent::ListCompleted => {
+                    println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE)
+                }
+                other => println!("{at:8.3} {}: {other:?}", F::RESOURCE),
+            }
+        }
+    }
+    println!("{}: {:?}", F::RESOURCE, *health.borrow());
+    listener.abort();
+}

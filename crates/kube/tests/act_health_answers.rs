@@ -1,0 +1,325 @@
+//! What becomes of each answer to node health.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Log, Reply, Seen, server, status};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ConditionExpiry, ConditionKind, ManagedTaint, ManagedTaints, NodeRef};
+use taintward_core::time::{Span, Wall};
+use taintward_kube::api::{ApiClient, RateLimiter, RequestError};
+use taintward_kube::clock::Clock;
+use tokio::time::Instant;
+
+const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
+const NOW: Wall = Wall::from_secs(1_800_000_000);
+
+type Call = fn(ApiClient) -> BoxFuture<'static, Result<(), RequestError>>;
+
+/// Every call, each with something to do.
+const CALLS: [(&str, Call); 7] = [
+    ("read_health", |act| Box::pin(async move { act.read_health(&node().name).await.map(drop) })),
+    ("write_taints", |act| {
+        Box::pin(async move {
+            act.write_taints(&node(), Some(ResourceVersion(7)), add(), ManagedTaints::NONE, NOW)
+                .await
+                .map(drop)
+        })
+    }),
+    ("declare", |act| {
+        Box::pin(async move {
+            act.declare(
+                &node(),
+                Some(ResourceVersion(7)),
+                &[(ConditionKind::Ready, ConditionExpiry::Stopped)],
+                NOW,
+            )
+            .await
+            .map(drop)
+        })
+    }),
+    ("declare after a read", |act| {
+        Box::pin(async move {
+            act.declare(&node(), None, &[(ConditionKind::Ready, ConditionExpiry::NeverPosted)], NOW)
+                .await
+                .map(drop)
+        })
+    }),
+    ("label", |act| {
+        Box::pin(
+            async move { act.label(&node(), Some(ResourceVersion(7)), Some("linux"), None).await.map(drop) },
+        )
+    }),
+    ("unready", |act| {
+        Box::pin(async move { act.unready(&PodName::new("shop", "web-0"), &node().uid, NOW).await.map(drop) })
+    }),
+    ("look_alive", |act| Box::pin(async move { act.look_alive().await })),
+];
+
+fn node() -> NodeRef {
+    NodeRef { name: NodeName::new("n1"), uid: Uid::new(UID) }
+}
+
+fn add() -> ManagedTaints {
+    ManagedTaints::NONE.with(ManagedTaint::NotReady)
+}
+
+/// A node, a lease and a pod in one.
+fn object(uid: &str, version: &str) -> Value {
+    json!({
+        "kind": "Node", "metadata": { "name": "n1", "uid": uid, "resourceVersion": version }, "spec": {},
+        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+    })
+}
+
+fn is_read(seen: &Seen) -> bool {
+    seen.method == http::Method::GET
+}
+
+/// Reads are answered, writes are refused by `refuse`.
+fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
+    let (client, log) =
+        server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { refuse() });
+    (ApiClient::new(client, "x"), log)
+}
+
+const WRITES: [usize; 5] = [1, 2, 3, 4, 5];
+
+#[tokio::test(start_paused = true)]
+async fn every_refusal_has_its_meaning_wherever_it_comes() {
+    for (code, meaning) in [
+        (400, ApiFailure::Rejected),
+        (401, ApiFailure::Forbidden),
+        (403, ApiFailure::Forbidden),
+        (413, ApiFailure::Rejected),
+        (429, ApiFailure::Throttled(None)),
+        (500, ApiFailure::Unavailable),
+        (503, ApiFailure::Unavailable),
+        (504, ApiFailure::Unavailable),
+    ] {
+        for (name, call) in CALLS {
+            let (client, _) = server(move |_| Reply::status(code, "Any", "because"));
+            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
+            assert_eq!(refusal.failure, meaning, "{name} {code}: {refusal}");
+            assert!(refusal.message.contains("because"), "{name} {code}: {refusal}");
+        }
+        for (name, call) in WRITES.map(|at| CALLS[at]) {
+            let (act, log) = refusing(move || Reply::status(code, "Any", "because"));
+            let refusal = call(act).await.unwrap_err();
+            assert_eq!(refusal.failure, meaning, "{name} {code}: {refusal}");
+            let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
+            assert_eq!(writes, 1, "{name}: written once, whatever comes back (P20)");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_is_gone() {
+    for (name, call) in CALLS.iter().skip(1) {
+        let (client, _) = server(|_| Reply::status(404, "NotFound", "gone"));
+        assert_eq!(
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::NotFound,
+            "{name}"
+        );
+    }
+    for (name, call) in WRITES.map(|at| CALLS[at]) {
+        let (act, _) = refusing(|| Reply::status(404, "NotFound", "gone"));
+        assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::NotFound, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_precondition_that_fails_is_a_conflict() {
+    let immutable = || {
+        let mut body = status(422, "Invalid", "is invalid");
+        body["details"] = json!({ "causes": [{ "reason": "FieldValueInvalid", "field": "metadata.uid" }] });
+        Reply::json(422, &body)
+    };
+    for (name, call) in WRITES.map(|at| CALLS[at]) {
+        for refuse in [|| Reply::status(409, "Conflict", "modified"), immutable] {
+            let (act, log) = refusing(refuse);
+            assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Conflict, "{name}");
+            let tries = if name == "unready" { 3 } else { 1 };
+            let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
+            assert_eq!(writes, tries, "{name}");
+        }
+        let (act, _) = refusing(|| Reply::status(422, "Invalid", "the server rejected our request"));
+        let meaning = if name == "write_taints" { ApiFailure::Conflict } else { ApiFailure::Rejected };
+        assert_eq!(call(act).await.unwrap_err().failure, meaning, "{name}: only a JSON Patch has tests");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
+    let calls: [(&str, Call); 2] = [
+        ("taints", |act| {
+            Box::pin(async move {
+                act.write_taints(&node(), Some(ResourceVersion(7)), add(), add(), NOW).await.map(drop)
+            })
+        }),
+        ("declare", |act| {
+            let never = [(ConditionKind::Ready, ConditionExpiry::NeverPosted)];
+            Box::pin(
+                async move { act.declare(&node(), Some(ResourceVersion(7)), &never, NOW).await.map(drop) },
+            )
+        }),
+    ];
+    for (uid, version, words) in [
+        ("another", "7", "is another one by now (UID another"),
+        (UID, "8", "has changed since it was decided about (version 8, not 7)"),
+        (UID, "6", "(version 6, not 7)"),
+        (UID, "odd", "(version odd, not 7)"),
+    ] {
+        for (name, call) in calls {
+            let (client, log) = server(move |_| Reply::json(200, &object(uid, version)));
+            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
+            assert_eq!(
+                (refusal.failure, log.lock().unwrap().len()),
+                (ApiFailure::Conflict, 1),
+                "{name} {version}"
+            );
+            assert!(refusal.message.contains(words), "{refusal}");
+        }
+    }
+    let (client, log) = server(|_| Reply::json(200, &object("another", "7")));
+    let refusal = CALLS[5].1(ApiClient::new(client, "x")).await.unwrap_err();
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_changed_is_looked_at_again() {
+    let (mut version, mut conflicts) = (40, 2);
+    let (client, log) = server(move |seen| {
+        if is_read(seen) {
+            version += 1;
+            return Reply::json(200, &object(UID, &version.to_string()));
+        }
+        conflicts -= 1;
+        if conflicts >= 0 { Reply::status(409, "Conflict", "modified") } else { Reply::json(200, &json!({})) }
+    });
+    let pod = PodName::new("shop", "web-0");
+    assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(true));
+    let versions: Vec<_> =
+        log.lock().unwrap().iter().map(|seen| seen.body["metadata"]["resourceVersion"].clone()).collect();
+    assert_eq!(versions, [json!(null), json!("41"), json!(null), json!("42"), json!(null), json!("43")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_became_unready_meanwhile_is_left_alone() {
+    let mut reads = 0;
+    let (client, log) = server(move |seen| {
+        if !is_read(seen) {
+            return Reply::status(409, "Conflict", "modified");
+        }
+        reads += 1;
+        let mut pod = object(UID, "7");
+        if reads > 1 {
+            pod["status"]["conditions"][0]["status"] = json!("False");
+        }
+        Reply::json(200, &pod)
+    });
+    let pod = PodName::new("shop", "web-0");
+    assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(false));
+    assert_eq!(log.lock().unwrap().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_and_broken_connections_leave_it_open() {
+    for (name, call) in CALLS {
+        let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+        let start = Instant::now();
+        assert_eq!(
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::Unavailable,
+            "{name}"
+        );
+        assert_eq!(start.elapsed().as_secs(), 3, "{name}");
+        let (client, _) = server(|_| Reply::Reset);
+        assert_eq!(
+            call(ApiClient::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::Unavailable,
+            "{name}"
+        );
+    }
+    for (name, call) in WRITES.map(|at| CALLS[at]) {
+        let (act, _) = refusing(|| Reply::Silence(Duration::from_secs(3600)));
+        assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Unavailable, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_makes_no_sense_is_no_answer() {
+    let foreign = || Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into());
+    for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
+        let (client, log) = server(move |_| foreign());
+        let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
+        assert_eq!(refusal.failure, ApiFailure::Unavailable, "{name}: {refusal}");
+        assert!(refusal.message.contains("something other than an API server"), "{name}: {refusal}");
+        assert!(log.lock().unwrap().iter().all(is_read), "{name}");
+    }
+    let (act, _) = refusing(foreign);
+    let done = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await;
+    assert_eq!(done.unwrap_err().failure, ApiFailure::Unavailable, "whether it was written is not known");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_waits_for_its_turn() {
+    for (name, call) in CALLS {
+        let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
+        let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
+        let act = ApiClient::new(client, "x").with_pace(pace);
+        act.look_alive().await.unwrap();
+        let refusal = call(act).await.unwrap_err();
+        assert_eq!(refusal.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
+        assert_eq!(log.lock().unwrap().len(), 1, "{name}: nothing was sent");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forbidden_shows_the_way_out() {
+    let words = "is forbidden: User \"t\" cannot do that";
+    for (at, rule) in [
+        (1, "grant the verb patch on nodes in API group \"\""),
+        (2, "grant the verb patch on nodes/status in API group \"\""),
+        (4, "grant the verb patch on nodes in API group \"\""),
+        (5, "grant the verb patch on pods/status in API group \"\""),
+    ] {
+        let (act, _) = refusing(move || Reply::status(403, "Forbidden", words));
+        let refusal = CALLS[at].1(act).await.unwrap_err();
+        assert!(refusal.message.ends_with(rule), "{refusal}");
+    }
+    for (path, at, rule) in [
+        ("/api", 0, "grant the verb get on nodes in API group \"\""),
+        ("/apis", 0, "grant the verb get on leases in API group \"coordination.k8s.io\""),
+        ("/apis", 6, "grant the verb list on leases in API group \"coordination.k8s.io\""),
+    ] {
+        let (client, _) = server(move |seen| match seen.path.starts_with(&format!("{path}/")) {
+            true => Reply::status(403, "Forbidden", words),
+            false => Reply::json(200, &object(UID, "7")),
+        });
+        let refusal = CALLS[at].1(ApiClient::new(client, "x")).await.unwrap_err();
+        assert!(refusal.message.ends_with(rule), "{refusal}");
+    }
+}
+
+/// What is reckoned with before a request is sent, `ApiClient::longest_request`, is true of all requests of one call
+/// together (S5): a read that used up the time leaves none for the write.
+#[tokio::test(start_paused = true)]
+async fn s5_requests_that_belong_together_have_the_time_of_one() {
+    let slow = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
+    });
+    let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
+    let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
+    let refusal = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
+    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
+    assert_eq!(began.elapsed(), Duration::from_secs(3));
+    let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();
+    assert_eq!(seen, ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"]);
+}

@@ -1,0 +1,159 @@
+//! Requests about dedicated pools: what is asked, in which order, and what each answer means.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Reply, Seen, server};
+use serde_json::{Value, json};
+use taintward_core::admission::pool::{NodeEdits, RecordEdit};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_kube::api::{ApiClient, NodePatch};
+use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+
+const NODE: &str = "/api/v1/nodes/n1";
+const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
+
+fn node() -> Value {
+    json!({"kind": "Node", "metadata": {"name": "n1", "uid": "u1", "resourceVersion": "5"}, "spec": {}})
+}
+
+fn pool() -> Value {
+    json!({
+        "kind": "DedicatedPool",
+        "metadata": {
+            "name": "a", "uid": "u2", "resourceVersion": "7", "generation": 2, "finalizers": ["taintward.io/pool"],
+        },
+        "spec": {"taint": {"key": "k"}, "nodes": {"names": ["n1"]}},
+    })
+}
+
+fn seen() -> PoolObject {
+    match PoolObject::from_json(pool().to_string().as_bytes()) {
+        Decoded::Object(seen) => seen,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Puts a taint on, for the pool.
+fn taints(pool: Option<PoolObject>) -> NodePatch {
+    let taint =
+        Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
+    let record = Some(RecordEdit::Write("a taint:k=:NoSchedule".into()));
+    NodePatch { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
+}
+
+/// What is asked, and what comes of it, where pool and patch are answered like this.
+async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
+    let (mut found, mut patched) = (Some(found), Some(patched));
+    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("GET", NODE) => Reply::json(200, &node()),
+        ("GET", POOL) => found.take().unwrap(),
+        ("PATCH", NODE) => patched.take().unwrap(),
+        _ => panic!("{}", seen.line()),
+    });
+    let result = ApiClient::new(client, "").write_member(&NodeName::new("n1"), |_| intent).await;
+    let lines = log.lock().unwrap().iter().map(Seen::line).collect();
+    (lines, result.map(|now| now.written).map_err(|refusal| refusal.failure))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_written_for_a_pool_that_is_as_it_was() {
+    let ok = || Reply::json(200, &node());
+    let all = [format!("GET {NODE}"), format!("GET {POOL}"), format!("PATCH {NODE}")];
+    let (asked, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
+    assert_eq!((&asked[..], result), (&all[..], Ok(true)));
+    // For nobody, as when something is given back: nobody is asked.
+    let (asked, result) = written(taints(None), ok(), ok()).await;
+    assert_eq!((asked, result), (vec![all[0].clone(), all[2].clone()], Ok(true)));
+    let (asked, result) = written(NodePatch::default(), ok(), ok()).await;
+    assert_eq!((asked, result), (vec![all[0].clone()], Ok(false)), "nothing is to do");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_put_on_a_node_for_a_pool_that_is_another_by_now() {
+    let ok = || Reply::json(200, &node());
+    let changed = |place: &str, value: Value| {
+        let mut pool = pool();
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        pool.pointer_mut(parent).unwrap()[name] = value;
+        Reply::json(200, &pool)
+    };
+    for found in [
+        changed("/metadata/uid", json!("another")),
+        changed("/metadata/generation", json!(3)),
+        changed("/metadata/deletionTimestamp", json!("2027-01-15T08:00:00Z")),
+        changed("/metadata/finalizers", json!([])),
+        changed("/status", json!({"past": [{"kind": "Label", "key": "k", "value": ""}]})),
+        Reply::status(404, "NotFound", "gone"),
+    ] {
+        let (asked, result) = written(taints(Some(seen())), found, ok()).await;
+        assert_eq!((asked.len(), result), (2, Err(ApiFailure::Conflict)), "no write");
+    }
+    let (asked, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
+    assert_eq!((asked.len(), result), (2, Err(ApiFailure::Unavailable)));
+    // A version that only the status made new is no other pool.
+    let (asked, result) =
+        written(taints(Some(seen())), changed("/metadata/resourceVersion", json!("9")), ok()).await;
+    assert_eq!((asked.len(), result), (3, Ok(true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_any_more_is_a_conflict() {
+    let pool = || Reply::json(200, &pool());
+    for (code, reason) in [(409, "Conflict"), (422, "Invalid")] {
+        let late =
+            Reply::status(code, reason, "the server rejected our request due to an error in our request");
+        let (_, result) = written(taints(Some(seen())), pool(), late).await;
+        assert_eq!(result, Err(ApiFailure::Conflict), "{code}");
+    }
+    let edits = NodeEdits {
+        remove_taints: taints(None).edits.add_taints,
+        record: Some(RecordEdit::Remove),
+        ..NodeEdits::default()
+    };
+    let (asked, result) = written(NodePatch { edits, pool: None }, pool(), pool()).await;
+    assert_eq!((asked.len(), result), (1, Err(ApiFailure::Conflict)), "it has no such taint");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_is_held_and_let_go_for_its_version() {
+    let (client, log) = server(|seen: &Seen| {
+        let mut answer = pool();
+        answer["metadata"]["finalizers"] = seen.body["metadata"]["finalizers"].clone();
+        answer["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+        Reply::json(200, &answer)
+    });
+    let actor = ApiClient::new(client, "");
+    assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it is held already");
+    assert_eq!(actor.hold_pool(&seen(), false).await.unwrap(), None, "nothing keeps it any more");
+    let mut shared = seen();
+    shared.finalizers.push("other/one".into());
+    assert!(actor.hold_pool(&shared, false).await.unwrap().is_some(), "somebody else keeps it");
+    let log = log.lock().unwrap();
+    assert_eq!((log.len(), log[0].line()), (2, format!("PATCH {POOL}")));
+    assert_eq!(log[0].content_type, "application/merge-patch+json");
+    assert_eq!(
+        (&log[0].body["metadata"]["resourceVersion"], &log[0].body["metadata"]["uid"]),
+        (&json!("7"), &json!("u2"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_nodes_are_read_or_none() {
+    for (odd, is_read) in [(json!(null), true), (json!("text"), false)] {
+        let (client, _) = server(move |_: &Seen| {
+            let mut second = node();
+            second["spec"]["taints"] = odd.clone();
+            Reply::json(200, &json!({"kind": "NodeList", "metadata": {}, "items": [node(), second]}))
+        });
+        let listed = ApiClient::new(client, "").list_members().await;
+        assert_eq!(
+            listed.map(|nodes| nodes.len()).ok(),
+            is_read.then_some(2),
+            "who cannot be read may hold anything"
+        );
+    }
+}

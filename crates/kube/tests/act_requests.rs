@@ -1,0 +1,328 @@
+//! What is sent for each request.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Reply, Seen, server};
+use serde_json::{Value, json};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::fact::{NodeFact, PodLifePhase};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::time::Wall;
+use taintward_kube::api::{ApiClient, TimeAddedResult};
+use taintward_kube::events::{Event, EventReporter, Regarding};
+
+const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
+const NOW: Wall = Wall::from_micros(1_800_000_000_123_456);
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+fn web() -> PodName {
+    PodName::new("shop", "web-0")
+}
+
+fn uid() -> Uid {
+    Uid::new(UID)
+}
+
+fn pod(version: &str, conditions: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "namespace": "shop", "name": "web-0", "uid": UID, "resourceVersion": version },
+        "spec": { "nodeName": "n1" },
+        "status": { "phase": "Running", "conditions": conditions },
+    })
+}
+
+fn ours() -> Value {
+    json!([{ "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager" }])
+}
+
+fn written() -> Reply {
+    Reply::json(200, &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }))
+}
+
+fn node() -> NodeFact {
+    let taint = |key: &str, value: &str, effect| Taint {
+        key: key.into(),
+        value: value.into(),
+        effect,
+        time_added: None,
+    };
+    NodeFact {
+        name: NodeName::new("n1"),
+        uid: uid(),
+        version: Some(ResourceVersion(7)),
+        created: None,
+        taints: vec![taint("a", "b", TaintEffect::NoSchedule), taint("k", "", TaintEffect::NoExecute)],
+        taints_changed: None,
+    }
+}
+
+fn note() -> Event {
+    Event {
+        reporter: EventReporter::EVICTION,
+        regarding: Regarding::Pod(web(), uid()),
+        action: "Evicting".into(),
+        note: "Marking for deletion Pod shop/web-0".into(),
+        warning: false,
+        related: None,
+        at: NOW,
+        count: 1,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
+    let (client, log) = server(|_| written());
+    let act = ApiClient::new(client, "host-1");
+    assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(ResourceVersion(43))));
+    act.mark(&web(), &uid(), Some(ResourceVersion(41)), 0, NOW).await.unwrap();
+    let seen = log.lock().unwrap();
+    assert_eq!(seen[0].line(), "PATCH /api/v1/namespaces/shop/pods/web-0/status");
+    assert_eq!(seen[0].query, "timeout=2s&fieldManager=taintward");
+    assert_eq!(seen[0].content_type, "application/strategic-merge-patch+json");
+    assert_eq!(seen[0].accept, METADATA);
+    let mut condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting due to NoExecute taint",
+        "lastTransitionTime": "2027-01-15T08:00:00Z", "observedGeneration": 3,
+    });
+    let patch = |metadata: Value, condition: &Value| json!({ "metadata": metadata, "status": { "conditions": [condition] } });
+    assert_eq!(seen[0].body, patch(json!({ "uid": UID }), &condition));
+    condition.as_object_mut().unwrap().remove("observedGeneration");
+    assert_eq!(seen[1].body, patch(json!({ "uid": UID, "resourceVersion": "41" }), &condition));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delete_carries_its_preconditions_and_no_grace_period() {
+    let (client, log) = server(|_| Reply::json(200, &pod("44", &json!([]))));
+    let act = ApiClient::new(client, "host-1");
+    act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
+    act.delete(&web(), &uid(), None).await.unwrap();
+    let seen = log.lock().unwrap();
+    assert_eq!(seen[0].line(), "DELETE /api/v1/namespaces/shop/pods/web-0");
+    assert_eq!(seen[0].query, "timeout=2s");
+    let options = |preconditions: Value| json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions });
+    assert_eq!(seen[0].body, options(json!({ "uid": UID, "resourceVersion": "43" })));
+    assert_eq!(seen[1].body, options(json!({ "uid": UID })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_no_name_sends_nothing() {
+    let (client, log) = server(|_| written());
+    let act = ApiClient::new(client, "host-1");
+    for name in ["", "..", "a/b"] {
+        let refusal = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
+        assert_eq!(refusal.failure, ApiFailure::Rejected);
+        assert!(act.read_node(&NodeName::new(name)).await.is_err());
+    }
+    assert_eq!(log.lock().unwrap().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_are_live_and_become_facts() {
+    let (client, log) = server(|seen| match seen.path.as_str() {
+        "/api/v1/nodes/n1" => Reply::json(
+            200,
+            &json!({
+                "apiVersion": "v1", "kind": "Node",
+                "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
+                "spec": { "taints": [{ "key": "k", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z" }] },
+            }),
+        ),
+        "/api/v1/namespaces/shop/pods/web-0" => Reply::json(200, &pod("42", &ours())),
+        "/api/v1/namespaces/shop/pods/new" => {
+            let mut unbound = pod("42", &json!([]));
+            unbound["spec"] = json!({});
+            Reply::json(200, &unbound)
+        }
+        "/api/v1/namespaces/shop/pods/odd" => {
+            let mut odd = pod("42", &json!([]));
+            odd["spec"]["tolerations"] = json!("none");
+            Reply::json(200, &odd)
+        }
+        _ => Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into()),
+    });
+    let act = ApiClient::new(client, "host-1");
+    let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {
+        panic!("the node can be read")
+    };
+    assert_eq!((node.version, node.taints.len()), (Some(ResourceVersion(7)), 1));
+    let Ok((LiveRead::Found(read), false)) = act.look_at_pod(&web()).await else {
+        panic!("the pod can be read")
+    };
+    assert_eq!(
+        (read.version, read.marked, read.standing),
+        (Some(ResourceVersion(42)), true, PodLifePhase::Live)
+    );
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "odd")).await, Ok((LiveRead::Undecodable, false)));
+    let refusal = act.look_at_pod(&PodName::new("shop", "other")).await.unwrap_err();
+    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
+    assert!(refusal.message.contains("something other than an API server"), "{refusal}");
+    for seen in log.lock().unwrap().iter() {
+        assert_eq!(seen.query, "timeout=2s", "no resourceVersion: never from the server's cache");
+        assert_eq!(seen.body, Value::Null);
+    }
+}
+
+/// What a DELETE leaves behind that was cut off between its two writes.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_by_halves_is_seen() {
+    for (grace, finalizers, half) in [
+        (json!(0), json!(null), true),
+        (json!(null), json!([]), true),
+        (json!(30), json!(null), false),
+        (json!("0"), json!(null), false),
+        (json!(0), json!(["example.com/keep"]), false),
+        (json!(0), json!("example.com/keep"), false),
+    ] {
+        for deleted in [true, false] {
+            let mut object = pod("42", &json!([]));
+            let meta = &mut object["metadata"];
+            (meta["deletionGracePeriodSeconds"], meta["finalizers"]) = (grace.clone(), finalizers.clone());
+            if deleted {
+                meta["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+            }
+            let (client, _) = server(move |_| Reply::json(200, &object));
+            let (reading, half_deleted) = ApiClient::new(client, "x").look_at_pod(&web()).await.unwrap();
+            assert!(matches!(reading, LiveRead::Found(_)));
+            assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stamp_tests_the_node_and_the_whole_taint() {
+    let (client, log) = server(|_| written());
+    let act = ApiClient::new(client, "host-1");
+    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
+    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
+    let mut stamped = node();
+    stamped.taints[1].time_added = Some(NOW);
+    assert_eq!(act.stamp(&stamped, 1, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    assert_eq!(act.stamp(&node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    let seen = log.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0].line(), "PATCH /api/v1/nodes/n1");
+    assert_eq!(seen[0].content_type, "application/json-patch+json");
+    assert_eq!(
+        seen[0].body,
+        json!([
+            { "op": "test", "path": "/metadata/uid", "value": UID },
+            { "op": "test", "path": "/spec/taints/1", "value": { "key": "k", "effect": "NoExecute" } },
+            { "op": "add", "path": "/spec/taints/1/timeAdded", "value": "2027-01-15T08:00:00Z" },
+        ])
+    );
+    assert_eq!(seen[1].body[1]["value"], json!({ "key": "a", "value": "b", "effect": "NoSchedule" }));
+}
+
+fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply {
+    let mut conflicts_left = conflicts;
+    let mut version = 41;
+    move |seen| {
+        if seen.method == http::Method::GET {
+            version += 1;
+            return Reply::json(200, &pod(&version.to_string(), &conditions));
+        }
+        if conflicts_left > 0 {
+            conflicts_left -= 1;
+            return Reply::status(409, "Conflict", "modified");
+        }
+        written()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mark_is_taken_away_in_the_state_in_which_it_was_ours() {
+    let (client, log) = server(unmarking(ours(), 1));
+    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    let seen = log.lock().unwrap();
+    let lines: Vec<_> = seen.iter().map(|seen| seen.method.as_str()).collect();
+    assert_eq!(lines, ["GET", "PATCH", "GET", "PATCH"], "a conflict means: look again");
+    assert_eq!(seen[3].path, "/api/v1/namespaces/shop/pods/web-0/status");
+    assert_eq!(
+        seen[3].body,
+        json!({
+            "metadata": { "uid": UID, "resourceVersion": "43" },
+            "status": { "conditions": [{ "$patch": "delete", "type": "DisruptionTarget" }] },
+        })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_taken_away_that_is_not_ours() {
+    let others = [
+        json!([]),
+        json!([{ "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI" }]),
+        json!([{ "type": "DisruptionTarget", "status": "False", "reason": "DeletionByTaintManager" }]),
+        json!([{ "type": "Ready", "status": "True", "reason": "DeletionByTaintManager" }]),
+    ];
+    for conditions in others {
+        let (client, log) = server(unmarking(conditions, 0));
+        ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+        assert_eq!(log.lock().unwrap().len(), 1, "a read and no write");
+    }
+    let (client, log) = server(|_| {
+        let mut leaving = pod("42", &ours());
+        leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+        Reply::json(200, &leaving)
+    });
+    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    assert_eq!(log.lock().unwrap().len(), 1);
+    let (client, log) = server(unmarking(ours(), 0));
+    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &Uid::new("other")).await.unwrap_err();
+    assert_eq!(
+        (refusal.failure, log.lock().unwrap().len()),
+        (ApiFailure::Conflict, 1),
+        "another incarnation"
+    );
+    let (client, log) = server(unmarking(ours(), usize::MAX));
+    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap_err();
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_fall_back_to_core_and_remember() {
+    for code in [404, 403] {
+        let (client, log) = server(move |seen| {
+            if seen.path.starts_with("/apis/") {
+                Reply::status(code, "No", "no such group")
+            } else {
+                written()
+            }
+        });
+        let act = ApiClient::new(client, "host-1");
+        act.post_event(&note()).await.unwrap();
+        act.clone().post_event(&note()).await.unwrap();
+        let seen = log.lock().unwrap();
+        let paths: Vec<_> = seen.iter().map(|seen| seen.path.as_str()).collect();
+        let core = "/api/v1/namespaces/shop/events";
+        assert_eq!(paths, ["/apis/events.k8s.io/v1/namespaces/shop/events", core, core]);
+        assert_eq!(seen[0].body["regarding"]["uid"], UID);
+        assert_eq!(seen[1].body["involvedObject"]["uid"], UID);
+        assert_ne!(
+            seen[1].body["metadata"]["name"], seen[2].body["metadata"]["name"],
+            "one microsecond, two events"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_refused_in_both_places_teaches_nothing() {
+    let (client, log) = server(|_| Reply::status(404, "NotFound", "namespaces \"shop\" not found"));
+    let act = ApiClient::new(client, "host-1");
+    for _ in 0..2 {
+        assert_eq!(act.post_event(&note()).await.unwrap_err().failure, ApiFailure::NotFound);
+    }
+    assert_eq!(log.lock().unwrap()[2].path, "/apis/events.k8s.io/v1/namespaces/shop/events");
+    let (client, log) = server(|_| Reply::status(500, "InternalError", "etcd"));
+    assert_eq!(
+        ApiClient::new(client, "x").post_event(&note()).await.unwrap_err().failure,
+        ApiFailure::Unavailable
+    );
+    assert_eq!(log.lock().unwrap().len(), 1, "an outage is no reason for the other API");
+}

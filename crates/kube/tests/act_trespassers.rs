@@ -1,0 +1,129 @@
+//! Pods of others on a pool's nodes: each is evicted for what it is at that moment, or not at all.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Reply, Seen, server};
+use serde_json::{Value, json};
+use taintward_core::admission::pool::UnauthorizedPod;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_kube::api::ApiClient;
+use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+
+const NODE: &str = "/api/v1/nodes/n1";
+const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
+const NAMESPACE: &str = "/api/v1/namespaces/shop";
+const POD: &str = "/api/v1/namespaces/shop/pods/web-0";
+const EVICTION: &str = "/api/v1/namespaces/shop/pods/web-0/eviction";
+
+/// The object at a path.
+fn object(path: &str) -> Value {
+    match path {
+        NODE => json!({"kind": "Node", "metadata": {"name": "n1", "uid": "u1", "resourceVersion": "5"}}),
+        POOL => json!({
+            "kind": "DedicatedPool",
+            "metadata": {"name": "a", "uid": "u2", "generation": 2, "finalizers": ["taintward.io/pool"]},
+            "spec": {"taint": {"key": "k"}, "nodes": {"names": ["n1"]}, "enforcement": "Evict"},
+        }),
+        NAMESPACE => json!({"kind": "Namespace", "metadata": {"name": "shop", "uid": "u3"}}),
+        POD => json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"namespace": "shop", "name": "web-0", "uid": "u4", "resourceVersion": "77"},
+            "spec": {"nodeName": "n1"}, "status": {"phase": "Running"},
+        }),
+        _ => panic!("{path}"),
+    }
+}
+
+fn pool() -> PoolObject {
+    match PoolObject::from_json(object(POOL).to_string().as_bytes()) {
+        Decoded::Object(seen) => seen,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is asked, and what comes of it, where one thing is other than it was, or the eviction is answered like this.
+async fn evicted(
+    is_still: bool,
+    other: impl Fn(&str) -> Option<Reply> + Send + 'static,
+) -> (Vec<Seen>, Result<(), ApiFailure>) {
+    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), other(&seen.path)) {
+        (_, Some(reply)) => reply,
+        ("GET", None) => Reply::json(200, &object(&seen.path)),
+        ("POST", None) if seen.path == EVICTION => {
+            Reply::json(201, &json!({"kind": "Status", "apiVersion": "v1"}))
+        }
+        _ => panic!("{}", seen.line()),
+    });
+    let (uid, pod, node) = (Uid::new("u4"), PodName::new("shop", "web-0"), NodeName::new("n1"));
+    let trespasser = UnauthorizedPod { uid, pod, node };
+    let result = ApiClient::new(client, "").evict_trespasser(&trespasser, &pool(), |_, _, _| is_still).await;
+    let seen = std::mem::take(&mut *log.lock().unwrap());
+    (seen, result.map_err(|refusal| refusal.failure))
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_read_before_and_the_eviction_is_for_what_was_read() {
+    let (asked, result) = evicted(true, |_| None).await;
+    let lines: Vec<String> = asked.iter().map(Seen::line).collect();
+    let gets = [POOL, NODE, NAMESPACE, POD].map(|path| format!("GET {path}"));
+    assert_eq!((&lines[..4], &lines[4]), (&gets[..], &format!("POST {EVICTION}")));
+    assert_eq!(result, Ok(()));
+    assert_eq!(
+        asked[4].body,
+        json!({
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"namespace": "shop", "name": "web-0"},
+            "deleteOptions": {"preconditions": {"uid": "u4", "resourceVersion": "77"}},
+        })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_another_by_now_is_let_be() {
+    let (asked, result) = evicted(false, |_| None).await;
+    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it is one of the pool's own by now");
+    for (path, place, value) in [
+        (POOL, "/metadata/generation", json!(3)),
+        (POOL, "/metadata/uid", json!("another")),
+        (POD, "/metadata/uid", json!("another")),
+        (POD, "/spec/nodeName", json!("n2")),
+        (POD, "/status/phase", json!("Succeeded")),
+        (POD, "/metadata/deletionTimestamp", json!("2027-01-15T08:00:00Z")),
+    ] {
+        let changed = move |asked: &str| {
+            (asked == path).then(|| {
+                let mut object = object(path);
+                let (parent, name) = place.rsplit_once('/').unwrap();
+                object.pointer_mut(parent).unwrap()[name] = value.clone();
+                Reply::json(200, &object)
+            })
+        };
+        let (asked, result) = evicted(true, changed).await;
+        assert_eq!(result, Err(ApiFailure::Conflict), "{path} {place}");
+        assert!(asked.iter().all(|one| one.method == "GET"), "{path} {place}: nothing is evicted");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_looked_at_is_let_be() {
+    for path in [POOL, NODE, NAMESPACE, POD] {
+        for (code, reason) in [(404, "NotFound"), (500, "InternalError"), (403, "Forbidden")] {
+            let refuses = move |asked: &str| (asked == path).then(|| Reply::status(code, reason, "no"));
+            let (asked, result) = evicted(true, refuses).await;
+            assert!(result.is_err(), "{path} {code}");
+            assert!(asked.iter().all(|one| one.method == "GET"), "{path} {code}: nothing is evicted");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_stands_in_the_way_is_waited_for() {
+    let refuses =
+        |asked: &str| (asked == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"));
+    let (asked, result) = evicted(true, refuses).await;
+    assert!(matches!(result, Err(ApiFailure::Throttled(_))), "{result:?}");
+    assert_eq!(asked.len(), 5);
+}

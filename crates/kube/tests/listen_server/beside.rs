@@ -1,0 +1,314 @@
+//! # Beside: lists that are made while the watch goes on
+//! Room:     that what happens meanwhile is told at once, in order, and neither lost nor swept by the list.
+//! Comes in: scripted servers whose lists take long.
+//! Goes out: what was heard, when; health.
+//! Not here: when lists are due (`relists.rs`); any order of everything (`interleaved.rs`).
+
+use super::behaviour::words;
+use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_core::fact::PodFact;
+use taintward_kube::watch::{RelistTrigger, StreamPhase, WatchEvent, WatchSettings};
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+const SECOND: Duration = Duration::from_secs(1);
+const WIRE: Wire = Wire::Json;
+
+/// A listener that has listed once and is asked to list again.
+async fn listing_again(
+    watch_list: bool,
+    script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+) -> (Pods, Vec<WatchEvent<PodFact>>) {
+    let relist_now = RelistTrigger::default();
+    let settings =
+        WatchSettings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, script);
+    let first = rig.run_for(5 * SECOND).await;
+    relist_now.ask();
+    (rig, first)
+}
+
+/// A page on which every pod has this version.
+fn page_of(pods: &[(u64, u64)], version: u64, onward: &str) -> Reply {
+    let items: Vec<_> = pods.iter().map(|(number, version)| pod_json(*number, *version)).collect();
+    let metadata = serde_json::json!({"resourceVersion": version.to_string(), "continue": onward});
+    let list =
+        serde_json::json!({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items});
+    Reply::new(200, "application/json").bytes(list.to_string())
+}
+
+/// A streamed list of pods in these versions, which begins late and takes long.
+fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
+    let mut reply = stream(WIRE).delay(2 * SECOND);
+    for (number, version) in pods {
+        reply = reply.pause(2 * SECOND).bytes(event(WIRE, "ADDED", *number, *version));
+    }
+    reply.pause(2 * SECOND).bytes(bookmark(WIRE, version, true))
+}
+
+#[tokio::test(start_paused = true)]
+async fn l1_what_happens_while_thirty_pages_come_in_is_told_at_once() {
+    let start = Instant::now();
+    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..30, 100, ""),
+        (1, _) => {
+            let beat = |reply: Reply, second| {
+                reply.pause(SECOND).bytes(event(WIRE, "MODIFIED", second % 30, 200 + second))
+            };
+            (0..60_u64).fold(stream(WIRE), beat).hang()
+        }
+        (_, true) => stream(WIRE).hang(),
+        (..) => {
+            let number = asked.parameter("continue").map_or(0, |token| token[1..].parse().unwrap());
+            let onward = if number == 29 { String::new() } else { format!("t{}", number + 1) };
+            page(WIRE, number..number + 1, 205, &onward).delay(SECOND)
+        }
+    })
+    .await;
+    let (mut news, mut began, mut ended) = (0, None, None);
+    while start.elapsed() < 60 * SECOND {
+        let heard = rig.run_for(Duration::from_millis(100)).await;
+        for heard in heard {
+            match heard {
+                WatchEvent::Applied { fact, listed: false } => {
+                    let told = start.elapsed().as_millis() as u64;
+                    let happened = (fact.version.unwrap().0 - 199) * 1000;
+                    assert!(told.abs_diff(happened) <= 200, "{happened} ms: told at {told} ms");
+                    news += 1;
+                }
+                WatchEvent::ListStarted { .. } => began = Some(start.elapsed()),
+                WatchEvent::ListCompleted => ended = Some(start.elapsed()),
+                _ => {}
+            }
+        }
+        let health = rig.health();
+        assert!(health.is_in_step(Duration::ZERO) && health.phase == StreamPhase::Watching, "{health:?}");
+        if ended.is_some() {
+            break;
+        }
+    }
+    assert!(news >= 25, "{news}");
+    assert!(ended.unwrap() - began.unwrap() >= 28 * SECOND, "{began:?} {ended:?}");
+    assert_eq!(rig.asked().len(), 2 + 30 + 1, "page, watch; 30 pages, watch");
+    assert_eq!(rig.health().counters.failures, 0);
+}
+
+/// The list shows the moment it was asked for, at 5 s: pods 0 to 3.
+#[tokio::test(start_paused = true)]
+async fn nothing_that_happens_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
+    for watch_list in [true, false] {
+        let listed = [(0, 1), (1, 2), (2, 3), (3, 4)];
+        let (mut rig, _) = listing_again(watch_list, move |asked, nth| {
+            let live = |reply: Reply| {
+                reply
+                    .pause(6 * SECOND)
+                    .bytes(event(WIRE, "DELETED", 0, 201)) // before the list's first byte
+                    .bytes(event(WIRE, "ADDED", 9, 202))
+                    .pause(2 * SECOND)
+                    .bytes(event(WIRE, "MODIFIED", 2, 203)) // between its items
+                    .bytes(event(WIRE, "DELETED", 3, 204))
+                    .bytes(event(WIRE, "ADDED", 8, 205))
+                    .hang()
+            };
+            // What happened since the list's version comes once more.
+            let again = |reply: Reply| {
+                let replayed = [
+                    event(WIRE, "DELETED", 0, 201),
+                    event(WIRE, "ADDED", 9, 202),
+                    event(WIRE, "MODIFIED", 2, 203),
+                    event(WIRE, "DELETED", 3, 204),
+                    event(WIRE, "ADDED", 8, 205),
+                    event(WIRE, "MODIFIED", 8, 206),
+                ];
+                reply.bytes(replayed.concat()).hang()
+            };
+            match (nth, asked.is_watch_list(), asked.is_watch()) {
+                (0, true, _) => live(streamed(WIRE, 5, 200)),
+                (0, ..) => page(WIRE, 0..5, 200, ""),
+                (_, true, _) => again(slow_stream(&listed, 200)),
+                (1, _, true) => live(stream(WIRE)),
+                (_, _, true) => again(stream(WIRE)),
+                (..) if asked.parameter("continue").is_none() => {
+                    page_of(&listed[..2], 200, "more").delay(2 * SECOND)
+                }
+                (..) => page_of(&listed[2..], 200, "").delay(4 * SECOND),
+            }
+        })
+        .await;
+        let heard = words(&rig.run_for(60 * SECOND).await);
+        let end = heard.iter().position(|word| word == "end").unwrap();
+        let of = |name: &str| -> Vec<&str> {
+            let about = |word: &&String| word.contains(name);
+            heard.iter().filter(about).map(|word| word.split('p').next().unwrap()).collect()
+        };
+        assert_eq!(heard[0], "begin", "{watch_list}: {heard:?}");
+        assert_eq!(of("p0")[0], "-", "{watch_list}: {heard:?}");
+        assert!(!heard.contains(&"+p0 listed".to_owned()), "{watch_list}: gone before it came: {heard:?}");
+        for name in ["p8", "p9"] {
+            let added = heard.iter().position(|word| *word == format!("+{name}")).unwrap();
+            assert!(added < end, "{watch_list}: came before the end, so it is not swept: {heard:?}");
+        }
+        assert!(!heard.contains(&"+p2 listed".to_owned()), "{watch_list}: {heard:?}");
+        assert!(!heard.contains(&"+p3 listed".to_owned()), "{watch_list}: {heard:?}");
+        assert_eq!(heard.iter().filter(|word| *word == "+p1 listed").count(), 1, "{heard:?}");
+        assert!(!heard.iter().any(|word| word.contains("p4")), "{watch_list}: lost, so swept: {heard:?}");
+        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching goes on");
+        assert_eq!(rig.health().counters.failures, 0, "{watch_list}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_behind_the_list_does_not_take_back_what_that_showed() {
+    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..2, 100, ""),
+        (1, _) => {
+            let late = [event(WIRE, "MODIFIED", 0, 101), event(WIRE, "MODIFIED", 0, 102)].concat();
+            stream(WIRE).pause(7 * SECOND).bytes(late).hang()
+        }
+        (_, true) => stream(WIRE).bytes(event(WIRE, "MODIFIED", 1, 104)).hang(),
+        (..) if asked.parameter("continue").is_none() => page_of(&[(0, 103)], 103, "more"),
+        (..) => page_of(&[(1, 2)], 103, "").delay(9 * SECOND),
+    })
+    .await;
+    let heard = rig.run_for(60 * SECOND).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end", "+p1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_was_replaced_by_an_older_one_has_its_way() {
+    for watch_list in [true, false] {
+        let (mut rig, _) = listing_again(watch_list, |asked, nth| match (nth, asked.is_watch()) {
+            (0, true) => streamed(WIRE, 3, 900).hang(),
+            (0, false) => page(WIRE, 0..3, 900, ""),
+            (1, true) if !asked.is_watch_list() => stream(WIRE).hang(),
+            (_, true) if asked.is_watch_list() => {
+                streamed(WIRE, 2, 50).bytes(event(WIRE, "MODIFIED", 0, 51)).hang()
+            }
+            (_, true) => {
+                assert_eq!(asked.parameter("resourceVersion"), Some("50"));
+                stream(WIRE).bytes(event(WIRE, "MODIFIED", 0, 51)).hang()
+            }
+            (_, false) => page(WIRE, 0..2, 50, ""),
+        })
+        .await;
+        let heard = words(&rig.run_for(10 * SECOND).await);
+        assert_eq!(heard, ["begin", "+p0 listed", "+p1 listed", "end", "+p0"], "{watch_list}");
+        assert_eq!(rig.health().counters.failures, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_meanwhile_leads_to_a_list_without_it() {
+    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..2, 100, ""),
+        (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)).reset(),
+        (2, _) => page(WIRE, 0..1, 100, "more"),
+        (3, _) => page(WIRE, 1..2, 100, "").delay(20 * SECOND),
+        (4, false) => page_of(&[(0, 101)], 102, ""),
+        (5, true) => stream(WIRE).hang(),
+        _ => panic!("{asked:?}"),
+    })
+    .await;
+    let heard = rig.run_for(60 * SECOND).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p0", "begin", "+p0 listed", "end"]);
+    assert_eq!(rig.asked().len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lists_that_failed_have_shown_is_not_taken_back_by_the_watch_that_goes_on() {
+    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..2, 100, ""),
+        (1, _) => stream(WIRE).pause(8 * SECOND).reset(),
+        (2, _) => page_of(&[(0, 103)], 103, "more"),
+        (3, _) => page(WIRE, 1..2, 103, "").delay(20 * SECOND),
+        (4, false) => page_of(&[(1, 104)], 105, "more"),
+        (5, false) => refusal(WIRE, 503, "No", None),
+        (6, true) => {
+            assert_eq!(asked.parameter("resourceVersion"), Some("100"));
+            let told = [(0, 101), (0, 102), (0, 103), (1, 104), (0, 106)];
+            let told = told.map(|(number, version)| event(WIRE, "MODIFIED", number, version));
+            stream(WIRE).bytes(told.concat()).hang()
+        }
+        (7, false) => page_of(&[(0, 106), (1, 104)], 106, ""),
+        (8, true) => stream(WIRE).hang(),
+        _ => panic!("{asked:?}"),
+    })
+    .await;
+    let heard = rig.run_for(60 * SECOND).await;
+    let live = heard.iter().filter_map(|heard| match heard {
+        WatchEvent::Applied { fact, listed: false } => {
+            Some((fact.name.name().to_owned(), fact.version.unwrap().0))
+        }
+        _ => None,
+    });
+    let expected = [("p0", 103), ("p1", 104), ("p0", 106)].map(|(name, version)| (name.to_owned(), version));
+    assert_eq!(live.collect::<Vec<_>>(), expected, "{:?}", words(&heard));
+    assert_eq!(words(&heard).last().map(String::as_str), Some("end"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_closed_meanwhile_goes_on_and_so_does_the_list() {
+    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..2, 100, ""),
+        (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)),
+        (2, _) => page(WIRE, 0..1, 100, "more"),
+        (3, _) => page(WIRE, 1..2, 100, "").delay(20 * SECOND),
+        (4, true) => {
+            assert_eq!(asked.parameter("resourceVersion"), Some("101"));
+            stream(WIRE).pause(2 * SECOND).bytes(event(WIRE, "DELETED", 1, 102)).hang()
+        }
+        (5, true) => stream(WIRE).bytes(event(WIRE, "DELETED", 1, 102)).hang(),
+        _ => panic!("{asked:?}"),
+    })
+    .await;
+    let heard = words(&rig.run_for(60 * SECOND).await);
+    assert_eq!(heard[..4], ["begin", "+p0 listed", "+p0", "-p1"]);
+    assert!(!heard.contains(&"+p1 listed".to_owned()) && heard.contains(&"end".to_owned()), "{heard:?}");
+    assert_eq!((rig.asked().len(), rig.health().counters.failures), (6, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_than_can_be_remembered_leads_to_a_list_without_the_watch() {
+    let mut storm = Vec::new();
+    for number in 0..50_001 {
+        storm.extend(event(Wire::Protobuf, "ADDED", number, 200 + number));
+    }
+    let (mut rig, _) = listing_again(false, move |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..1, 100, ""),
+        (1, _) => stream(Wire::Protobuf).pause(6 * SECOND).bytes(std::mem::take(&mut storm)).hang(),
+        (2, _) => Reply::new(200, "application/json").bytes(&page_body(WIRE, 0..1, 150, "")[..20]).hang(),
+        (3, false) => page(WIRE, 0..1, 60_000, ""),
+        (4, true) => stream(WIRE).hang(),
+        _ => panic!("{asked:?}"),
+    })
+    .await;
+    let heard = rig.run_for(60 * SECOND).await;
+    let news =
+        heard.iter().filter(|heard| matches!(heard, WatchEvent::Applied { listed: false, .. })).count();
+    assert!((50_000..=50_001).contains(&news), "what came was told: {news}");
+    let lists = heard.iter().filter(|heard| matches!(heard, WatchEvent::ListStarted { .. }));
+    assert_eq!(lists.count(), 2, "the second one is alone");
+    assert_eq!(words(&heard[heard.len() - 2..]), ["+p0 listed", "end"]);
+    assert_eq!(rig.health().counters.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_whose_versions_are_no_numbers_are_believed_to_the_watch() {
+    let odd = |number| {
+        let mut pod = pod_json(number, 1);
+        pod["metadata"]["resourceVersion"] = "odd".into();
+        pod
+    };
+    let (mut rig, _) = listing_again(false, move |asked, nth| match (nth, asked.is_watch()) {
+        (0, _) => page(WIRE, 0..2, 100, ""),
+        (1, _) => stream(WIRE).pause(7 * SECOND).bytes(line("MODIFIED", &odd(0))).hang(),
+        (_, true) => stream(WIRE).hang(),
+        (..) => page(WIRE, 0..2, 100, "").delay(4 * SECOND),
+    })
+    .await;
+    let heard = words(&rig.run_for(60 * SECOND).await);
+    assert_eq!(heard, ["begin", "+p0", "+p1 listed", "end"]);
+}

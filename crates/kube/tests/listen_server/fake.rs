@@ -1,0 +1,258 @@
+//! # Fake: a scripted API server
+//! Room:     answers by script as a `tower` service, and remembers what was asked and when.
+//! Comes in: requests of the listener.
+//! Goes out: answers whose bodies pause, break off or go silent as told.
+//! Not here: what objects look like (`objects.rs`).
+
+use bytes::Bytes;
+use futures::stream;
+use http::{Request, Response, header};
+use http_body::Frame;
+use http_body_util::StreamBody;
+use kube::Client;
+use kube::client::Body;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use taintward_kube::decode::WatchedObject;
+use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+/// One step of a body.
+pub(crate) enum Act {
+    Bytes(Vec<u8>),
+    Pause(Duration),
+    Reset,
+    Hang,
+}
+
+/// An answer.
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: VecDeque<Act>,
+    /// How long the head of the answer takes.
+    delay: Duration,
+    /// There is no answer: the connection can't be made, or breaks.
+    unreachable: bool,
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, content_type: &str) -> Self {
+        let headers = vec![("content-type", content_type.to_owned())];
+        Self { status, headers, body: VecDeque::new(), delay: Duration::ZERO, unreachable: false }
+    }
+
+    /// Nobody is there.
+    pub(crate) fn unreachable() -> Self {
+        Self { unreachable: true, ..Self::new(503, "") }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    pub(crate) fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body.push_back(Act::Bytes(bytes.into()));
+        self
+    }
+
+    /// The same bytes, one to a chunk.
+    pub(crate) fn crumbs(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body.extend(bytes.into().into_iter().map(|byte| Act::Bytes(vec![byte])));
+        self
+    }
+
+    pub(crate) fn pause(mut self, length: Duration) -> Self {
+        self.body.push_back(Act::Pause(length));
+        self
+    }
+
+    pub(crate) fn reset(mut self) -> Self {
+        self.body.push_back(Act::Reset);
+        self
+    }
+
+    pub(crate) fn hang(mut self) -> Self {
+        self.body.push_back(Act::Hang);
+        self
+    }
+}
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) accept: String,
+    pub(crate) accept_encoding: String,
+    pub(crate) at: Instant,
+}
+
+impl Asked {
+    /// The value of a query parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        let query = self.path.split_once('?')?.1;
+        query
+            .split('&')
+            .find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name))
+            .map(|(_, value)| value)
+    }
+
+    pub(crate) fn is_watch(&self) -> bool {
+        self.parameter("watch") == Some("true")
+    }
+
+    pub(crate) fn is_watch_list(&self) -> bool {
+        self.parameter("sendInitialEvents") == Some("true")
+    }
+}
+
+/// Settings of tests about something else: everything is listed once, unless something happens.
+pub(crate) fn without_lists_again() -> WatchSettings {
+    WatchSettings { relist_every: None, ..WatchSettings::default() }
+}
+
+type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
+
+#[derive(Clone)]
+struct Fake {
+    script: Arc<Mutex<Script>>,
+    log: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl tower::Service<Request<Body>> for Fake {
+    type Response = Response<StreamBody<BodyStream>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let text = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+        let asked = Asked {
+            path: request.uri().to_string(),
+            accept: text(header::ACCEPT),
+            accept_encoding: text(header::ACCEPT_ENCODING),
+            at: Instant::now(),
+        };
+        let nth = {
+            let mut log = self.log.lock().unwrap();
+            log.push(asked.clone());
+            log.len() - 1
+        };
+        // A hot loop must fail its test, not hang it: virtual time stands still while anybody is busy.
+        let is_hot = nth > 20_000;
+        let reply =
+            if is_hot { Reply::new(500, "").hang() } else { (self.script.lock().unwrap())(&asked, nth) };
+        Box::pin(async move {
+            sleep(reply.delay).await;
+            if reply.unreachable {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+            let mut response = Response::builder().status(reply.status);
+            for (name, value) in reply.headers {
+                response = response.header(name, value);
+            }
+            Ok(response.body(StreamBody::new(body(reply.body))).unwrap())
+        })
+    }
+}
+
+type BodyStream = Pin<Box<dyn futures::Stream<Item = io::Result<Frame<Bytes>>> + Send>>;
+
+fn body(acts: VecDeque<Act>) -> BodyStream {
+    Box::pin(stream::unfold(acts, |mut acts| async move {
+        loop {
+            match acts.pop_front()? {
+                Act::Bytes(bytes) => return Some((Ok(Frame::data(bytes.into())), acts)),
+                Act::Pause(length) => sleep(length).await,
+                Act::Reset => {
+                    acts.clear();
+                    return Some((Err(io::Error::other("connection reset by peer")), acts));
+                }
+                Act::Hang => std::future::pending().await,
+            }
+        }
+    }))
+}
+
+/// A listener at work, and its server.
+pub(crate) struct Rig<F> {
+    pub(crate) heard: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    pub(crate) health: watch::Receiver<StreamHealth>,
+    pub(crate) task: tokio::task::JoinHandle<()>,
+    log: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl<F: WatchedObject + Clone> Rig<F> {
+    /// Starts a listener against a script, which gets each request and its number from 0.
+    pub(crate) fn start(script: impl FnMut(&Asked, usize) -> Reply + Send + 'static) -> Self {
+        Self::with(WatchSettings { seed: 1, ..without_lists_again() }, 16, script)
+    }
+
+    pub(crate) fn with(
+        settings: WatchSettings,
+        capacity: usize,
+        script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+    ) -> Self {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let fake = Fake { script: Arc::new(Mutex::new(script)), log: log.clone() };
+        let client = Client::new(fake, "default");
+        let (out, heard) = mpsc::channel(capacity);
+        let (tell, health) = watch::channel(StreamHealth::default());
+        let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
+        Self { heard, health, task, log }
+    }
+
+    /// Everything that was heard until nothing more came for a virtual second.
+    pub(crate) async fn until_quiet(&mut self) -> Vec<WatchEvent<F>> {
+        self.during(Duration::from_secs(1)).await
+    }
+
+    /// Everything that is heard until nothing more comes for `patience`.
+    pub(crate) async fn during(&mut self, patience: Duration) -> Vec<WatchEvent<F>> {
+        let mut all = Vec::new();
+        while let Ok(Some(batch)) = timeout(patience, self.heard.recv()).await {
+            all.extend(batch);
+        }
+        all
+    }
+
+    /// Takes in everything until a moment that far ahead.
+    pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<WatchEvent<F>> {
+        let end = Instant::now() + length;
+        let mut all = Vec::new();
+        while let Ok(Some(batch)) = tokio::time::timeout_at(end, self.heard.recv()).await {
+            all.extend(batch);
+        }
+        all
+    }
+
+    /// What was asked up to now.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub(crate) fn health(&self) -> StreamHealth {
+        self.health.borrow().clone()
+    }
+}
+
+impl<F> Drop for Rig<F> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

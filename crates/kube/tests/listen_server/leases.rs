@@ -1,0 +1,130 @@
+//! # Leases: the same listener on another path
+//! Room:     lists, changes and refusals of the nodes' leases.
+//! Comes in: a scripted server.
+//! Goes out: what the listener asked, heard and complained of.
+//! Not here: what listeners of all kinds do (`lists.rs`, `watches.rs`, `troubles.rs`).
+
+use super::fake::{Asked, Reply, Rig};
+use super::objects::{Wire, envelope, frame, line, refusal, stream};
+use k8s_pb::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use prost::Message;
+use serde_json::{Value, json};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::LeaseFact;
+use taintward_core::time::Wall;
+use taintward_kube::watch::{MissingAccess, WatchEvent};
+
+const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?";
+
+fn lease(name: &str, version: u64) -> LeaseFact {
+    LeaseFact {
+        node: NodeName::new(name),
+        version: Some(ResourceVersion(version)),
+        renewed: Some(Wall::from_secs(1_795_255_200)),
+    }
+}
+
+fn lease_json(name: &str, version: u64) -> Value {
+    json!({
+        "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+        "metadata": {"name": name, "namespace": "kube-node-lease", "uid": name, "resourceVersion": version.to_string()},
+        "spec": {"renewTime": "2026-11-21T10:00:00.000000Z"},
+    })
+}
+
+fn event(wire: Wire, kind: &str, name: &str, version: u64) -> Vec<u8> {
+    if wire == Wire::Json {
+        return line(kind, &lease_json(name, version));
+    }
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some("kube-node-lease".to_owned()),
+        uid: Some(name.to_owned()),
+        resource_version: Some(version.to_string()),
+        ..ObjectMeta::default()
+    };
+    let renew_time = Some(MicroTime { seconds: Some(1_795_255_200), nanos: None });
+    let spec = LeaseSpec { renew_time, ..LeaseSpec::default() };
+    let lease = Lease { metadata: Some(metadata), spec: Some(spec) };
+    frame(kind, envelope("Lease", lease.encode_to_vec()))
+}
+
+fn ended(wire: Wire) -> Vec<u8> {
+    let annotation = ("k8s.io/initial-events-end", "true");
+    if wire == Wire::Json {
+        let metadata = json!({"resourceVersion": "7", "annotations": {annotation.0: annotation.1}});
+        return line("BOOKMARK", &json!({"kind": "Lease", "metadata": metadata}));
+    }
+    let metadata = ObjectMeta {
+        resource_version: Some("7".to_owned()),
+        annotations: [(annotation.0.to_owned(), annotation.1.to_owned())].into(),
+        ..ObjectMeta::default()
+    };
+    let lease = Lease { metadata: Some(metadata), spec: None };
+    frame("BOOKMARK", envelope("Lease", lease.encode_to_vec()))
+}
+
+fn asks_for_leases(asked: &Asked) {
+    assert!(asked.path.starts_with(PATH), "{}", asked.path);
+    assert_eq!(asked.parameter("fieldSelector"), None, "all leases of the namespace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_listed_and_watched_where_they_are() {
+    for wire in super::objects::BOTH {
+        let mut rig = Rig::<LeaseFact>::start(move |_, nth| match nth {
+            0 => stream(wire)
+                .bytes(event(wire, "ADDED", "n1", 5))
+                .bytes(ended(wire))
+                .bytes(event(wire, "MODIFIED", "n1", 8))
+                .bytes(event(wire, "DELETED", "n1", 9))
+                .hang(),
+            _ => stream(wire).hang(),
+        });
+        let heard = rig.until_quiet().await;
+        let seen = |version, listed| WatchEvent::Applied { fact: lease("n1", version), listed };
+        assert_eq!(heard[0], WatchEvent::ListStarted { silent_for: None });
+        assert_eq!(heard[1..4], [seen(5, true), WatchEvent::ListCompleted, seen(8, false)]);
+        let WatchEvent::Deleted { identity, .. } = &heard[4] else { panic!("{heard:?}") };
+        assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("kube-node-lease", "n1"));
+        let asked = rig.asked();
+        assert!(asked[0].is_watch_list());
+        asks_for_leases(&asked[0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paged_list_of_leases_is_a_lease_list() {
+    let mut rig = Rig::<LeaseFact>::start(|asked, _| {
+        if asked.is_watch_list() {
+            return refusal(Wire::Json, 400, "BadRequest", None);
+        }
+        if asked.is_watch() {
+            return stream(Wire::Json).hang();
+        }
+        let items = [lease_json("n1", 5), lease_json("n2", 6)];
+        let list = json!({"kind": "LeaseList", "metadata": {"resourceVersion": "7"}, "items": items});
+        Reply::new(200, "application/json").bytes(list.to_string())
+    });
+    let heard = rig.until_quiet().await;
+    for (name, version) in [("n1", 5), ("n2", 6)] {
+        assert!(
+            heard.contains(&WatchEvent::Applied { fact: lease(name, version), listed: true }),
+            "{heard:?}"
+        );
+    }
+    assert!(heard.contains(&WatchEvent::ListCompleted));
+    rig.asked().iter().for_each(asks_for_leases);
+    assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("7"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_missing_for_leases_is_told_with_its_group() {
+    let mut rig = Rig::<LeaseFact>::start(|_, _| refusal(Wire::Json, 403, "Forbidden", None));
+    rig.until_quiet().await;
+    let missing = MissingAccess { verb: "watch", group: "coordination.k8s.io", resource: "leases" };
+    assert_eq!(rig.health().missing, Some(missing));
+    let trouble = rig.health().last_error.unwrap();
+    assert!(trouble.contains(r#"apiGroups: ["coordination.k8s.io"], resources: ["leases"]"#), "{trouble}");
+}

@@ -1,0 +1,296 @@
+//! # Lists: streamed, paged, refused, broken off
+//! Room:     how the listener comes to know everything that exists.
+//! Comes in: scripted servers.
+//! Goes out: what was heard and asked.
+//! Not here: what follows a list (`watches.rs`, `troubles.rs`).
+
+use super::behaviour::words;
+use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_kube::decode::PoolObject;
+use taintward_kube::watch::{ListMode, StreamPhase, WatchEvent, WatchSettings};
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_becomes_a_watch() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, _| {
+            streamed(wire, 2, 10)
+                .bytes([event(wire, "MODIFIED", 1, 11), event(wire, "DELETED", 0, 12)].concat())
+                .bytes(bookmark(wire, 13, false))
+                .hang()
+        });
+        let heard = rig.until_quiet().await;
+        assert_eq!(
+            words(&heard),
+            ["begin", "+p0 listed", "+p1 listed", "end", "+p1", "-p0", "quiet"],
+            "{wire:?}"
+        );
+        assert!(matches!(&heard[0], WatchEvent::ListStarted { silent_for: None }));
+        let WatchEvent::Deleted { uid, identity } = &heard[5] else { panic!("{heard:?}") };
+        assert_eq!(uid.to_string(), super::objects::uid(0));
+        assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
+        let health = rig.health();
+        assert_eq!(
+            (health.phase, health.mode, health.synced_once),
+            (StreamPhase::Watching, ListMode::WatchList, true)
+        );
+        assert_eq!((health.counters.items, health.counters.failures), (6, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_is_consistent_and_uncompressed() {
+    let rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let asked = &rig.asked()[0];
+    assert_eq!(
+        asked.path,
+        "/api/v1/pods?fieldSelector=spec.nodeName%21%3D&watch=true&allowWatchBookmarks=true&timeoutSeconds=290\
+         &sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    );
+    assert!(
+        asked.accept.starts_with("application/vnd.kubernetes.protobuf;stream=watch,"),
+        "{}",
+        asked.accept
+    );
+    assert!(asked.accept.contains("application/json"));
+    assert_eq!(asked.accept_encoding, "identity");
+
+    let rig = Rig::<NodeFact>::start(|_, _| Reply::new(200, "application/json").hang());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(rig.asked()[0].path.starts_with("/api/v1/nodes?watch=true&"), "{}", rig.asked()[0].path);
+}
+
+/// Serves pages of `limit` out of `total` pods as of version 5000; watches stay open.
+fn pages(wire: Wire, asked: &Asked, total: u64) -> Reply {
+    if asked.is_watch() {
+        return stream(wire).hang();
+    }
+    let start: u64 = asked.parameter("continue").map_or(0, |token| token.parse().unwrap());
+    let limit = asked.parameter("limit").map_or(total, |limit| limit.parse().unwrap());
+    let end = (start + limit).min(total);
+    let onward = if end < total { end.to_string() } else { String::new() };
+    page(wire, start..end, 5000, &onward)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_by_status_leads_to_pages() {
+    for wire in BOTH {
+        for code in [400, 405, 415, 422] {
+            let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
+                true => refusal(wire, code, "Invalid", None),
+                false => pages(wire, asked, 2),
+            });
+            let heard = rig.until_quiet().await;
+            assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"], "{code}");
+            assert_eq!(rig.health().mode, ListMode::PagedList);
+            assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("5000"));
+            assert_eq!(rig.asked().len(), 3);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
+    let start = Instant::now();
+    let mut rig = Rig::<PoolObject>::start(move |asked, _| match asked.path.as_str() {
+        "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
+        _ if start.elapsed().as_secs() < 60 => Reply::new(404, "text/plain").bytes("404 page not found"),
+        _ if asked.is_watch_list() => refusal(Wire::Json, 422, "Invalid", None),
+        _ if asked.is_watch() => stream(Wire::Json).hang(),
+        _ => Reply::new(200, "application/json")
+            .bytes(r#"{"kind": "DedicatedPoolList", "metadata": {"resourceVersion": "7"}, "items": []}"#),
+    });
+    rig.run_for(Duration::from_secs(20)).await;
+    let health = rig.health();
+    assert!(health.absent && !health.synced_once && health.missing.is_none());
+    assert!((4..12).contains(&rig.asked().len()), "at growing distances: {}", rig.asked().len());
+    rig.run_for(Duration::from_secs(100)).await;
+    let health = rig.health();
+    assert!(!health.absent && health.synced_once);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_inside_the_stream_leads_to_pages() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
+            true => stream(wire).bytes(error(wire, 500, "InternalError", "RequestWatchProgress is disabled")),
+            false => pages(wire, asked, 1),
+        });
+        assert_eq!(words(&rig.until_quiet().await), ["begin", "+p0 listed", "end"]);
+        assert_eq!(rig.health().counters.watch_lists_refused, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_streamed_list_is_tried_again_an_hour_later() {
+    let mut rig = Pods::start(move |asked, nth| match (asked.is_watch_list(), nth) {
+        (true, 0) => refusal(Wire::Json, 422, "Invalid", None),
+        (true, _) => streamed(Wire::Json, 1, 9000).hang(),
+        (false, _) if asked.is_watch() => {
+            stream(Wire::Json).pause(Duration::from_secs(60)).bytes(error(Wire::Json, 410, "Expired", "old"))
+        }
+        (false, _) => pages(Wire::Json, asked, 1),
+    });
+    rig.run_for(Duration::from_secs(3500)).await;
+    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
+    rig.run_for(Duration::from_secs(300)).await;
+    assert!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count() >= 2);
+    assert_eq!(rig.health().mode, ListMode::WatchList);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_that_never_finishes_gives_way_to_pages() {
+    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+        true => stream(Wire::Protobuf).bytes(event(Wire::Protobuf, "ADDED", 0, 1)).reset(),
+        false => pages(Wire::Protobuf, asked, 1),
+    });
+    let heard = rig.during(Duration::from_secs(40)).await;
+    assert_eq!(words(&heard)[6..], ["begin", "+p0 listed", "end"], "{heard:?}");
+    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_follow_their_tokens_to_the_last_object() {
+    for wire in BOTH {
+        for (total, requests) in [(0, 1), (499, 1), (500, 1), (501, 2), (1001, 3), (10_000, 20)] {
+            let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+            let mut rig = Pods::with(settings, 16, move |asked, _| pages(wire, asked, total));
+            let heard = words(&rig.until_quiet().await);
+            let listed: Vec<_> = (0..total).map(|number| format!("+p{number} listed")).collect();
+            assert_eq!(heard[1..heard.len() - 1], listed);
+            assert_eq!((heard[0].as_str(), heard[heard.len() - 1].as_str()), ("begin", "end"));
+            let lists: Vec<_> = rig.asked().into_iter().filter(|asked| !asked.is_watch()).collect();
+            assert_eq!(lists.len(), requests, "{total}");
+            for list in &lists {
+                assert_eq!(list.parameter("limit"), Some("500"));
+                assert_eq!(list.parameter("resourceVersion"), None, "lists are consistent reads");
+                assert_eq!(list.parameter("fieldSelector"), Some("spec.nodeName%21%3D"));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_are_handed_over_before_the_page_has_ended() {
+    for wire in BOTH {
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |_, _| {
+            let body = page_body(wire, 0..10, 5000, "");
+            let half = body.len() / 2;
+            let mut reply = Reply::new(200, if wire == Wire::Json { "application/json" } else { PROTOBUF });
+            reply = reply.bytes(&body[..half]).pause(Duration::from_secs(10)).crumbs(&body[half..]);
+            reply.hang()
+        });
+        let first = words(&rig.until_quiet().await);
+        assert!(first.len() >= 4 && first.len() < 8, "{first:?}");
+        let rest = words(&rig.during(Duration::from_secs(20)).await);
+        assert_eq!(first.len() + rest.len(), 11, "the list has not ended: the body has not");
+    }
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+#[tokio::test(start_paused = true)]
+async fn events_cut_into_single_bytes_are_whole_again() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, _| {
+            let list = [event(wire, "ADDED", 0, 1), bookmark(wire, 10, true), event(wire, "DELETED", 0, 11)];
+            stream(wire).crumbs(list.concat()).hang()
+        });
+        assert_eq!(words(&rig.until_quiet().await), ["begin", "+p0 listed", "end", "-p0"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_page_is_asked_for_again_not_the_list() {
+    for wire in BOTH {
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+            2 => refusal(wire, 503, "ServiceUnavailable", None),
+            3 => refusal(wire, 429, "TooManyRequests", Some(3)),
+            4 => {
+                let body = page_body(wire, 1000..1500, 5000, "1500");
+                Reply::new(200, if wire == Wire::Json { "application/json" } else { PROTOBUF })
+                    .bytes(&body[..body.len() / 2])
+                    .reset()
+            }
+            _ => pages(wire, asked, 1600),
+        });
+        let heard = words(&rig.during(Duration::from_secs(60)).await);
+        assert_eq!(heard.iter().filter(|word| *word == "begin").count(), 1);
+        assert_eq!(heard.last().unwrap(), "end");
+        let tokens: Vec<_> =
+            rig.asked().iter().map(|asked| asked.parameter("continue").map(str::to_owned)).collect();
+        let tokens: Vec<_> = tokens.iter().map(Option::as_deref).collect();
+        let third = Some("1000");
+        assert_eq!(tokens, [None, Some("500"), third, third, third, third, Some("1500"), None]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_token_starts_the_list_again_in_one_go() {
+    for wire in BOTH {
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+            1 => refusal(wire, 410, "Expired", None),
+            _ => pages(wire, asked, 1200),
+        });
+        let heard = words(&rig.during(Duration::from_secs(5)).await);
+        let begins: Vec<_> =
+            heard.iter().enumerate().filter(|(_, word)| *word == "begin").map(|(at, _)| at).collect();
+        assert_eq!(begins, [0, 501], "nothing ends before the second beginning");
+        assert_eq!((heard.len(), heard.last().unwrap().as_str()), (501 + 1202, "end"));
+        assert_eq!(rig.asked()[2].parameter("limit"), None);
+        assert_eq!(rig.asked()[2].parameter("continue"), None);
+        assert_eq!(rig.asked().len(), 4);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_turns_in_circles_is_not_followed_for_ever() {
+    let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
+    let heard = rig.run_for(Duration::from_secs(3600)).await;
+    assert!(!words(&heard).contains(&"end".to_owned()));
+    assert!(rig.asked().len() < 200, "{}", rig.asked().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_version_or_of_another_kind_is_no_list() {
+    for body in [
+        r#"{"kind":"PodList","metadata":{},"items":[]}"#,
+        r#"{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":[]}"#,
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":{}}"#,
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[]"#,
+        r#"[]"#,
+        "",
+    ] {
+        let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |_, _| Reply::new(200, "application/json").bytes(body));
+        let heard = words(&rig.run_for(Duration::from_secs(60)).await);
+        assert!(!heard.contains(&"end".to_owned()), "{body}");
+        assert!(rig.health().last_error.is_some(), "{body}");
+        assert!(rig.asked().len() < 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
+    let settings = WatchSettings { batch_limit: 10, seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 1, |_, _| streamed(Wire::Protobuf, 1000, 5000).hang());
+    let mut seen = 0;
+    while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.heard.recv()).await {
+        assert!(batch.len() <= 10);
+        seen += batch.len();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    assert_eq!(seen, 1002);
+    // The consumer took 200 s, longer than the watchdog's patience: that is not the server's silence.
+    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
+}

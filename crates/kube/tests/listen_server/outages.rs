@@ -1,0 +1,158 @@
+//! # Outages: servers that are away and come back
+//! Room:     how soon after its return the streams are there again, whoever answers meanwhile; what is not hurried.
+//! Comes in: scripted servers that come back at a moment.
+//! Goes out: what was asked, and when; health.
+//! Not here: how a dead connection is found (`connect`); refusals in general (`troubles.rs`).
+
+use super::fake::{Reply, Rig, without_lists_again};
+use super::objects::{Wire, event, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_core::fact::PodFact;
+use taintward_kube::decode::PoolObject;
+use taintward_kube::watch::{WatchEvent, WatchSettings};
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+/// Who answers, and how.
+type Answers = (&'static str, fn() -> Reply);
+
+/// What answers while the server is away, and how long the first success may take after its return.
+const AWAY: [(Answers, f64); 8] = [
+    (("nobody", Reply::unreachable), 2.5),
+    (("a black hole", || Reply::unreachable().delay(Duration::from_secs(5))), 5.2),
+    (("503", || refusal(Wire::Json, 503, "ServiceUnavailable", None)), 2.5),
+    (("a balancer's 502", || Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>")), 2.5),
+    (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 2.5),
+    (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 2.5),
+    (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 2.5),
+    (("a page, then nobody", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
+];
+
+/// How long a server away for so long is missed after its return: from then until the watch is accepted.
+async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration {
+    let gone = Instant::now() + Duration::from_secs(60);
+    let back = gone + away;
+    let settings = WatchSettings { seed, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
+        _ if Instant::now() < back => meanwhile(),
+        _ => {
+            assert_eq!(asked.parameter("resourceVersion"), Some("10"), "it goes on where it stood");
+            stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
+        }
+    });
+    loop {
+        for heard in rig.heard.recv().await.unwrap() {
+            if matches!(heard, WatchEvent::Applied { listed: false, .. }) {
+                assert!(rig.health().is_in_step(Duration::ZERO));
+                return back.elapsed();
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_a_stream_is_back_with_the_server_however_long_it_was_away() {
+    for ((what, meanwhile), limit) in AWAY {
+        for away in [5, 10, 30, 60, 600] {
+            for seed in 0..10 {
+                let missed = missed(Duration::from_secs(away), meanwhile, seed).await;
+                assert!(missed.as_secs_f64() <= limit, "{what}, {away} s away, seed {seed}: {missed:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_comes_back_without_its_history_is_listed_at_once() {
+    for seed in 0..10 {
+        let back = Instant::now() + Duration::from_secs(90);
+        let settings = WatchSettings { seed, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+            0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
+            _ if Instant::now() < back => Reply::unreachable(),
+            _ if !asked.is_watch_list() => refusal(Wire::Json, 410, "Expired", None),
+            _ => streamed(Wire::Json, 2, 100).hang(),
+        });
+        rig.run_for(Duration::from_millis(93_000)).await;
+        assert_eq!(rig.health().counters.syncs, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p26_who_asks_for_patience_gets_it_and_who_breaks_off_lists_is_asked_ever_more_rarely() {
+    let broken = || stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).reset();
+    let overloaded: [Answers; 4] = [
+        ("429", || refusal(Wire::Json, 429, "TooManyRequests", None)),
+        ("503 with a time", || refusal(Wire::Json, 503, "ServiceUnavailable", Some(1))),
+        ("a list that breaks off", broken),
+        ("403", || refusal(Wire::Json, 403, "Forbidden", None)),
+    ];
+    for (what, reply) in overloaded {
+        let settings = WatchSettings { seed: 1, watch_list: false, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |_, _| reply());
+        rig.run_for(Duration::from_secs(3600)).await;
+        assert!(rig.asked().len() < 150, "{what}: {}", rig.asked().len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_streams_of_many_processes_do_not_come_back_in_the_same_moment() {
+    let mut back = Vec::new();
+    for seed in 0..50 {
+        let mut rig = Pods::with(WatchSettings { seed, ..without_lists_again() }, 16, |_, nth| match nth {
+            0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
+            _ => stream(Wire::Json).hang(),
+        });
+        rig.run_for(Duration::from_secs(61)).await;
+        back.push((rig.asked()[1].at - rig.asked()[0].at).as_millis() - 60_000);
+    }
+    back.sort_unstable();
+    assert!(back[5] < 50 && back[45] > 150 && back[49] <= 201, "{back:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_every_server_has_is_never_absent() {
+    let mut rig = Pods::start(|_, _| Reply::new(404, "text/plain").bytes("404 page not found"));
+    rig.run_for(Duration::from_secs(60)).await;
+    let health = rig.health();
+    assert!(!health.absent && !health.is_in_step(Duration::MAX), "{health:?}");
+    assert!(health.last_error.unwrap().contains("a proxy in between"));
+    assert!(rig.asked().iter().all(|asked| asked.is_watch_list()), "nor does it lack streamed lists");
+}
+
+const GROUPS: &str = r#"{"kind": "APIGroupList", "groups": [
+    {"name": "apps", "versions": [{"groupVersion": "apps/v1"}]} OURS ]}"#;
+const OURS: &str = r#", {"name": "taintward.io", "versions": [{"groupVersion": "taintward.io/v1alpha1"}]}"#;
+const RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": [{"name": "taintwardpolicies"} MORE ]}"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_need_not_be_there_is_absent_if_the_server_itself_says_so() {
+    let not_found = || Reply::new(404, "text/plain").bytes("404 page not found");
+    let json = |text: String| Reply::new(200, "application/json").bytes(text);
+    for (groups, resources, absent) in [
+        (Some(GROUPS.replace("OURS", "")), None, true),
+        (Some(GROUPS.replace("OURS", OURS)), Some(RESOURCES.replace("MORE", "")), true),
+        (
+            Some(GROUPS.replace("OURS", OURS)),
+            Some(RESOURCES.replace("MORE", r#", {"name": "dedicatedpools"}"#)),
+            false,
+        ),
+        (Some(GROUPS.replace("OURS", OURS)), None, false),
+        (Some("<h1>It works</h1>".to_owned()), None, false),
+        (Some("{}".to_owned()), None, false),
+        (None, None, false),
+    ] {
+        let told = format!("{groups:?} {resources:?}");
+        let mut rig = Rig::<PoolObject>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
+            ("/apis", Some(groups), _) => json(groups.clone()),
+            ("/apis/taintward.io/v1alpha1", _, Some(resources)) => json(resources.clone()),
+            _ => not_found(),
+        });
+        rig.run_for(Duration::from_secs(60)).await;
+        assert_eq!(rig.health().absent, absent, "{told}");
+        let account = rig.asked().iter().filter(|asked| asked.path == "/apis").count();
+        assert!(!absent || account == 1, "{told}: asked once, not each time: {account}");
+    }
+}

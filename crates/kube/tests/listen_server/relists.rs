@@ -1,0 +1,348 @@
+//! # Relists: a watch that looks healthy and lost something
+//! Room:     that what was lost is found in time and not before; that looking for it never costs what the watch tells.
+//! Comes in: scripted servers that keep an event to themselves.
+//! Goes out: what was heard, asked, and when.
+//! Not here: lists after lost history (`troubles.rs`); the moments themselves (`watch/relist.rs`).
+
+use super::behaviour::words;
+use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_core::fact::PodFact;
+use taintward_core::identity::ResourceVersion;
+use taintward_kube::watch::{ListMode, RelistTrigger, WatchEvent, WatchSettings};
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+const BOUND: Duration = Duration::from_secs(300);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn settings(watch_list: bool, seed: u64) -> WatchSettings {
+    WatchSettings { watch_list, seed, ..WatchSettings::default() }
+}
+
+/// Bookmarks for so many seconds: the watch shows no sign of what it keeps to itself.
+fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
+    for beat in 0..seconds / 50 {
+        reply = reply.pause(Duration::from_secs(50)).bytes(bookmark(wire, from + beat, false));
+    }
+    reply.pause(Duration::from_secs(seconds % 50))
+}
+
+/// Where a watch goes on, or the list it begins with ends.
+fn position(asked: &Asked) -> u64 {
+    asked.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
+}
+
+fn beats(reply: Reply, wire: Wire, asked: &Asked) -> Reply {
+    // Servers tell of no version that is not later than where the watch began.
+    beats_for(3 * 3600, reply, wire, position(asked) + 1)
+}
+
+fn without_quiet(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
+    words(heard).into_iter().filter(|word| word != "quiet").collect()
+}
+
+fn lists(asked: &[Asked]) -> Vec<&Asked> {
+    asked.iter().filter(|asked| asked.is_watch_list() || !asked.is_watch()).collect()
+}
+
+/// What exists: pod 0 in this version, and pods 1 and up to `count`.
+fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Reply {
+    match (asked.is_watch_list(), asked.is_watch(), changed) {
+        (true, _, None) => beats(streamed(wire, count, 90), wire, asked),
+        (true, _, Some(version)) => {
+            let list = [event(wire, "ADDED", 0, version), bookmark(wire, 90, true)].concat();
+            beats(stream(wire).bytes(list), wire, asked)
+        }
+        (false, true, _) => beats(stream(wire), wire, asked),
+        (false, false, None) => page(wire, 0..count, 90, ""),
+        (false, false, Some(version)) => {
+            // A page writes pod n in version n + 1.
+            assert_eq!((wire, count), (Wire::Json, 1));
+            let body = String::from_utf8(super::objects::page_body(wire, 0..1, 90, "")).unwrap();
+            let body =
+                body.replace("\"resourceVersion\":\"1\"", &format!("\"resourceVersion\":\"{version}\""));
+            Reply::new(200, "application/json").bytes(body)
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list() {
+    for (watch_list, seed) in [(true, 1), (false, 2), (true, 3), (false, 4)] {
+        for wire in BOTH {
+            for (before, after, changed, found) in [
+                (1, 2, None, &["begin", "+p0 listed", "+p1 listed", "end"][..]), // ADDED
+                (2, 1, None, &["begin", "+p0 listed", "end"]),                   // DELETED: p1 is swept
+                (1, 1, Some(50), &["begin", "+p0 listed", "end"]),               // MODIFIED
+            ] {
+                if changed.is_some() && !watch_list && wire == Wire::Protobuf {
+                    continue;
+                }
+                let start = Instant::now();
+                let lost = Duration::from_secs(10);
+                let mut rig = Pods::with(settings(watch_list, seed), 16, move |asked, _| {
+                    match start.elapsed() < lost {
+                        true => everything(wire, asked, before, None),
+                        false => everything(wire, asked, after, changed),
+                    }
+                });
+                let first = rig.run_for(Duration::from_secs(5)).await;
+                assert_eq!(words(&first).len() as u64, before + 2);
+                let silence = rig.run_for(Duration::from_secs(234)).await;
+                assert_eq!(without_quiet(&silence), [""; 0], "nothing tells of it");
+                assert!(silence.len() >= 4, "and the watch looks healthy");
+                let heard = rig.run_for(lost + BOUND - start.elapsed()).await;
+                assert_eq!(without_quiet(&heard), found, "{watch_list} {wire:?}");
+                let versions = heard.iter().filter_map(|heard| match heard {
+                    WatchEvent::Applied { fact, .. } => Some(fact.version),
+                    _ => None,
+                });
+                let version = changed.map_or(ResourceVersion(1), ResourceVersion);
+                assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
+                // The gap the engine is told of ends with the last sign of life, not with the last list.
+                let Some(WatchEvent::ListStarted { silent_for: Some(silent_for) }) =
+                    heard.iter().find(|heard| matches!(heard, WatchEvent::ListStarted { .. }))
+                else {
+                    panic!("{heard:?}")
+                };
+                assert!(*silent_for < Duration::from_secs(50), "{silent_for:?}");
+                let health = rig.health();
+                assert_eq!((health.counters.relists_due, health.counters.failures), (1, 0));
+                assert_eq!(health.counters.watches_closed, 0);
+                assert_eq!(rig.asked().len(), if watch_list { 2 } else { 4 }, "no request too many");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_lists_come_at_their_distance_for_hours_whatever_the_server_does_with_watches() {
+    // For ever open; closed after a minute; closed just before a list is due.
+    for (closes_after, requests) in [(None, 47), (Some(60), 260), (Some(239), 100)] {
+        let mut rig = Pods::with(settings(true, 5), 16, move |asked, _| {
+            let reply = if asked.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
+            match closes_after {
+                Some(seconds) => beats_for(seconds, reply, Wire::Json, position(asked) + 1),
+                None => beats(reply, Wire::Json, asked),
+            }
+        });
+        rig.run_for(3 * HOUR).await;
+        let asked = rig.asked();
+        let distances: Vec<_> = lists(&asked).windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+        assert!(distances.len() >= 37, "{}", distances.len());
+        for distance in &distances {
+            let bounds = Duration::from_secs(240)..=Duration::from_secs(285);
+            assert!(bounds.contains(distance), "{closes_after:?}: {distance:?}");
+        }
+        assert!(asked.len() <= requests, "{closes_after:?}: {}", asked.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_means_never() {
+    for every in [None, Some(Duration::ZERO)] {
+        let start = Instant::now();
+        let settings = WatchSettings { relist_every: every, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |asked, _| {
+            everything(Wire::Json, asked, 1 + u64::from(start.elapsed().as_secs() > 10), None)
+        });
+        let heard = rig.run_for(2 * HOUR).await;
+        assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"]);
+        assert_eq!(rig.asked().len(), 1);
+    }
+}
+
+/// A list that can't be had.
+type Refused = (&'static str, fn(Wire) -> Reply, u64);
+
+/// With it, how long it takes until that is known.
+const REFUSED: [Refused; 7] = [
+    ("429", |wire| refusal(wire, 429, "TooManyRequests", Some(3)), 0),
+    ("429 for a year", |wire| refusal(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
+    ("503", |wire| refusal(wire, 503, "ServiceUnavailable", None), 0),
+    ("403", |wire| refusal(wire, 403, "Forbidden", None), 0),
+    ("no answer", |wire| stream(wire).delay(HOUR), 20),
+    ("half an answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).reset(), 0),
+    ("a slow answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).hang(), 75),
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_list_costs_nothing_the_watch_tells() {
+    for wire in BOTH {
+        for (what, refused, known_after) in REFUSED {
+            let mut rig = Pods::with(settings(true, 6), 16, move |_, nth| match nth {
+                // One word every ten seconds.
+                0 => (0..60).fold(streamed(wire, 1, 90), |reply, word| {
+                    let news = event(wire, "MODIFIED", 0, 200 + word);
+                    reply.pause(Duration::from_secs(10)).bytes(news)
+                }),
+                1 | 2 => refused(wire),
+                _ => streamed(wire, 2, 500).hang(),
+            });
+            let start = Instant::now();
+            let mut news: Vec<WatchEvent<PodFact>> = Vec::new();
+            while rig.asked().len() < 4 || start.elapsed().as_secs() % 10 != 5 {
+                let now = start.elapsed();
+                let heard = rig.run_for(Duration::from_millis(500)).await;
+                for heard in &heard {
+                    if let WatchEvent::Applied { fact, listed: false } = heard {
+                        let happened = 10 * (fact.version.unwrap().0 - 199);
+                        assert!(now.as_secs().abs_diff(happened) <= 1, "{what}: {happened}, told {now:?}");
+                    }
+                }
+                let health = rig.health();
+                assert!(health.is_in_step(Duration::ZERO), "{what}: {health:?}");
+                news.extend(heard);
+            }
+            let words = without_quiet(&news);
+            let told = words.iter().filter(|word| *word == "+p0").count() as u64;
+            let asked = rig.asked();
+            let lasted = (asked[3].at - start).as_secs();
+            assert_eq!(told, lasted / 10, "{what}: each word, once");
+            let count = |wanted: &str| words.iter().filter(|word| *word == wanted).count();
+            assert_eq!(count("begin"), count("aborted") + 2, "{what}: {words:?}");
+            assert_eq!(words[words.len() - 2..], ["+p1 listed", "end"], "{what}: {words:?}");
+
+            assert_eq!(asked.len(), 4, "{what}: the watch is not asked for again");
+            for at in [1, 2] {
+                let again = asked[at + 1].at - asked[at].at;
+                let least = if what == "429 for a year" { 30 } else { 10 * at as u64 };
+                let least = Duration::from_secs(least);
+                let pause = again.saturating_sub(Duration::from_secs(known_after));
+                assert!(pause >= least && pause <= least * 2, "{what}: {again:?}");
+            }
+            let health = rig.health();
+            assert_eq!((health.missing, health.counters.relists_due), (None, 3), "{what}");
+            assert_eq!((health.counters.failures, health.counters.failures_beside), (2, 2), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_that_is_refused_gives_way_to_pages_at_once() {
+    let mut rig = Pods::with(settings(true, 7), 16, |asked, nth| match (nth, asked.is_watch_list()) {
+        (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
+        (_, true) => refusal(Wire::Json, 422, "Invalid", None),
+        (_, false) => everything(Wire::Json, asked, 2, None),
+    });
+    rig.run_for(Duration::from_secs(239)).await;
+    let heard = rig.run_for(Duration::from_secs(50)).await;
+    assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    let asked = rig.asked();
+    assert_eq!(asked.len(), 4, "streamed list, streamed list, page, watch");
+    assert_eq!((asked[3].at - asked[1].at, rig.health().mode), (Duration::ZERO, ListMode::PagedList));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_page_is_nothing_to_the_watch_and_the_list_starts_anew() {
+    for code in [503, 410] {
+        let mut rig = Pods::with(settings(false, 8), 16, move |asked, nth| match nth {
+            0 => page(Wire::Json, 0..3, 100, ""),
+            1 => stream(Wire::Json)
+                .pause(Duration::from_secs(287))
+                .bytes(event(Wire::Json, "DELETED", 0, 110))
+                .hang(),
+            2 => page(Wire::Json, 0..1, 105, "more"),
+            3 => refusal(Wire::Json, code, "No", None).delay(Duration::from_secs(50)),
+            4 => page(Wire::Json, 1..3, 300, ""),
+            5 => stream(Wire::Json).hang(),
+            _ => panic!("{asked:?}"),
+        });
+        rig.run_for(Duration::from_secs(239)).await;
+        let heard = rig.run_for(Duration::from_secs(120)).await;
+        let expected = ["begin", "+p0 listed", "-p0", "aborted", "begin", "+p1 listed", "+p2 listed", "end"];
+        assert_eq!(without_quiet(&heard), expected, "{code}");
+        let asked = rig.asked();
+        assert_eq!(asked[4].parameter("continue"), None);
+        assert_eq!(asked[4].parameter("limit"), if code == 410 { None } else { Some("500") });
+        assert_eq!(asked[5].parameter("resourceVersion"), Some("300"));
+        assert_eq!(asked.len(), 6);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_always_refused_are_no_storm() {
+    for watches_work in [true, false] {
+        for code in [429, 500, 503, 410, 403, 400] {
+            let mut rig = Pods::with(settings(true, 9), 16, move |asked, nth| {
+                let is_list = asked.is_watch_list() || !asked.is_watch();
+                match nth {
+                    0 => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
+                    _ if is_list || !watches_work => refusal(Wire::Json, code, "No", None),
+                    _ => beats(stream(Wire::Json), Wire::Json, asked),
+                }
+            });
+            let heard = rig.run_for(2 * HOUR).await;
+            assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"], "{code}");
+            let requests = rig.asked().len();
+            // A watch that works is left for a list about every five minutes; one that doesn't is asked for at the
+            // usual pace besides, or at that for servers that are away.
+            let most = match (watches_work, code) {
+                (true, _) => 90,
+                (false, 500 | 503) => 3_700,
+                (false, _) => 420,
+            };
+            assert!((25..most).contains(&requests), "{code} {watches_work}: {requests}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itself() {
+    let slow = |wire| {
+        let mut reply = stream(wire);
+        for number in 0..20 {
+            reply = reply.bytes(event(wire, "ADDED", number, number + 1)).pause(Duration::from_secs(18));
+        }
+        beats_for(600, reply.bytes(bookmark(wire, 90, true)), wire, 100)
+    };
+    let mut rig = Pods::with(settings(true, 10), 16, move |_, _| slow(Wire::Json));
+    let heard = words(&rig.run_for(Duration::from_secs(1000)).await);
+    assert_eq!(heard.iter().filter(|word| *word == "end").count(), 2, "{heard:?}");
+    let asked = rig.asked();
+    let distance = asked[1].at - asked[0].at;
+    assert!(
+        distance >= Duration::from_secs(360 + 120) && distance < Duration::from_secs(360 + 150),
+        "{distance:?}"
+    );
+    assert_eq!(rig.health().counters.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
+    let relist_now = RelistTrigger::default();
+    let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    // A watch from a version that the server's store, an older one by now, has yet to reach: silent for ever.
+    let mut rig =
+        Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
+    rig.run_for(Duration::from_secs(30)).await;
+    assert_eq!(rig.asked().len(), 1);
+    relist_now.ask();
+    let heard = rig.run_for(Duration::from_millis(10)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "end"], "p1 is swept");
+    for _ in 0..100 {
+        relist_now.ask();
+        rig.run_for(Duration::from_millis(50)).await;
+    }
+    assert!((5..=7).contains(&(rig.asked().len() - 2)), "one a second: {}", rig.asked().len());
+    assert_eq!(rig.health().counters.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_asked_for_during_an_outage_follows_it() {
+    let relist_now = RelistTrigger::default();
+    let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, |_, nth| match nth {
+        0 => streamed(Wire::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
+        1 => refusal(Wire::Json, 429, "TooManyRequests", Some(5)),
+        _ => streamed(Wire::Json, 2, 100).hang(),
+    });
+    rig.run_for(Duration::from_secs(12)).await;
+    relist_now.ask();
+    let heard = rig.run_for(Duration::from_secs(10)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    assert_eq!(rig.asked().len(), 3, "the list is the next thing that is asked for, once");
+}

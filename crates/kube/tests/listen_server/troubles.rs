@@ -1,0 +1,291 @@
+//! # Troubles: refusals, outages, lost history, nonsense
+//! Room:     that each heals by itself, at a bounded rate, and that the health tells.
+//! Comes in: scripted servers.
+//! Goes out: what was heard, asked and told.
+//! Not here: ordinary lists and watches (`lists.rs`, `watches.rs`).
+
+use super::behaviour::words;
+use super::fake::{Reply, Rig, without_lists_again};
+use super::objects::{BOTH, Wire, bookmark, error, event, page, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_core::fact::PodFact;
+use taintward_kube::watch::{ListMode, MissingAccess, StreamPhase, WatchEvent, WatchSettings};
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test(start_paused = true)]
+async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
+    for wire in BOTH {
+        for by_event in [true, false] {
+            let mut rig = Pods::start(move |_, nth| match (nth, by_event) {
+                (0, _) => streamed(wire, 2, 10).pause(Duration::from_secs(50)),
+                (1, true) => stream(wire).bytes(error(wire, 410, "Expired", "too old resource version")),
+                (1, false) => refusal(wire, 410, "Expired", None),
+                _ => streamed(wire, 1, 100).hang(),
+            });
+            let heard = rig.run_for(Duration::from_secs(60)).await;
+            let list = ["begin", "+p0 listed", "+p1 listed", "end"];
+            assert_eq!(words(&heard), [&list[..], &["begin", "+p0 listed", "end"]].concat());
+            let WatchEvent::ListStarted { silent_for: Some(silent_for) } = heard[4] else {
+                panic!("{heard:?}")
+            };
+            assert_eq!(silent_for.as_secs(), 0, "a watch that was ended in good order has told everything");
+            assert_eq!(rig.health().counters.relists_410, 1);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn history_that_is_always_lost_is_no_hot_loop() {
+    for mode in [true, false] {
+        let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {
+            (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
+            (false, true) => refusal(Wire::Json, 410, "Expired", None),
+            (false, false) => page(Wire::Json, 0..1, 10, ""),
+        });
+        rig.run_for(HOUR).await;
+        assert!((100..400).contains(&rig.asked().len()), "{}", rig.asked().len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gap_is_measured_from_the_last_complete_knowledge() {
+    let mut rig = Pods::start(|_, nth| match nth {
+        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(50)).bytes(error(Wire::Json, 410, "", "")),
+        // Half a list is not knowledge: the gap goes on.
+        1 => {
+            stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).pause(Duration::from_secs(20)).reset()
+        }
+        _ => streamed(Wire::Json, 1, 100).hang(),
+    });
+    let heard = rig.run_for(Duration::from_secs(75)).await;
+    let gaps: Vec<_> = heard
+        .iter()
+        .filter_map(|heard| match heard {
+            WatchEvent::ListStarted { silent_for } => Some(silent_for.map(|gap| gap.as_secs())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(gaps, [None, Some(50), Some(70)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_store_is_listed_again() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, nth| match nth {
+            0 => streamed(wire, 2, 1000)
+                .pause(Duration::from_secs(10))
+                .bytes(bookmark(wire, 500, false))
+                .hang(),
+            1 => streamed(wire, 1, 501).pause(Duration::from_secs(10)),
+            2 => Reply::new(504, "application/json").bytes(
+                r#"{"kind":"Status","status":"Failure","code":504,"reason":"Timeout",
+                    "message":"Too large resource version: 501, current: 300"}"#,
+            ),
+            _ => streamed(wire, 1, 301).hang(),
+        });
+        let heard = words(&rig.run_for(Duration::from_secs(60)).await);
+        assert_eq!(heard.iter().filter(|word| *word == "end").count(), 3, "{heard:?}");
+        assert!(rig.asked()[3].is_watch_list());
+        assert_eq!(rig.health().counters.relists_410, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_to_wait_a_year_is_capped_and_a_short_one_is_kept() {
+    const YEAR: &str = "31536000";
+    for (header, details, at_least, at_most) in [
+        (Some(YEAR), None, 30, 38),
+        (Some("99999999999999999999"), None, 30, 38),
+        (Some("12"), None, 12, 16),
+        (None, Some(31_536_000), 30, 38),
+        (None, Some(12), 12, 16),
+        (None, None, 1, 2),
+        (Some("Wed, 21 Oct 2026 07:28:00 GMT"), Some(12), 12, 16),
+    ] {
+        for code in [429, 503] {
+            let mut rig = Pods::start(move |_, nth| {
+                if nth > 0 {
+                    return streamed(Wire::Json, 1, 10).hang();
+                }
+                let reply = refusal(Wire::Protobuf, code, "TooManyRequests", details);
+                match header {
+                    Some(value) => reply.header("retry-after", value),
+                    None => reply,
+                }
+            });
+            assert_eq!(words(&rig.run_for(Duration::from_secs(40)).await), ["begin", "+p0 listed", "end"]);
+            let waited = rig.asked()[1].at.duration_since(rig.asked()[0].at);
+            let asks_nothing = details.is_none() && code == 503;
+            let least = if asks_nothing && header.is_none() { 0 } else { at_least };
+            assert!(waited >= Duration::from_secs(least), "{code} {header:?} {details:?}: {waited:?}");
+            assert!(
+                waited <= Duration::from_secs(at_most.max(2)),
+                "{code} {header:?} {details:?}: {waited:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_hour_without_a_server_heals_without_a_list() {
+    let start = Instant::now();
+    let mut rig = Pods::start(move |asked, nth| match nth {
+        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
+        _ if start.elapsed() < HOUR => match nth % 3 {
+            0 => refusal(Wire::Json, 503, "ServiceUnavailable", None),
+            1 => Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>"),
+            _ => Reply::new(500, "text/plain"),
+        },
+        _ => {
+            assert_eq!(asked.parameter("resourceVersion"), Some("10"));
+            stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
+        }
+    });
+    let heard = rig.run_for(HOUR + Duration::from_secs(60)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
+    assert!(rig.asked().len() < 1_800, "{}", rig.asked().len());
+    assert_eq!(rig.health().phase, StreamPhase::Watching);
+    assert!(rig.health().last_error.unwrap().contains("can't answer"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_given_up_and_asked_again() {
+    let mut rig = Pods::start(|_, nth| match nth {
+        0 => Reply::new(200, "application/json").delay(HOUR),
+        _ => streamed(Wire::Json, 0, 10).hang(),
+    });
+    assert_eq!(words(&rig.run_for(Duration::from_secs(80)).await), ["begin", "end"]);
+    assert_eq!(rig.health().counters.stalls, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_permission_is_told_and_waited_for() {
+    for (wire, code) in [(Wire::Json, 403), (Wire::Protobuf, 403), (Wire::Json, 401)] {
+        let start = Instant::now();
+        let mut rig = Pods::start(move |asked, _| match start.elapsed() < HOUR {
+            true => refusal(wire, code, "Forbidden", None),
+            false if asked.is_watch_list() => streamed(wire, 1, 10).hang(),
+            false => stream(wire).hang(),
+        });
+        rig.run_for(HOUR / 2).await;
+        let health = rig.health();
+        assert_eq!(health.missing, Some(MissingAccess { verb: "watch", group: "", resource: "pods" }));
+        assert!(
+            matches!(&health.phase, StreamPhase::Waiting { why, .. } if why.contains("watch pods")),
+            "{health:?}"
+        );
+        assert!(
+            rig.asked().iter().all(|asked| asked.is_watch_list()),
+            "no fallback: pages need permission too"
+        );
+        // Credentials are renewed at any moment; permissions are granted by people.
+        assert!(rig.asked().len() < if code == 401 { 900 } else { 100 });
+        let heard = rig.run_for(HOUR).await;
+        assert_eq!(words(&heard), ["begin", "+p0 listed", "end"]);
+        assert_eq!((rig.health().missing, rig.health().mode), (None, ListMode::WatchList));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_permission_to_list_names_the_verb() {
+    let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, |_, _| refusal(Wire::Json, 403, "Forbidden", None));
+    rig.run_for(Duration::from_secs(60)).await;
+    assert_eq!(rig.health().missing, Some(MissingAccess { verb: "list", group: "", resource: "pods" }));
+    assert!(rig.health().last_error.unwrap().contains("ClusterRole"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compressed_or_foreign_answer_is_an_error_with_a_reason() {
+    for (content_type, compression, reason) in [
+        ("application/json", "gzip", "compressed (gzip)"),
+        ("text/html", "identity", "text/html"),
+        ("", "identity", "content type"),
+    ] {
+        let mut rig = Pods::start(move |_, nth| match nth {
+            0 => Reply::new(200, content_type).header("content-encoding", compression).bytes("<html>"),
+            _ => streamed(Wire::Json, 1, 10).hang(),
+        });
+        assert_eq!(words(&rig.run_for(Duration::from_secs(5)).await), ["begin", "+p0 listed", "end"]);
+        assert!(rig.health().last_error.unwrap().contains(reason));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_kept() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, nth| {
+            let reply = match nth {
+                0 => streamed(wire, 1, 10),
+                1..3 => stream(wire),
+                _ => return streamed(wire, 2, 20).hang(),
+            };
+            match wire {
+                Wire::Protobuf => reply.bytes(u32::MAX.to_be_bytes()).hang(),
+                Wire::Json => (0..17).fold(reply, |reply, _| reply.bytes(vec![b'x'; 1 << 20])).hang(),
+            }
+        });
+        let heard = words(&rig.run_for(Duration::from_secs(30)).await);
+        // Three times in a row at the same position: everything is listed again.
+        assert_eq!(heard[3..], ["begin", "+p0 listed", "+p1 listed", "end"], "{heard:?}");
+        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("10"));
+        assert!(rig.health().last_error.unwrap().contains("longer than 16777216 bytes"));
+        assert_eq!(rig.health().counters.stalls, 0, "nobody waits for the rest");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nonsense_inside_a_watch_is_asked_for_again_and_what_came_before_counts() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, nth| match nth {
+            0 => {
+                let good = event(wire, "MODIFIED", 0, 11);
+                let bad = match wire {
+                    Wire::Protobuf => b"\0\0\0\x02\xff\xff".to_vec(),
+                    Wire::Json => b"{\"type\":\"ADDED\",\"object\":{]}\n".to_vec(),
+                };
+                streamed(wire, 1, 10).bytes([good, bad].concat()).hang()
+            }
+            _ => stream(wire).hang(),
+        });
+        let heard = rig.run_for(Duration::from_secs(5)).await;
+        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
+        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("11"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_reset_in_mid_event_loses_nothing() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |asked, nth| match nth {
+            0 => {
+                let half = event(wire, "MODIFIED", 0, 11);
+                streamed(wire, 1, 10).bytes(&half[..half.len() / 2]).pause(Duration::from_secs(10)).reset()
+            }
+            _ => {
+                assert_eq!(asked.parameter("resourceVersion"), Some("10"));
+                stream(wire).bytes(event(wire, "MODIFIED", 0, 11)).hang()
+            }
+        });
+        let heard = rig.run_for(Duration::from_secs(30)).await;
+        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
+        assert!(rig.health().last_error.unwrap().contains("connection reset by peer"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_position_the_server_refuses_is_given_up() {
+    let mut rig = Pods::start(|_, nth| match nth {
+        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(10)),
+        1 => refusal(Wire::Json, 400, "BadRequest", None),
+        _ => streamed(Wire::Json, 1, 20).hang(),
+    });
+    let heard = rig.run_for(Duration::from_secs(30)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);
+    assert_eq!(rig.health().mode, ListMode::WatchList, "it was not the streamed list that was refused");
+}

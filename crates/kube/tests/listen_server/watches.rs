@@ -1,0 +1,196 @@
+//! # Watches: what follows a list
+//! Room:     going on from where a watch stood; heartbeats; objects that can't be read.
+//! Comes in: scripted servers.
+//! Goes out: what was heard and asked.
+//! Not here: outages and refusals (`troubles.rs`).
+
+use super::behaviour::words;
+use super::fake::Rig;
+use super::objects::{BOTH, Wire, bookmark, envelope, event, frame, line, stream, streamed, uid};
+use k8s_pb::api::core::v1::{Pod, PodSpec, Toleration};
+use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use prost::Message;
+use serde_json::json;
+use std::time::Duration;
+use taintward_core::fact::PodFact;
+use taintward_kube::watch::{StreamPhase, WatchEvent};
+
+type Pods = Rig<PodFact>;
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_goes_on_at_once_where_it_stood() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |asked, nth| match nth {
+            0 => streamed(wire, 1, 10).bytes(event(wire, "MODIFIED", 0, 12)).pause(Duration::from_secs(60)),
+            1 => stream(wire).pause(Duration::from_secs(30)).bytes(bookmark(wire, 20, false)),
+            _ => {
+                assert!(!asked.is_watch_list());
+                stream(wire).hang()
+            }
+        });
+        let heard = rig.run_for(Duration::from_secs(95)).await;
+        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0", "quiet"]);
+        let asked = rig.asked();
+        assert_eq!(asked[1].parameter("resourceVersion"), Some("12"));
+        let spread = Duration::from_millis(200);
+        let after = |seconds| Duration::from_secs(seconds)..=Duration::from_secs(seconds) + spread;
+        assert!(after(60).contains(&asked[1].at.duration_since(asked[0].at)));
+        assert_eq!(asked[2].parameter("resourceVersion"), Some("20"), "a bookmark moves the position");
+        assert!(after(30).contains(&asked[2].at.duration_since(asked[1].at)));
+        assert_eq!(rig.health().counters.failures, 0);
+        assert_eq!(asked[2].parameter("sendInitialEvents"), None);
+        assert_eq!(asked[2].parameter("allowWatchBookmarks"), Some("true"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_closes_at_once_is_not_asked_in_a_hot_loop() {
+    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+        true => streamed(Wire::Json, 1, 10),
+        false => stream(Wire::Json),
+    });
+    rig.run_for(Duration::from_secs(2 * 3600)).await;
+    let asked = rig.asked();
+    assert!((200..320).contains(&asked.len()), "one every 30 s or so: {}", asked.len());
+    assert!(asked[1..].iter().all(|asked| asked.parameter("resourceVersion") == Some("10")), "no list again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_closes_after_a_second_is_not_asked_in_a_hot_loop() {
+    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+        true => streamed(Wire::Json, 1, 10),
+        false => stream(Wire::Json).pause(Duration::from_millis(1100)),
+    });
+    rig.run_for(Duration::from_secs(3600)).await;
+    assert!(rig.asked().len() < 170, "{}", rig.asked().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_not_ended_in_time_is_given_up_where_it_stood() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, nth| {
+            let mut reply = if nth == 0 { streamed(wire, 0, 10) } else { stream(wire) };
+            for beat in 0..5 {
+                reply = reply.pause(Duration::from_secs(60)).bytes(bookmark(wire, 11 + beat, false));
+            }
+            reply.hang()
+        });
+        rig.run_for(Duration::from_secs(599)).await;
+        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats, and the time a watch may take");
+        assert!(rig.health().is_in_step(Duration::ZERO));
+        rig.run_for(Duration::from_secs(2)).await;
+        assert_eq!(rig.asked().len(), 2);
+        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("15"));
+        assert_eq!(rig.health().counters.stalls, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_make_no_event_are_no_sign_of_life() {
+    let mut rig = Pods::start(|_, nth| {
+        let mut reply = if nth == 0 { streamed(Wire::Json, 0, 10) } else { stream(Wire::Json) };
+        for _ in 0..100 {
+            reply = reply.pause(Duration::from_secs(50)).bytes(" ");
+        }
+        reply
+    });
+    rig.run_for(Duration::from_secs(305)).await;
+    assert_eq!((rig.asked().len(), rig.health().counters.stalls), (2, 1));
+}
+
+fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
+    match wire {
+        Wire::Protobuf => {
+            let toleration = Toleration { key: Some("key!".to_owned()), ..Toleration::default() };
+            let pod = Pod {
+                metadata: Some(ObjectMeta {
+                    name: Some(format!("p{number}")),
+                    namespace: Some("shop".to_owned()),
+                    uid: Some(uid(number)),
+                    resource_version: Some(version.to_string()),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(PodSpec {
+                    node_name: Some("n1".to_owned()),
+                    tolerations: vec![toleration],
+                    ..PodSpec::default()
+                }),
+                status: None,
+            };
+            let mut bytes = pod.encode_to_vec();
+            let at = bytes.windows(4).position(|window| window == b"key!").unwrap();
+            bytes[at] = 0xff;
+            frame(kind, envelope("Pod", bytes))
+        }
+        Wire::Json => line(
+            kind,
+            &json!({"kind": "Pod", "metadata": {"name": format!("p{number}"), "namespace": "shop",
+                    "uid": uid(number), "resourceVersion": version.to_string()},
+                    "spec": {"nodeName": "n1", "tolerations": [{"tolerationSeconds": "soon"}]}}),
+        ),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cant_be_read_is_named_and_the_others_go_on() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |_, _| {
+            let list = [event(wire, "ADDED", 0, 1), poison(wire, "ADDED", 1, 2), event(wire, "ADDED", 2, 3)];
+            let changes = [poison(wire, "MODIFIED", 1, 11), event(wire, "MODIFIED", 2, 12)];
+            let end = [poison(wire, "DELETED", 1, 13)];
+            stream(wire)
+                .bytes(list.concat())
+                .bytes(bookmark(wire, 10, true))
+                .bytes(changes.concat())
+                .bytes(end.concat())
+                .hang()
+        });
+        let heard = rig.until_quiet().await;
+        let expected = ["begin", "+p0 listed", "?p1", "+p2 listed", "end", "?p1", "+p2", "-p1"];
+        assert_eq!(words(&heard), expected, "{wire:?}");
+        let WatchEvent::Undecodable(unreadable) = &heard[2] else { panic!("{heard:?}") };
+        let identity = unreadable.identity.as_ref().unwrap();
+        assert_eq!(identity.uid.as_ref().unwrap().to_string(), uid(1));
+        assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
+        assert!(unreadable.why.starts_with("spec.tolerations[0]."), "{}", unreadable.why);
+        let health = rig.health();
+        assert_eq!((health.counters.undecodable, health.phase), (2, StreamPhase::Watching));
+        assert_eq!(rig.asked().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_position_moves_past_an_object_that_cant_be_read() {
+    let mut rig = Pods::start(|_, nth| match nth {
+        0 => streamed(Wire::Json, 0, 10).bytes(poison(Wire::Json, "ADDED", 1, 17)),
+        _ => stream(Wire::Json).hang(),
+    });
+    rig.run_for(Duration::from_secs(60)).await;
+    assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("17"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_on_no_node_is_gone() {
+    let mut rig = Pods::start(|_, _| {
+        let object = json!({"metadata": {"name": "p9", "namespace": "shop", "uid": uid(9)}, "spec": {}});
+        streamed(Wire::Json, 0, 10).bytes(line("ADDED", &object)).hang()
+    });
+    assert_eq!(words(&rig.until_quiet().await), ["begin", "end", "-p9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_answered_where_pods_were_asked_is_unreadable() {
+    let mut rig = Pods::start(|_, _| {
+        let object = envelope("Node", Pod::default().encode_to_vec());
+        streamed(Wire::Protobuf, 0, 10).bytes(frame("ADDED", object)).hang()
+    });
+    assert_eq!(words(&rig.until_quiet().await), ["begin", "end", "?"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_leaves_ends_the_listening_even_in_silence() {
+    let mut rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
+    rig.until_quiet().await;
+    rig.heard.close();
+    tokio::time::timeout(Duration::from_secs(1), &mut rig.task).await.unwrap().unwrap();
+}

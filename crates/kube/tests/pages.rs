@@ -1,0 +1,87 @@
+//! Lists in pages, for people's commands: to the last page, also when the server forgets their moment on the way.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Reply, Seen, server, status};
+use kube::Client;
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_kube::api::RequestError;
+use taintward_kube::paged_list::{ListRequest, pages};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+async fn listed(client: &Client) -> (Vec<String>, Result<(), RequestError>) {
+    let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
+    let mut names = Vec::new();
+    let mut tell = |object: &[u8]| {
+        let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
+        names.push(object["name"].as_str().unwrap().to_owned());
+        Ok(())
+    };
+    let done = pages(client, listing, LIMIT, &mut tell).await;
+    (names, done)
+}
+
+fn list(names: &[&str], next: &str) -> Reply {
+    let items: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+    Reply::json(200, &json!({ "kind": "PodList", "metadata": { "continue": next }, "items": items }))
+}
+
+fn expired(onward: &str) -> Reply {
+    let mut refusal = status(410, "Expired", "the provided continue parameter is too old");
+    refusal["metadata"] = json!({ "continue": onward });
+    Reply::json(410, &refusal)
+}
+
+/// What the query asks to go on with.
+fn token(seen: &Seen) -> &str {
+    seen.query.split('&').find_map(|part| part.strip_prefix("continue=")).unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_read_to_the_last_each_once() {
+    let (client, log) = server(|seen| match token(seen) {
+        "" => list(&["a", "b"], "2"),
+        "2" => list(&[], "3"),
+        _ => list(&["c"], ""),
+    });
+    let (names, done) = listed(&client).await;
+    assert!(done.is_ok() && names == ["a", "b", "c"], "{names:?} {done:?}");
+    let asked: Vec<String> = log.lock().unwrap().iter().map(|seen| seen.query.clone()).collect();
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|query| query.contains("limit=") && query.contains("labelSelector=a%3Db")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_moment_is_forgotten_goes_on_where_it_was() {
+    let (client, _) = server(|seen| match token(seen) {
+        "" => list(&["a", "b"], "2"),
+        "2" => expired("2-now"),
+        "2-now" => list(&["c"], "3"),
+        "3" => expired("3-now"),
+        _ => list(&["d"], ""),
+    });
+    let (names, done) = listed(&client).await;
+    assert!(done.is_ok() && names == ["a", "b", "c", "d"], "{names:?} {done:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_cannot_go_on_ends_with_the_servers_words() {
+    // Nothing is offered; what is offered has expired, too; it is something else.
+    for again in [expired(""), expired("2-now"), Reply::status(500, "InternalError", "too old, perhaps")] {
+        let mut again = Some(again);
+        let (client, log) = server(move |seen| match token(seen) {
+            "" => list(&["a"], "2"),
+            "2" => again.take().unwrap(),
+            _ => expired("for-ever"),
+        });
+        let (names, done) = listed(&client).await;
+        assert_eq!(names, ["a"]);
+        let why = done.unwrap_err().message;
+        assert!(why.starts_with("list pods: ") && why.contains("too old"), "{why}");
+        assert!(log.lock().unwrap().len() <= 3);
+    }
+}
