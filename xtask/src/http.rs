@@ -2,7 +2,7 @@
 //! Room:     GET, the way a probe does it.
 //! Comes in: a port and a path.
 //! Goes out: the status and the body.
-//! Not here: the API server (`taintward_envtest::Api`).
+//! Not here: the API server (`taintward_envtest::TestApi`).
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};

@@ -1,7 +1,7 @@
 //! # taintward-admission: answers admission reviews
 //!
 //! The admission webhook: a TLS server for an API server's questions, and the certificates it shows. It decodes a question,
-//! asks a pure [`Reviewer`](review::Reviewer), and encodes the answer. [`rules::Rules`] is the reviewer that asks the core.
+//! asks a pure [`Reviewer`](review::Reviewer), and encodes the answer. [`rules::RuleReviewer`] is the reviewer that asks the core.
 //!
 //! Comes in: AdmissionReviews of `admission.k8s.io/v1`, from anybody who reaches the address; certificates.
 //! Goes out: answers that echo the question's uid, with patches under a few paths only; metrics, health.

@@ -49,7 +49,7 @@ impl RuleReviewer {
         Self { settings, until_ready, around }
     }
 
-    /// The names of all rules, for [`crate::metrics::Metrics::new`].
+    /// The names of all rules, for [`crate::metrics::WebhookMetrics::new`].
     pub fn names() -> [&'static str; AdmissionRule::ALL.len()] {
         AdmissionRule::ALL.map(AdmissionRule::name)
     }

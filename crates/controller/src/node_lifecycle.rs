@@ -198,7 +198,7 @@ impl NodeLifecycleController {
     /// Sends what is due, as long as there is room.
     fn act(&mut self) {
         while self.executor.has_room() && self.may_act() {
-            let Some(effect) = self.engine.next(self.clock.now()) else { break };
+            let Some(effect) = self.engine.next_effect(self.clock.now()) else { break };
             self.executor.begin(effect);
         }
     }
@@ -224,7 +224,7 @@ impl NodeLifecycleController {
     fn tell(&mut self) {
         let now = self.clock.now();
         let acting = self.may_act();
-        for notice in self.engine.notices() {
+        for notice in self.engine.take_notices() {
             self.reporter.tell(&notice, acting, now, &self.metrics);
         }
         if self.engine.is_synced() {
@@ -270,7 +270,7 @@ impl NodeLifecycleController {
     /// waits for an answer or for the lease.
     fn wake(&self, now: Mono) -> Mono {
         let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
-        let engine = self.engine.wake_at().filter(|at| *at > self.ticked);
+        let engine = self.engine.next_wakeup().filter(|at| *at > self.ticked);
         let ask = self.witness.ask_at().filter(|_| !self.witness.is_asking());
         engine.into_iter().chain(ask).fold(housekeeping, Mono::min)
     }

@@ -6,7 +6,7 @@
 //! Goes out: what to append (AD-2, AD-6), or the whole new list (DS-1). A whole request is answered by
 //!           [`review::mutate`], [`review::validate`] and [`review::change_of_node`].
 //! Keeps:    who says the same twice gets the same; no toleration that somebody wrote is taken away or changed, but as
-//!           [`policy`] and [`restriction::Merging::AsUpstream`] say.
+//!           [`policy`] and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
 //! Not here: when they are asked: AD-2 on creation and update, AD-6 on creation of a node only; JSON, servers, watches.
 
 use crate::taint::{Taint, TaintEffect, keys};

@@ -8,13 +8,13 @@
 //!
 //! The contract:
 //! 1. Feed each input with [`EvictionEngine::handle`], at a time that never goes backwards.
-//! 2. When [`EvictionEngine::wake_at`] has come, call [`EvictionEngine::tick`]; extra calls change nothing. Its two parts are there for
+//! 2. When [`EvictionEngine::next_wakeup`] has come, call [`EvictionEngine::tick`]; extra calls change nothing. Its two parts are there for
 //!    those who may not pull retries for a while.
-//! 3. While there is capacity and the right to act, pull with [`EvictionEngine::next`]. What comes out was decided just now,
+//! 3. While there is capacity and the right to act, pull with [`EvictionEngine::next_effect`]. What comes out was decided just now,
 //!    from all that was fed; send it at once or not at all. Not pulling is how a follower or an observer waits: nothing
 //!    is lost, and all that is due is there at the first pull (P34).
 //! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
-//! 5. Take [`EvictionEngine::notices`] whenever convenient.
+//! 5. Take [`EvictionEngine::take_notices`] whenever convenient.
 
 use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
@@ -126,7 +126,7 @@ pub enum EvictionInput {
     },
     /// The list of nodes is complete: what was not in it is gone.
     NodeListCompleted,
-    /// As [`EvictionInput::NodesBegin`], for pods.
+    /// As [`EvictionInput::NodeListStarted`], for pods.
     PodListStarted {
         /// The last moment at which the pods were known completely.
         silent_since: Option<Mono>,
@@ -155,7 +155,7 @@ pub enum EvictionInput {
     /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
     /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
     CountdownHold(bool),
-    /// The answer to [`EvictionEffect::Confirm`].
+    /// The answer to [`EvictionEffect::ReadNode`].
     NodeConfirmed {
         /// The node asked about.
         node: NodeName,
@@ -164,21 +164,21 @@ pub enum EvictionInput {
         /// What it said.
         result: Result<LiveRead<NodeFact>, ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::Mark`]: the pod's new version.
+    /// The answer to [`EvictionEffect::SetDisruptionTarget`]: the pod's new version.
     Marked {
         /// The pod.
         pod: PodRef,
         /// How it went.
         result: Result<Option<ResourceVersion>, ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::Delete`].
+    /// The answer to [`EvictionEffect::DeletePod`].
     Deleted {
         /// The pod.
         pod: PodRef,
         /// How it went.
         result: Result<(), ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::Look`].
+    /// The answer to [`EvictionEffect::ReadPod`].
     PodRead {
         /// The pod.
         pod: PodRef,
@@ -187,7 +187,7 @@ pub enum EvictionInput {
         /// Its deletion has begun and waits for nothing, neither a grace period nor a finalizer: it was cut in two.
         half_deleted: bool,
     },
-    /// The answer to [`EvictionEffect::Unmark`].
+    /// The answer to [`EvictionEffect::ClearDisruptionTarget`].
     Unmarked {
         /// The pod.
         pod: PodRef,
@@ -228,7 +228,7 @@ pub enum EvictionEffect {
         version: Option<ResourceVersion>,
         /// When the node's confirming read was sent: the age of the decision (S2).
         confirmed: Mono,
-        /// As [`EvictionEffect::Mark`] has it.
+        /// As [`EvictionEffect::SetDisruptionTarget`] has it.
         slow: bool,
     },
     /// Read this pod, past all caches: a precondition failed or an answer was lost (P31, P45).

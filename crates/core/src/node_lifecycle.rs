@@ -7,14 +7,14 @@
 //!
 //! The contract is the eviction engine's:
 //! 1. Feed each input with [`NodeLifecycleEngine::handle`], at a time that never goes backwards and goes on while the machine sleeps.
-//! 2. When [`NodeLifecycleEngine::wake_at`] has come, call [`NodeLifecycleEngine::tick`]. That is at least once every `--node-monitor-period`: two
+//! 2. When [`NodeLifecycleEngine::next_wakeup`] has come, call [`NodeLifecycleEngine::tick`]. That is at least once every `--node-monitor-period`: two
 //!    calls too far apart mean that the process stood still, and everybody gets a whole grace period anew.
-//! 3. With the right to act, pull with [`NodeLifecycleEngine::next`]; what comes out was decided just now. Not pulling is how a
-//!    follower waits; an observer calls [`NodeLifecycleEngine::observe`] instead. Whoever gains that right feeds [`NodeLifecycleInput::Leading`] first.
+//! 3. With the right to act, pull with [`NodeLifecycleEngine::next_effect`]; what comes out was decided just now. Not pulling is how a
+//!    follower waits; an observer calls [`NodeLifecycleEngine::observe`] instead. Whoever gains that right feeds [`NodeLifecycleInput::BecameLeader`] first.
 //! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
-//! 5. Feed [`NodeLifecycleInput::Witness`] for each of our own requests that succeeds, at least once every [`NodeLifecycleConfig::gap_max`]: without
+//! 5. Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each of our own requests that succeeds, at least once every [`NodeLifecycleConfig::gap_max`]: without
 //!    it nobody is declared dead.
-//! 6. Take [`NodeLifecycleEngine::notices`] whenever convenient.
+//! 6. Take [`NodeLifecycleEngine::take_notices`] whenever convenient.
 
 use crate::api_error::ApiFailure;
 use crate::eviction::{LiveRead, PodRef};
@@ -156,7 +156,7 @@ pub enum NodeLifecycleInput {
         /// Which one.
         pod: PodRef,
     },
-    /// The answer to [`NodeLifecycleEffect::Confirm`].
+    /// The answer to [`NodeLifecycleEffect::ReadNode`].
     Confirmed {
         /// The node asked about.
         node: NodeName,
@@ -165,14 +165,14 @@ pub enum NodeLifecycleInput {
         /// What they said.
         result: Result<LiveNodeAndLease, ApiFailure>,
     },
-    /// The answer to [`NodeLifecycleEffect::Taint`], [`NodeLifecycleEffect::Declare`] and [`NodeLifecycleEffect::Label`]: the node's new version.
+    /// The answer to [`NodeLifecycleEffect::PatchTaints`], [`NodeLifecycleEffect::SetConditionsUnknown`] and [`NodeLifecycleEffect::PatchLabels`]: the node's new version.
     Written {
         /// The node.
         node: NodeName,
         /// How it went.
         result: Result<Option<ResourceVersion>, ApiFailure>,
     },
-    /// The answer to [`NodeLifecycleEffect::MarkPod`].
+    /// The answer to [`NodeLifecycleEffect::SetPodNotReady`].
     PodMarked {
         /// The pod.
         pod: PodRef,
@@ -335,15 +335,15 @@ impl NodeLifecycleEngine {
         self.survey(now);
     }
 
-    /// When [`NodeLifecycleEngine::tick`] or [`NodeLifecycleEngine::next`] will have something to do that they have not now.
-    pub fn wake_at(&self) -> Option<Mono> {
+    /// When [`NodeLifecycleEngine::tick`] or [`NodeLifecycleEngine::next_effect`] will have something to do that they have not now.
+    pub fn next_wakeup(&self) -> Option<Mono> {
         let fixed = [self.period_at, self.survey_at(), self.hush_at(), self.marks.wake_at(), self.token_at()];
         let queued = [&self.wakeups, &self.later].map(|queue| queue.first().map(|(at, _)| *at));
         fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
     }
 
     /// What there is to tell since the last call.
-    pub fn notices(&mut self) -> Vec<NodeLifecycleNotice> {
+    pub fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
         core::mem::take(&mut self.notices)
     }
 

@@ -123,7 +123,7 @@ fn listed(
     TaintStart { at, source, clamped: at > placed || is_future }
 }
 
-/// The arrival of a pod that was not known before: read as [`of_taint`] reads.
+/// The arrival of a pod that was not known before: read as [`taint_start`] reads.
 pub fn pod_binding(facts: &BindingTimes, sighting: ObservedVia, now: Now) -> PodBinding {
     let ObservedVia::List { absent_until } = sighting else {
         return PodBinding { at: now.mono, source: BindingSource::SeenLive };
@@ -131,7 +131,7 @@ pub fn pod_binding(facts: &BindingTimes, sighting: ObservedVia, now: Now) -> Pod
     listed_pod(facts, absent_until, latest, now)
 }
 
-/// The arrival of a pod for people: see [`of_taint_as_told`].
+/// The arrival of a pod for people: see [`taint_start_for_display`].
 pub fn pod_binding_for_display(facts: &BindingTimes, now: Now) -> PodBinding {
     listed_pod(facts, None, as_told, now)
 }

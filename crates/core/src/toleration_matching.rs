@@ -114,7 +114,7 @@ pub fn match_taint(tolerations: &[Toleration], taint: &Taint, numeric: NumericOp
 /// Products of tolerations and taints up to which comparing each with each is cheapest.
 const EACH_WITH_EACH_MAX: usize = 512;
 
-/// [`answer`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
+/// [`match_taint`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
 /// everything an API server accepts, so that a hostile pod on a hostile node stays cheap: a toleration with a key is
 /// compared with the few taints of that key, one without (there may be any number) with those of its effect that no
 /// other such toleration was compared with.

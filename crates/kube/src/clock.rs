@@ -83,7 +83,7 @@ impl Clock {
     }
 
     /// The same, showing the API server's time as wall time, from the dates of its answers: of all clients that are
-    /// [`observed`](crate::connect::Connected::observed) with a clone of this. Waiting is not touched by it, and neither a
+    /// [`observed`](crate::config::Connected::observed) with a clone of this. Waiting is not touched by it, and neither a
     /// wrong wall clock of ours nor setting it has any effect once enough answers came; until then nothing is known of
     /// the server's time ([`Now::skew_max`]).
     #[must_use]

@@ -6,10 +6,10 @@
 //! Not here: bytes (`decode.rs`); what is done with a fact; any clock but tokio's, for waiting.
 //!
 //! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
-//! `resourceVersion=0`. What the stream promises its consumer: between [`WatchEvent::SyncBegins`] and [`WatchEvent::SyncEnds`]
+//! `resourceVersion=0`. What the stream promises its consumer: between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`]
 //! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
 //! order. No object goes back in time, unless the server's store does. A list that breaks off is never ended: what it told
-//! holds, and the next list begins anew. Where changes follow all the same, [`WatchEvent::SyncAborted`] says so before.
+//! holds, and the next list begins anew. Where changes follow all the same, [`WatchEvent::ListAborted`] says so before.
 //!
 //! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`connect`);
 //! that it leads nowhere though somebody answers these, by the server's promise to end it in time
@@ -69,7 +69,7 @@ pub enum WatchEvent<F> {
     /// An object that can't be understood; the others go on (D11, S11). If it is known who it is, it exists: a sweep
     /// must not take it for vanished, and what was known of it before is not to be acted on.
     Undecodable(UndecodableObject),
-    /// The list is complete: what was neither `Seen` nor `UndecodableObject` since [`WatchEvent::SyncBegins`], listed or not, has
+    /// The list is complete: what was neither `Seen` nor `UndecodableObject` since [`WatchEvent::ListStarted`], listed or not, has
     /// vanished.
     ListCompleted,
     /// The list was given up, and nothing was swept: every change since the watch stopped, if it did, follows in order.

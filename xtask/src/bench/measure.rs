@@ -29,7 +29,7 @@ pub(crate) enum MeasuredRow {
     Rate,
     /// Seconds of processor time for that.
     RateCpu,
-    /// As `Rate`, while other work keeps all cores busy.
+    /// As `TaintRate`, while other work keeps all cores busy.
     ContendedRate,
     /// As `RateCpu`, while other work keeps all cores busy.
     ContendedCpu,

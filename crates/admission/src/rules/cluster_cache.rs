@@ -259,7 +259,7 @@ impl CacheView<'_> {
             *name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(name)
         };
         let others = underway.iter().filter(|(name, since)| on_its_way(name, since)).count();
-        fleet.underway = u32::try_from(others).unwrap_or(u32::MAX);
+        fleet.recently_admitted = u32::try_from(others).unwrap_or(u32::MAX);
         Some(fleet)
     }
 

@@ -4,7 +4,7 @@
 //! Comes in: the flags; pods as JSON, as they are read.
 //! Goes out: of each pod of a snapshot, whether it is asked about.
 //! Keeps:    selectors are read as an API server reads them, for files too.
-//! Not here: lists that a server selects from (`Reach::listed`).
+//! Not here: lists that a server selects from (`ClusterReader::listed`).
 
 use super::ClusterStateError;
 use crate::kube_args::ClusterOptions;

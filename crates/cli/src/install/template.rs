@@ -46,7 +46,7 @@ pub(crate) struct TemplateItem {
     /// Why it is there; of one line, or empty.
     pub(super) note: &'static str,
     pub(super) when: Option<Condition>,
-    /// It is there once for each of these; [`Value::This`] is the one.
+    /// It is there once for each of these; [`InstallValue::This`] is the one.
     pub(super) each: Option<Repeat>,
 }
 

@@ -66,8 +66,8 @@ pub(crate) fn of(number: usize) -> Found {
         ),
         23 => gate(
             &[
-                ("crates/core/tests/health/silent_on_purpose.rs", "fn "),
-                ("crates/core/tests/health/judge.rs", "fn assert_rate"),
+                ("crates/core/tests/node_lifecycle/silent_on_purpose.rs", "fn "),
+                ("crates/core/tests/node_lifecycle/judge.rs", "fn assert_rate"),
             ],
             "whatever its kubelets do, a zone has no more nodes tainted than its rate allows, none of another zone, and those \
              of others that are dead in time",

@@ -41,7 +41,7 @@ const SUPPLIER: &str = "a dependency's author";
 
 const DELEGATED: &str = "cargo test -p taintward --test metrics_delegated";
 const BUDGETS: &str = "cargo test -p taintward-core --test budgets";
-const HEALTH: &str = "cargo test -p taintward-core --test health -- silent_on_purpose";
+const HEALTH: &str = "cargo test -p taintward-core --test node_lifecycle -- silent_on_purpose";
 const HERALD: &str = "cargo test -p taintward-controller --lib -- herald";
 const OBSERVE: &str = "cargo test -p taintward --test real_server -- observe_writes_nothing";
 const REAL: &str = "cargo test -p taintward --test real_server";

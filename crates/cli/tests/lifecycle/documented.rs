@@ -25,7 +25,7 @@ const ANYWHERE: &[&str] = &[];
 const ROWS: &[(&str, &[Shows])] = &[
     ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
-    ("NL-5, AD-6", &[Elsewhere("nodes of the script speak at once: crates/core/tests/health")]),
+    ("NL-5, AD-6", &[Elsewhere("nodes of the script speak at once: crates/core/tests/node_lifecycle")]),
     (
         "NL-7",
         &[In(
@@ -42,14 +42,16 @@ const ROWS: &[(&str, &[Shows])] = &[
             Kind::Elsewhere,
         )],
     ),
-    ("NL-17", &[Elsewhere("pods: crates/core/tests/health")]),
-    ("NL-18", &[Elsewhere("pods: crates/core/tests/health")]),
+    ("NL-17", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
+    ("NL-18", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
     ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/node_lifecycle/node_reporting.rs")]),
     ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
-    ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/engine")]),
+    ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/eviction")]),
     (
         "NL-22",
-        &[Elsewhere("the first second after a start, when nobody is silent yet: crates/core/tests/health")],
+        &[Elsewhere(
+            "the first second after a start, when nobody is silent yet: crates/core/tests/node_lifecycle",
+        )],
     ),
     (
         "NL-27",
@@ -64,7 +66,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ),
     ("NL-29", &[Elsewhere("what two histograms measure: told.rs")]),
     ("NL-40", &[In(&["the controller is killed and started while nodes are dead"], Kind::Elsewhere)]),
-    ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/health")]),
+    ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/node_lifecycle")]),
     (
         "NL-42",
         &[Perhaps(
@@ -88,7 +90,7 @@ const ROWS: &[(&str, &[Shows])] = &[
             "a race between the original's two loops",
         )],
     ),
-    ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/health")]),
+    ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/node_lifecycle")]),
     ("NL-49", &[In(ANYWHERE, Kind::LiftedInSteps)]),
     (
         "S7",

@@ -7,7 +7,7 @@
 //! Not here: the pace at which node health taints (NL-26); who would leave (`forecast.rs`).
 //!
 //! Only a change that takes a healthy node away is looked at: a node that is not ready, or has a NoExecute taint already,
-//! has lost its pods or is about to. Numbers come from watches and are a little old: [`FleetHealth::underway`] counts the nodes
+//! has lost its pods or is about to. Numbers come from watches and are a little old: [`FleetHealth::recently_admitted`] counts the nodes
 //! that were allowed since, so that a command for all nodes at once does not slip through.
 
 use super::messages::{few, text_of};
@@ -67,7 +67,7 @@ pub struct FleetHealth {
     /// Those that have a NoExecute taint, but for those of the pool whose they are.
     pub tainted: u32,
     /// Healthy nodes whose tainting was allowed and is not in these numbers yet.
-    pub underway: u32,
+    pub recently_admitted: u32,
 }
 
 impl FleetHealth {
@@ -164,8 +164,8 @@ impl NoExecuteGuard {
 
     /// What would be left, if it is not enough.
     fn too_much(&self, fleet: FleetHealth) -> Option<String> {
-        let healthy = fleet.healthy.saturating_sub(fleet.underway);
-        let tainted = fleet.tainted.saturating_add(fleet.underway).saturating_add(1);
+        let healthy = fleet.healthy.saturating_sub(fleet.recently_admitted);
+        let tainted = fleet.tainted.saturating_add(fleet.recently_admitted).saturating_add(1);
         if healthy <= 1 {
             return Some(format!("it is the last healthy node of {}", fleet.total));
         }

@@ -224,7 +224,7 @@ pub struct ClusterView<'s> {
     pub namespace: Option<&'s NamespaceFact>,
     /// All policies.
     pub policies: Option<&'s [TolerationPolicy]>,
-    /// All pools that stand ([`super::pool::Standing`]); in the order of their names.
+    /// All pools that stand ([`super::pool::PoolValidity`]); in the order of their names.
     pub pools: Option<&'s [DedicatedPool]>,
     /// Whose the pod's only node is, if there is only one.
     pub node_pool: NodePoolMembership<'s>,

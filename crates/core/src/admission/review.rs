@@ -106,7 +106,7 @@ pub enum ActionKind {
     Added(usize),
     /// So many of upstream's default tolerations have other seconds.
     Changed(usize),
-    /// So many tolerations are covered by others and went ([`super::restriction::Merging::AsUpstream`]).
+    /// So many tolerations are covered by others and went ([`super::pod_toleration_restriction::MergeMode::AsUpstream`]).
     Dropped(usize),
     /// The node affinity was narrowed.
     Narrowed,
@@ -245,7 +245,7 @@ pub fn review(
 }
 
 /// Whether a change of a node may be. `dedicated` are the taints of all pools that stand, `fleet` the cluster before
-/// the change, without what other requests have just been allowed ([`FleetHealth::underway`]).
+/// the change, without what other requests have just been allowed ([`FleetHealth::recently_admitted`]).
 pub fn change_of_node(
     change: &NodeTaintUpdate<'_>,
     dedicated: &[Taint],

@@ -43,7 +43,7 @@ impl EvictionEngine {
         }
     }
 
-    /// When [`EvictionEngine::tick`] or [`EvictionEngine::next`] will have something to do that they have not now; `None`: not by
+    /// When [`EvictionEngine::tick`] or [`EvictionEngine::next_effect`] will have something to do that they have not now; `None`: not by
     /// the passing of time.
     pub fn next_wakeup(&self) -> Option<Mono> {
         self.deadline_at().into_iter().chain(self.retry_at()).min()

@@ -62,7 +62,7 @@ pub struct FailingEviction<'a> {
 }
 
 /// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
-/// ([`super::roster::Pod::set_stage`]), so that they are right whoever changes it.
+/// ([`super::cache::PodEntry::set_phase`]), so that they are right whoever changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct CountdownCounts {
     pub(super) counting: usize,

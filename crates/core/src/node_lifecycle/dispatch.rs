@@ -20,7 +20,7 @@ const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
 
 impl NodeLifecycleEngine {
     /// The next effect, decided at this moment; `None` if there is nothing to do yet.
-    pub fn next(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
+    pub fn next_effect(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
         self.enter(now.mono);
         self.wake(now.mono);
         self.survey(now.mono);

@@ -60,7 +60,7 @@ fn expired(mut conditions: NodeConditions) -> NodeConditions {
 }
 
 impl NodeLifecycleEngine {
-    /// In place of [`NodeLifecycleEngine::next`] for whoever only watches: tells, by notices, what would be done now, each thing once
+    /// In place of [`NodeLifecycleEngine::next_effect`] for whoever only watches: tells, by notices, what would be done now, each thing once
     /// until the reason goes. An observer reads nothing, so it tells of what it knows; whoever acts asks Node and Lease
     /// first, and might learn better.
     pub fn observe(&mut self, now: Mono) {

@@ -10,7 +10,7 @@ use crate::eviction::PodRef;
 use crate::identity::{NodeName, PodName};
 use crate::time::Mono;
 
-/// What people may want to know. Losing one changes nothing. The words of the events are in [`super::words`].
+/// What people may want to know. Losing one changes nothing. The words of the events are in [`super::event_messages`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLifecycleNotice {
     /// A node is seen for the first time (NL-19).
@@ -72,7 +72,7 @@ pub enum NodeLifecycleNotice {
     NotUnderstood(NodeName),
     /// This process stood still, or a stream did: silence counts from now on only (S7).
     ObservedAfresh,
-    /// To an observer: these taints would be written now ([`super::Engine::observe`]).
+    /// To an observer: these taints would be written now ([`super::NodeLifecycleEngine::observe`]).
     WouldTaint {
         /// The node.
         node: NodeRef,

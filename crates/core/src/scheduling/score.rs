@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 pub struct NodeScore {
     /// `TaintToleration`, weight 3 (SC-2).
     pub taints: i64,
-    /// `NodeAffinity`, weight 2.
+    /// `NodeAffinityJson`, weight 2.
     pub affinity: i64,
     /// `NodeResourcesFit`, least allocated, weight 1.
     pub room: i64,

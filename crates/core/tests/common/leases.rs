@@ -48,7 +48,7 @@ pub(crate) fn engine(nodes: usize) -> NodeLifecycleEngine {
     engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes }, now);
     engine.handle(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since: None }, now);
     engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases }, now);
-    drop(engine.notices());
+    drop(engine.take_notices());
     engine
 }
 
@@ -60,5 +60,5 @@ pub(crate) fn renew(engine: &mut NodeLifecycleEngine, nodes: usize, round: i64) 
         let fact = LeaseFact { node: name(at), version, renewed: Some(now.wall) };
         engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
     }
-    drop(engine.notices());
+    drop(engine.take_notices());
 }

@@ -31,7 +31,7 @@ const TRIES: usize = 3;
 
 impl ApiClient {
     /// Reads a node and its lease as they are now, both at once, past all caches of the server (S7, P16). What an API
-    /// server says is not there is [`LiveRead::Absent`]; anybody else's 404 is no answer.
+    /// server says is not there is [`LiveRead::NotFound`]; anybody else's 404 is no answer.
     ///
     /// # Errors
     /// A [`RequestError`]; then nothing is known of either.

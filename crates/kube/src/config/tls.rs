@@ -1,7 +1,7 @@
 //! # Tls: whom we trust, and what we show
 //! Room:     one configuration of TLS, from PEM texts.
 //! Comes in: a [`Config`]; the authority and the client's identity as they are now.
-//! Goes out: a [`ClientConfig`].
+//! Goes out: a [`rustls::ClientConfig`].
 //! Not here: where the texts come from (`credential_files.rs`, `exec_plugin.rs`).
 
 use super::config_source::words;

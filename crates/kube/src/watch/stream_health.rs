@@ -106,7 +106,7 @@ pub struct StreamHealth {
     /// The permission that is missing at the moment.
     pub missing: Option<MissingAccess>,
     /// The server has no such resource: what defines it is not installed, or not served yet. It is looked for again at
-    /// growing distances. Only of kinds that need not be there ([`crate::decode::Fact::OPTIONAL`]).
+    /// growing distances. Only of kinds that need not be there ([`crate::decode::WatchedObject::OPTIONAL`]).
     pub absent: bool,
 }
 

@@ -1,7 +1,7 @@
 //! # Words: what Go calls things
 //! Room:     the text of type errors.
 //! Comes in: shapes, fields, values.
-//! Goes out: `[]v1.Container`, `map[string]string`, `number 1.5`.
+//! Goes out: `[]v1.ContainerRequests`, `map[string]string`, `number 1.5`.
 //! Not here: where it happened (`walk`).
 
 use std::collections::HashMap;

@@ -24,7 +24,7 @@ use WantedFields::{All, Each, Fields};
 
 pub(super) static NOTHING: WantedFields = WantedFields::Nothing;
 
-/// An AdmissionReview. Values directly in `request` are kept as a whole or not at all ([`super::Sieve`]).
+/// An AdmissionReview. Values directly in `request` are kept as a whole or not at all ([`super::ReviewFilter`]).
 pub(super) static REVIEW: WantedFields = Fields(&[
     ("apiVersion", All),
     ("kind", All),

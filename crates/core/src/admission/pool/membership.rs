@@ -94,7 +94,7 @@ pub enum PoolExemption {
     Mirror,
     /// A DaemonSet's: it gets nothing, because it belongs on every node that its template tolerates, and an affinity for
     /// some nodes would leave it Pending on the others. Whether it is let in is for the pool to say
-    /// ([`DaemonSets`](super::DaemonSets)).
+    /// ([`DaemonSets`](super::DaemonSetPolicy)).
     DaemonSet,
 }
 

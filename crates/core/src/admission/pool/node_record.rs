@@ -104,7 +104,7 @@ impl fmt::Display for NodeRecordAnnotation {
 /// that is not to be trusted could have a taint taken off by claiming that a pool had put it there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordTrust {
-    /// Only marks are believed that a pool given here stands for, or has stood for ([`DedicatedPool::past`]). A pool must then
+    /// Only marks are believed that a pool given here stands for, or has stood for ([`DedicatedPool::applied_marks`]). A pool must then
     /// stay, as [`DedicatedPool::leaving`], until its nodes are cleaned: that is what a finalizer is for.
     #[default]
     Pools,

@@ -247,7 +247,7 @@ fn count_elsewhere(
     }
 }
 
-/// What a pool's status has to remember, for [`DedicatedPool::past`]: what it stands for, and what it stood for and is still on
+/// What a pool's status has to remember, for [`DedicatedPool::applied_marks`]: what it stands for, and what it stood for and is still on
 /// nodes in its name; the same in the name of another pool is that one's to remember. To be written before a node is touched; a pool that is being deleted may go when this is empty.
 pub fn remembered(pool: &DedicatedPool, nodes: &[PoolNode]) -> Vec<AppliedMark> {
     let mut marks = if pool.leaving { Vec::new() } else { pool.marks() };

@@ -18,7 +18,7 @@ fn taints(text: &str) -> Vec<Taint> {
     text.split_whitespace().map(one).collect()
 }
 
-const WELL: FleetHealth = FleetHealth { total: 10, healthy: 10, tainted: 0, underway: 0 };
+const WELL: FleetHealth = FleetHealth { total: 10, healthy: 10, tainted: 0, recently_admitted: 0 };
 
 struct Asked {
     old: Option<&'static str>,
@@ -74,7 +74,8 @@ impl Asked {
     }
 }
 
-const LAST: Option<FleetHealth> = Some(FleetHealth { total: 10, healthy: 1, tainted: 0, underway: 0 });
+const LAST: Option<FleetHealth> =
+    Some(FleetHealth { total: 10, healthy: 1, tainted: 0, recently_admitted: 0 });
 
 #[test]
 fn the_last_healthy_node_and_the_share() {
@@ -94,7 +95,7 @@ fn the_last_healthy_node_and_the_share() {
         (3, 2, 1, 0, false),
         (u32::MAX, u32::MAX, u32::MAX, 0, false),
     ] {
-        let fleet = Some(FleetHealth { total, healthy, tainted, underway });
+        let fleet = Some(FleetHealth { total, healthy, tainted, recently_admitted: underway });
         let judged = Asked { fleet, ..asked() };
         assert_eq!(judged.pass().is_some(), allowed, "{fleet:?}");
     }
@@ -214,5 +215,5 @@ fn nodes_are_counted() {
     ];
     let nodes = nodes.map(|(ready, text, own)| (ready, taints(text), taints(own)));
     let fleet = FleetHealth::count(nodes.iter().map(|(ready, taints, own)| (*ready, &taints[..], &own[..])));
-    assert_eq!(fleet, FleetHealth { total: 7, healthy: 2, tainted: 4, underway: 0 });
+    assert_eq!(fleet, FleetHealth { total: 7, healthy: 2, tainted: 4, recently_admitted: 0 });
 }

@@ -32,7 +32,7 @@ macro_rules! of_pools {
     };
 }
 
-/// Of taints that differ each is a pool's, one of the nine of node health (the core's `OwnTaint`), or gets `timeAdded`.
+/// Of taints that differ each is a pool's, one of the nine of node health (the core's `ManagedTaint`), or gets `timeAdded`.
 const TAINTS: &str = concat!(
     "(variables.come + variables.gone).all(t,\nvariables.pools && ",
     of_pools!("t.key"),

@@ -23,12 +23,12 @@ impl World {
             if self.observing {
                 engine.observe(now.mono);
             }
-            self.notices.extend(engine.notices().into_iter().map(|notice| (self.now, notice)));
+            self.notices.extend(engine.take_notices().into_iter().map(|notice| (self.now, notice)));
             if !self.leading || self.observing {
                 return;
             }
-            let Some(effect) = engine.next(now) else {
-                self.notices.extend(engine.notices().into_iter().map(|notice| (self.now, notice)));
+            let Some(effect) = engine.next_effect(now) else {
+                self.notices.extend(engine.take_notices().into_iter().map(|notice| (self.now, notice)));
                 return;
             };
             let fault =

@@ -89,7 +89,7 @@ impl History {
     }
 
     fn pull(&mut self) -> bool {
-        let Some(effect) = self.engine.next(clock(self.now)) else { return false };
+        let Some(effect) = self.engine.next_effect(clock(self.now)) else { return false };
         self.log.push(format!("{} pulled {effect:?}", self.now));
         self.out.push(effect);
         true

@@ -272,7 +272,7 @@ impl World {
         loop {
             let kubelets = self.kubelets.values().filter(|it| it.alive && self.api).map(|it| it.next);
             let runs = self.engine.is_some() && !self.paused;
-            let wake = self.engine.as_ref().and_then(|engine| engine.wake_at()).map(Mono::as_micros);
+            let wake = self.engine.as_ref().and_then(|engine| engine.next_wakeup()).map(Mono::as_micros);
             let own =
                 [wake, Some(self.next_witness), self.wire.front().filter(|_| self.api).map(|(at, _)| *at)];
             let own = own.into_iter().flatten().filter(|_| runs);
@@ -314,11 +314,11 @@ impl World {
         }
         let mono = self.clock().mono;
         if let Some(engine) = &mut self.engine
-            && engine.wake_at().is_some_and(|at| at <= mono)
+            && engine.next_wakeup().is_some_and(|at| at <= mono)
         {
             engine.tick(mono);
             self.wakes += 1;
-            assert!(engine.wake_at().is_none_or(|at| at > mono), "it wants to be woken for nothing");
+            assert!(engine.next_wakeup().is_none_or(|at| at > mono), "it wants to be woken for nothing");
         }
         self.work();
     }

@@ -237,7 +237,7 @@ fn nl_22_one_candidate_at_a_time() {
     world.pass(1);
     let now = world.clock();
     let engine = world.engine.as_mut().expect("it runs");
-    let pulled: Vec<_> = std::iter::from_fn(|| engine.next(now)).collect();
+    let pulled: Vec<_> = std::iter::from_fn(|| engine.next_effect(now)).collect();
     assert_eq!(
         pulled,
         [taintward_core::node_lifecycle::NodeLifecycleEffect::ReadNode { node: NodeName::new("a1") }]

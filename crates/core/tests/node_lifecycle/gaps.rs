@@ -127,7 +127,7 @@ fn without_a_witness_nobody_is_declared() {
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
             engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
         }
-        assert_eq!(engine.next(now), None);
+        assert_eq!(engine.next_effect(now), None);
     }
     assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoAnswer));
 }

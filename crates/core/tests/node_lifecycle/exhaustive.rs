@@ -143,7 +143,7 @@ impl State {
     fn tell(&mut self, input: Input) {
         let now = self.clock();
         self.engine.handle(input, now);
-        self.engine.notices();
+        self.engine.take_notices();
     }
 
     fn list(&mut self) {
@@ -194,7 +194,7 @@ impl State {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.clock().mono);
-        next.engine.notices();
+        next.engine.take_notices();
         Some(next)
     }
 
@@ -213,7 +213,7 @@ impl State {
                 self.tell(Input::Node { fact, listed: false });
             }
             Step::Pull if self.flight.is_none() => {
-                let effect = self.engine.next(self.clock())?;
+                let effect = self.engine.next_effect(self.clock())?;
                 self.flight = Some((effect, self.now, None));
             }
             Step::Commit => self.commit()?,

@@ -34,11 +34,11 @@ fn a_live_read_is_worth_two_seconds() {
         let now = world.clock();
         let result = Ok(reading(&world, "a1"));
         let engine = world.engine.as_mut().expect("it runs");
-        assert_eq!(engine.next(now), Some(NodeLifecycleEffect::ReadNode { node: name.clone() }));
-        assert_eq!(engine.next(now), None, "one request at a time");
+        assert_eq!(engine.next_effect(now), Some(NodeLifecycleEffect::ReadNode { node: name.clone() }));
+        assert_eq!(engine.next_effect(now), None, "one request at a time");
         engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
         let later = taintward_core::time::Now { mono: now.mono.plus(Span::from_micros(age)), ..now };
-        let next = engine.next(later);
+        let next = engine.next_effect(later);
         assert_eq!(
             matches!(next, Some(NodeLifecycleEffect::SetConditionsUnknown { .. })),
             declares,
@@ -72,9 +72,9 @@ fn an_answer_for_another_incarnation() {
     let now = world.clock();
     let result = Ok(reading(&world, "a1"));
     let engine = world.engine.as_mut().expect("it runs");
-    engine.next(now);
+    engine.next_effect(now);
     engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
-    assert!(matches!(engine.next(now), Some(NodeLifecycleEffect::SetConditionsUnknown { .. })));
+    assert!(matches!(engine.next_effect(now), Some(NodeLifecycleEffect::SetConditionsUnknown { .. })));
     world.remove_node("a1");
     world.add_node("a1", "a");
     world.pass(1);
@@ -108,7 +108,7 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
         let pull_marks = |world: &mut World| -> Vec<NodeLifecycleEffect> {
             let now = world.clock();
             let engine = world.engine.as_mut().expect("it runs");
-            let effects: Vec<NodeLifecycleEffect> = std::iter::from_fn(|| engine.next(now)).collect();
+            let effects: Vec<NodeLifecycleEffect> = std::iter::from_fn(|| engine.next_effect(now)).collect();
             effects
                 .into_iter()
                 .filter(|effect| matches!(effect, NodeLifecycleEffect::SetPodNotReady { .. }))
@@ -178,7 +178,7 @@ fn nl_11_from_creation_after_a_restart() {
     let declared = world.commits.iter().find(|commit| matches!(commit.what, What::Declare(_)));
     let after = declared.expect("declared").at - started;
     assert!((50 * SECOND..51 * SECOND).contains(&after), "{after}");
-    assert!(world.engine.as_ref().expect("it runs").wake_at() > Some(Mono::from_micros(world.now)));
+    assert!(world.engine.as_ref().expect("it runs").next_wakeup() > Some(Mono::from_micros(world.now)));
 }
 
 /// S6: a token of the time before we gained the lead is not given back: whoever led in between may have used the rate.
@@ -191,7 +191,7 @@ fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
         let mut engine = world.engine.take().expect("it runs");
         let result = Ok(reading(&world, "a1"));
         let name = NodeName::new("a1");
-        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next(now) {
+        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next_effect(now) {
             Some(NodeLifecycleEffect::ReadNode { node }) => {
                 engine.handle(
                     NodeLifecycleInput::Confirmed { node, sent: now.mono, result: result.clone() },

@@ -230,7 +230,7 @@ pub(super) fn check(history: &mut History, seed: u64) {
         if history.now >= began + LENGTH {
             return truth.judge(history);
         }
-        let wake = history.engine.wake_at().map_or(i64::MAX, Mono::as_micros);
+        let wake = history.engine.next_wakeup().map_or(i64::MAX, Mono::as_micros);
         assert!(wake > history.now, "woken for nothing: {wake}");
         history.now = wake.min(beat).min(witness).min(began + LENGTH);
     }

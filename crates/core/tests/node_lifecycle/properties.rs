@@ -254,7 +254,7 @@ fn engine(facts: &[NodeLifecycleInput]) -> NodeLifecycleEngine {
     engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
     facts.iter().for_each(|fact| engine.handle(fact.clone(), now));
     engine.tick(now.mono);
-    engine.notices();
+    engine.take_notices();
     engine
 }
 
