@@ -42,10 +42,10 @@ const SUPPLIER: &str = "a dependency's author";
 const DELEGATED: &str = "cargo test -p taintward --test metrics_delegated";
 const BUDGETS: &str = "cargo test -p taintward-core --test budgets";
 const HEALTH: &str = "cargo test -p taintward-core --test node_lifecycle -- silent_on_purpose";
-const HERALD: &str = "cargo test -p taintward-controller --lib -- herald";
+const HERALD: &str = "cargo test -p taintward-controller --lib -- eviction_events";
 const OBSERVE: &str = "cargo test -p taintward --test real_server -- observe_writes_nothing";
 const REAL: &str = "cargo test -p taintward --test real_server";
-const STARTS: &str = "cargo test -p taintward-core --lib -- start::";
+const STARTS: &str = "cargo test -p taintward-core --lib -- taint_start::";
 const TWICE: &str = "cargo xtask release --twice";
 
 /// In the order of their numbers, from 1.
