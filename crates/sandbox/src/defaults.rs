@@ -6,7 +6,6 @@
 
 use crate::custom;
 use crate::parts::{self, at, fill, has, list, list_mut, object, text};
-use crate::validate::same_field;
 use serde_json::{Value, json};
 
 mod admitted;
@@ -194,7 +193,7 @@ pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
     };
     let was = parts::number(&old["metadata"], "generation").unwrap_or_default();
     let counted = if resource.ends_with("webhookconfigurations") { "webhooks" } else { "spec" };
-    let same = same_field(text(new, "apiVersion"), text(new, "kind"), counted, old, new)
+    let same = at(old, &[counted]) == at(new, &[counted])
         && (resource != "deployments"
             || parts::entries(&old["metadata"], "annotations")
                 .eq(parts::entries(&new["metadata"], "annotations")));

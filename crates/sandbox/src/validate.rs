@@ -10,7 +10,6 @@ mod affinity;
 mod batch;
 mod containers;
 mod found;
-mod go;
 mod meta;
 mod pod;
 mod pod_update;
@@ -21,8 +20,7 @@ mod taints;
 mod words;
 mod workload;
 
-pub use found::{Invalid, Kind, Shown, status};
-pub(crate) use go::same_field;
+pub use found::{Invalid, Kind, status};
 
 use crate::custom;
 use crate::parts::text;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::parts::{fill, has, list, list_mut, number, object, text};
 use crate::resource::{Resource, known};
 use crate::store::Txn;
-use crate::validate::{Invalid, Kind, Shown};
+use crate::validate::{Invalid, Kind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -107,7 +107,7 @@ enum Trouble {
     Full(&'static str),
 }
 
-fn refused(field: String, value: impl Into<Shown>, detail: String) -> Trouble {
+fn refused(field: String, value: impl Into<Value>, detail: String) -> Trouble {
     Trouble::Refused(Invalid { field, kind: Kind::Invalid, value: Some(value.into()), detail })
 }
 
@@ -140,7 +140,7 @@ fn addresses(
         fill(spec, "ipFamilyPolicy", old["ipFamilyPolicy"].clone());
         if text(old, "clusterIP") != text(spec, "clusterIP") && !text(old, "clusterIP").is_empty() {
             let why = "may not change once set".to_owned();
-            return Err(refused("spec.clusterIPs[0]".to_owned(), &json!([spec["clusterIP"]]), why));
+            return Err(refused("spec.clusterIPs[0]".to_owned(), json!([spec["clusterIP"]]), why));
         }
     }
     let headless = text(spec, "clusterIP") == NONE;
@@ -172,7 +172,7 @@ fn free_address(server: &Server, taken: &Taken, own: &str) -> Option<Ipv4Addr> {
 }
 
 fn check_address(taken: &Taken, asked: &str) -> Result<(), Trouble> {
-    let refused = |why: &str| refused("spec.clusterIPs".to_owned(), &json!([asked]), why.to_owned());
+    let refused = |why: &str| refused("spec.clusterIPs".to_owned(), json!([asked]), why.to_owned());
     let Ok(address) = asked.parse::<Ipv4Addr>() else {
         return Err(refused("must be 'None' or an IPv4 address: this cluster has no others"));
     };

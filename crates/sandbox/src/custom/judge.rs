@@ -7,7 +7,7 @@
 
 use super::read::step;
 use super::{Definition, rules};
-use crate::validate::{Invalid, Kind, Shown};
+use crate::validate::{Invalid, Kind};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ impl Definition {
         let blocked =
             |fault: &Invalid| !matches!(fault.kind, Kind::Invalid | Kind::Duplicate | Kind::Forbidden);
         match judge.faults.iter().any(blocked) {
-            true => judge.say(NOWHERE, Kind::Invalid, Some(Shown::Value(Value::Null)), UNASKED),
+            true => judge.say(NOWHERE, Kind::Invalid, Some(Value::Null), UNASKED),
             false => judge.rules(schema, value, &mut path.to_owned()),
         }
     }
@@ -48,7 +48,7 @@ struct Judge<'f> {
 }
 
 impl Judge<'_> {
-    fn say(&mut self, field: &str, kind: Kind, value: Option<Shown>, detail: &str) {
+    fn say(&mut self, field: &str, kind: Kind, value: Option<Value>, detail: &str) {
         self.faults.push(Invalid { field: field.to_owned(), kind, value, detail: detail.to_owned() });
     }
 
@@ -114,7 +114,7 @@ impl Judge<'_> {
         let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) else { return };
         let words: Vec<String> = words.iter().map(Value::to_string).collect();
         let detail = format!("supported values: {}", words.join(", "));
-        self.say(path, Kind::NotSupported, Some(Shown::from(value)), &detail);
+        self.say(path, Kind::NotSupported, Some(value.clone()), &detail);
     }
 
     fn text(&mut self, schema: &Value, text: &str, path: &str) {
@@ -140,7 +140,7 @@ impl Judge<'_> {
             schema["minimum"].as_i64().filter(|least| value.as_i64().is_some_and(|value| value < *least));
         if let Some(least) = least {
             let detail = format!("{} in body should be greater than or equal to {least}", self.within(path));
-            self.say(path, Kind::Invalid, Some(Shown::from(value)), &detail);
+            self.say(path, Kind::Invalid, Some(value.clone()), &detail);
         }
     }
 
@@ -148,7 +148,7 @@ impl Judge<'_> {
         let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
         if let Some(least) = schema["minItems"].as_u64().filter(|least| count < *least) {
             let detail = format!("{} in body should have at least {least} items", self.within(path));
-            self.say(path, Kind::Invalid, Some(Shown::Value(count.into())), &detail);
+            self.say(path, Kind::Invalid, Some(count.into()), &detail);
         }
         self.not_more(schema, "maxItems", count, path);
         for (at, item) in items.iter().enumerate() {
@@ -159,7 +159,7 @@ impl Judge<'_> {
     fn not_more(&mut self, schema: &Value, limit: &str, count: u64, path: &str) {
         if let Some(most) = schema[limit].as_u64().filter(|most| count > *most) {
             let detail = format!("must have at most {most} items");
-            self.say(path, Kind::TooMany, Some(Shown::Value(count.into())), &detail);
+            self.say(path, Kind::TooMany, Some(count.into()), &detail);
         }
     }
 
@@ -201,7 +201,7 @@ impl Judge<'_> {
         for (at, item) in items.iter().enumerate() {
             if !keys.is_empty() && !item.is_object() {
                 let detail = "must be an object for an array of list-type map";
-                let shown = Some(Shown::from(item));
+                let shown = Some(item.clone());
                 self.below(path, Step::Item(at), |judge, path| judge.say(path, Kind::Invalid, shown, detail));
                 continue;
             }
@@ -213,7 +213,7 @@ impl Judge<'_> {
                 }
             };
             if !seen.insert(identity.to_string()) {
-                let shown = Some(Shown::from(&identity));
+                let shown = Some(identity);
                 self.below(path, Step::Item(at), |judge, path| judge.say(path, Kind::Duplicate, shown, ""));
             }
         }
@@ -226,7 +226,7 @@ impl Judge<'_> {
             if !holds {
                 let shown = match value {
                     Value::Object(_) | Value::Array(_) => None,
-                    scalar => Some(Shown::from(scalar)),
+                    scalar => Some(scalar.clone()),
                 };
                 self.say(path, Kind::Invalid, shown, message);
             }

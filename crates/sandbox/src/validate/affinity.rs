@@ -4,7 +4,7 @@
 //! Goes out: faults.
 //! Not here: what they pick (the scheduler).
 
-use super::found::{Faults, Shown};
+use super::found::Faults;
 use super::{selector, words};
 use crate::parts::{has, list, number, text};
 use serde_json::Value;
@@ -61,9 +61,7 @@ fn field(faults: &mut Faults, wanted: &Value, path: &str) {
             faults.required(format!("{path}.values"), detail);
         }
         "In" | "NotIn" => {}
-        other => {
-            faults.invalid(format!("{path}.operator"), Shown::word(other), "not a valid selector operator")
-        }
+        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
     }
     match text(wanted, "key") {
         "metadata.name" => {

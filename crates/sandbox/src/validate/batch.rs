@@ -4,8 +4,9 @@
 //! Goes out: faults.
 //! Not here: cron schedules beyond their number of fields (nothing here runs by them).
 
-use super::found::{Faults, Shown};
-use super::{go, pod, selector, words, workload};
+use super::found::Faults;
+use super::pod_update::put;
+use super::{pod, selector, words, workload};
 use crate::parts::{has, list, number, text};
 use serde_json::{Value, json};
 
@@ -58,14 +59,14 @@ fn generated(faults: &mut Faults, job: &Value) {
         let detail = format!("must be '{value}'");
         match labels.get(key) {
             None => faults.required(path, &detail),
-            Some(label) if label != value => faults.invalid(path, labels, &detail),
+            Some(label) if label != value => faults.invalid(path, labels.clone(), &detail),
             Some(_) => {}
         }
     }
     let expected = json!(std::collections::BTreeMap::from(wanted));
     let picks = &spec["selector"];
     if !selector::is_broken(picks) && !selector::picks(picks, &expected) {
-        faults.invalid("spec.selector", selector::shown(picks), "`selector` not auto-generated");
+        faults.invalid("spec.selector", picks.clone(), "`selector` not auto-generated");
     }
 }
 
@@ -140,7 +141,7 @@ pub(super) fn job_update(faults: &mut Faults, old: &Value, new: &Value) {
     }
     let completions = number(is, "completions");
     if number(was, "completions") != completions {
-        let shown = Shown::Value(completions.into());
+        let shown = Value::from(completions);
         if text(is, "completionMode") != "Indexed" {
             faults.invalid("spec.completions", shown, "field is immutable");
         } else if completions.is_some_and(|completions| Some(completions) != number(is, "parallelism")) {
@@ -151,7 +152,7 @@ pub(super) fn job_update(faults: &mut Faults, old: &Value, new: &Value) {
     template(faults, was, is);
     for name in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
         if was[name] != is[name] {
-            faults.invalid(format!("spec.{name}"), &is[name], "field is immutable");
+            faults.invalid(format!("spec.{name}"), is[name].clone(), "field is immutable");
         }
     }
 }
@@ -163,18 +164,17 @@ fn template(faults: &mut Faults, was: &Value, is: &Value) {
     let new = &is["template"];
     if suspended {
         for name in ["nodeSelector", "tolerations", "schedulingGates"] {
-            old["spec"][name] = new["spec"][name].clone();
+            put(&mut old["spec"], &new["spec"], name);
         }
         for name in ["annotations", "labels"] {
-            old["metadata"][name] = new["metadata"][name].clone();
+            put(&mut old["metadata"], &new["metadata"], name);
         }
         if has(&old["spec"], "affinity") || has(&new["spec"], "affinity") {
             old["spec"]["affinity"]["nodeAffinity"] = new["spec"]["affinity"]["nodeAffinity"].clone();
         }
     }
-    let show = |template: &Value| go::object("core/v1.PodTemplateSpec", template);
-    if old != *new && !show(&old).same(&show(new)) {
-        faults.invalid("spec.template", Shown::Json(show(new).line()), "field is immutable");
+    if old != *new {
+        faults.immutable("spec.template");
     }
 }
 
@@ -198,15 +198,14 @@ pub(super) fn cron_job(faults: &mut Faults, job: &Value) {
     let template = &spec["jobTemplate"]["spec"];
     job_spec(faults, template, "spec.jobTemplate.spec");
     if has(template, "selector") {
-        let shown = selector::shown(&template["selector"]);
-        faults.invalid("spec.jobTemplate.spec.selector", shown, "`selector` will be auto-generated");
+        faults.invalid(
+            "spec.jobTemplate.spec.selector",
+            template["selector"].clone(),
+            "`selector` will be auto-generated",
+        );
     }
     if template["manualSelector"] == json!(true) {
-        faults.unsupported_value(
-            "spec.jobTemplate.spec.manualSelector",
-            Shown::Value(json!(true)),
-            &["nil", "false"],
-        );
+        faults.unsupported_value("spec.jobTemplate.spec.manualSelector", true, &["nil", "false"]);
     }
     for name in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
         faults.not_negative(format!("spec.{name}"), number(spec, name));

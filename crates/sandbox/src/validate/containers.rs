@@ -297,10 +297,9 @@ fn security(faults: &mut Faults, security: &Value, path: &str) {
         }
     }
     if security["allowPrivilegeEscalation"] == json!(false) && security["privileged"] == json!(true) {
-        let shown = super::found::Shown::Json(super::go::object("core/v1.SecurityContext", security).line());
         faults.invalid(
             path,
-            shown,
+            security.clone(),
             "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
         );
     }

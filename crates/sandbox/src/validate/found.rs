@@ -4,7 +4,6 @@
 //! Goes out: [`Invalid`]: its text, and its place among the causes of a Status.
 //! Not here: who finds faults (the other files of this folder).
 
-use super::go::{escaped, quoted};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
@@ -62,40 +61,6 @@ impl Kind {
     }
 }
 
-/// What a fault shows of the value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// Text in quotes, a number, a list.
-    Value(Value),
-    /// JSON whose order of fields is given.
-    Json(String),
-}
-
-impl Shown {
-    /// A word of a few the API knows: the server writes it as JSON, and not as text.
-    pub(super) fn word(word: &str) -> Self {
-        Self::Json(escaped(&Value::from(word).to_string()))
-    }
-}
-
-impl From<&str> for Shown {
-    fn from(text: &str) -> Self {
-        Self::Value(text.into())
-    }
-}
-
-impl From<i64> for Shown {
-    fn from(number: i64) -> Self {
-        Self::Value(number.into())
-    }
-}
-
-impl From<&Value> for Shown {
-    fn from(value: &Value) -> Self {
-        Self::Value(value.clone())
-    }
-}
-
 /// One fault of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -104,7 +69,7 @@ pub struct Invalid {
     /// What kind of fault.
     pub kind: Kind,
     /// What stands there, if the message shows it.
-    pub value: Option<Shown>,
+    pub value: Option<Value>,
     /// What should.
     pub detail: String,
 }
@@ -113,11 +78,8 @@ impl Invalid {
     /// The message without the path.
     pub fn body(&self) -> String {
         let mut body = self.kind.words().to_owned();
-        match &self.value {
-            Some(Shown::Value(Value::String(text))) => body += &format!(": {}", quoted(text)),
-            Some(Shown::Value(value)) => body += &format!(": {value}"),
-            Some(Shown::Json(json)) => body += &format!(": {json}"),
-            None => {}
+        if let Some(value) = &self.value {
+            body += &format!(": {value}");
         }
         if !self.detail.is_empty() {
             body += &format!(": {}", self.detail);
@@ -159,7 +121,7 @@ pub fn status(group: &str, kind: &str, name: &str, faults: &[Invalid]) -> Value 
     }
     json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": format!("{full} {} is invalid{words}", quoted(name)),
+        "message": format!("{full} {name:?} is invalid{words}"),
         "reason": "Invalid", "details": details, "code": 422,
     })
 }
@@ -169,7 +131,7 @@ pub fn status(group: &str, kind: &str, name: &str, faults: &[Invalid]) -> Value 
 pub(super) struct Faults(pub(super) Vec<Invalid>);
 
 impl Faults {
-    fn push(&mut self, field: String, kind: Kind, value: Option<Shown>, detail: &str) {
+    fn push(&mut self, field: String, kind: Kind, value: Option<Value>, detail: &str) {
         self.0.push(Invalid { field, kind, value, detail: detail.to_owned() });
     }
 
@@ -177,25 +139,30 @@ impl Faults {
         self.push(field.into(), Kind::Required, None, detail);
     }
 
-    pub(super) fn invalid(&mut self, field: impl Into<String>, value: impl Into<Shown>, detail: &str) {
+    pub(super) fn invalid(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
         self.push(field.into(), Kind::Invalid, Some(value.into()), detail);
     }
 
     pub(super) fn unsupported(&mut self, field: impl Into<String>, word: &str, known: &[&str]) {
-        self.unsupported_value(field, Shown::word(word), known);
+        self.unsupported_value(field, word, known);
     }
 
-    pub(super) fn unsupported_value(&mut self, field: impl Into<String>, value: Shown, known: &[&str]) {
-        let known: Vec<String> = known.iter().map(|word| quoted(word)).collect();
+    pub(super) fn unsupported_value(
+        &mut self,
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        known: &[&str],
+    ) {
+        let known: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
         let detail = format!("supported values: {}", known.join(", "));
-        self.push(field.into(), Kind::NotSupported, Some(value), &detail);
+        self.push(field.into(), Kind::NotSupported, Some(value.into()), &detail);
     }
 
-    pub(super) fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Shown>, detail: &str) {
+    pub(super) fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
         self.push(field.into(), Kind::Duplicate, Some(value.into()), detail);
     }
 
-    pub(super) fn not_found(&mut self, field: impl Into<String>, value: impl Into<Shown>) {
+    pub(super) fn not_found(&mut self, field: impl Into<String>, value: impl Into<Value>) {
         self.push(field.into(), Kind::NotFound, Some(value.into()), "");
     }
 
@@ -205,6 +172,11 @@ impl Faults {
 
     pub(super) fn too_long(&mut self, field: impl Into<String>, limit: usize) {
         self.push(field.into(), Kind::TooLong, None, &format!("may not be more than {limit} bytes"));
+    }
+
+    /// A field that has changed and may not.
+    pub(super) fn immutable(&mut self, field: impl Into<String>) {
+        self.push(field.into(), Kind::Invalid, None, "field is immutable");
     }
 
     /// One fault for each message.

@@ -4,8 +4,8 @@
 //! Goes out: faults.
 //! Not here: what a kind's name must look like besides (`validate.rs`).
 
-use super::found::{Faults, Shown};
-use super::{go, words};
+use super::found::Faults;
+use super::words;
 use crate::parts::{at, entries, has, list, number, text};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
             .collect();
         added.sort_unstable();
         if !added.is_empty() {
-            let added: Vec<String> = added.iter().map(|name| go::quoted(name)).collect();
+            let added: Vec<String> = added.iter().map(|name| format!("{name:?}")).collect();
             let detail =
                 "no new finalizers can be added if the object is being deleted, found new finalizers";
             faults.forbidden("metadata.finalizers", &format!("{detail} []string{{{}}}", added.join(", ")));
@@ -95,7 +95,7 @@ pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
     }
     for name in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         if at(old, &[name]) != at(new, &[name]) {
-            faults.invalid(format!("metadata.{name}"), at(new, &[name]), "field is immutable");
+            faults.invalid(format!("metadata.{name}"), at(new, &[name]).clone(), "field is immutable");
         }
     }
     labels(faults, new, "metadata.labels");
@@ -143,26 +143,19 @@ fn owners(faults: &mut Faults, meta: &Value) {
             }
         }
         if (text(owner, "apiVersion"), text(owner, "kind")) == ("v1", "Event") {
-            let shown = go::object("meta/v1.OwnerReference", owner).line();
-            faults.invalid(path, Shown::Json(shown), "/v1, Kind=Event is disallowed from being an owner");
+            faults.invalid(path, owner.clone(), "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner["controller"] == json!(true) {
             let this = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
             match &controller {
                 Some(first) => {
                     let detail = "Only one reference can have Controller set to true. Found \"true\" in references for";
-                    faults.invalid(path, owners_shown(owners), &format!("{detail} {first} and {this}"));
+                    faults.invalid(path, owners, &format!("{detail} {first} and {this}"));
                 }
                 None => controller = Some(this),
             }
         }
     }
-}
-
-fn owners_shown(owners: &[Value]) -> Shown {
-    let shown: Vec<String> =
-        owners.iter().map(|owner| go::object("meta/v1.OwnerReference", owner).line()).collect();
-    Shown::Json(format!("[{}]", shown.join(",")))
 }
 
 fn finalizers(faults: &mut Faults, meta: &Value) {
@@ -172,6 +165,6 @@ fn finalizers(faults: &mut Faults, meta: &Value) {
         faults.each(path, name, words::qualified_name(name));
     }
     if names.contains(&"orphan") && names.contains(&"foregroundDeletion") {
-        faults.invalid(path, &json!(names), "finalizer orphan and foregroundDeletion cannot be both set");
+        faults.invalid(path, json!(names), "finalizer orphan and foregroundDeletion cannot be both set");
     }
 }

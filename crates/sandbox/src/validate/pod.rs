@@ -163,7 +163,7 @@ fn source(faults: &mut Faults, volume: &Value, path: &str) {
 fn security(faults: &mut Faults, spec: &Value, path: &str) {
     if spec["shareProcessNamespace"] == json!(true) && spec["hostPID"] == json!(true) {
         let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
-        faults.invalid(format!("{path}.shareProcessNamespace"), &json!(true), detail);
+        faults.invalid(format!("{path}.shareProcessNamespace"), true, detail);
     }
     for name in ["fsGroup", "runAsUser", "runAsGroup"] {
         let most = i64::from(i32::MAX);
@@ -245,7 +245,7 @@ pub(super) fn picked(faults: &mut Faults, picks: &Value, template: &Value, path:
     if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
         faults.invalid(
             format!("{path}.metadata.labels"),
-            labels,
+            labels.clone(),
             "`selector` does not match template `labels`",
         );
     }

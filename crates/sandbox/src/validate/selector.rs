@@ -4,8 +4,8 @@
 //! Goes out: faults; yes or no.
 //! Not here: where selectors stand (the other files of this folder).
 
-use super::found::{Faults, Shown};
-use super::{go, meta, words};
+use super::found::Faults;
+use super::{meta, words};
 use crate::parts::{entries, has, list, text};
 use serde_json::Value;
 
@@ -40,9 +40,7 @@ pub(super) fn operator(faults: &mut Faults, wanted: &Value, path: &str, single: 
                 faults.required(format!("{path}.values"), detail);
             }
         }
-        other => {
-            faults.invalid(format!("{path}.operator"), Shown::word(other), "not a valid selector operator")
-        }
+        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
     }
 }
 
@@ -52,15 +50,6 @@ pub(super) fn values(faults: &mut Faults, wanted: &Value, path: &str) {
         let value = value.as_str().unwrap_or_default();
         faults.each(&format!("{path}.values[{index}]"), value, words::label_value(value));
     }
-}
-
-/// The selector as messages show it.
-pub(super) fn shown(selector: &Value) -> Shown {
-    Shown::Json(if selector.is_null() {
-        "null".to_owned()
-    } else {
-        go::object("meta/v1.LabelSelector", selector).line()
-    })
 }
 
 /// There, and picks everything.

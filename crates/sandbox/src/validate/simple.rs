@@ -5,9 +5,9 @@
 //! Not here: taints (`taints.rs`).
 
 use super::containers::amount;
-use super::found::{Faults, Shown};
+use super::found::Faults;
 use super::workload::{at_most_all, share};
-use super::{go, meta, selector, taints, words};
+use super::{meta, selector, taints, words};
 use crate::parts::{entries, has, list, number, text};
 use crate::quantity;
 use serde_json::{Value, json};
@@ -32,11 +32,7 @@ pub(super) fn node(faults: &mut Faults, node: &Value) {
     }
     let six = |cidr: &Value| cidr.as_str().is_some_and(|cidr| cidr.contains(':'));
     if cidrs.len() > 2 || (cidrs.len() == 2 && six(&cidrs[0]) == six(&cidrs[1])) {
-        faults.invalid(
-            "spec.podCIDRs",
-            &json!(cidrs),
-            "may specify no more than one CIDR for each IP family",
-        );
+        faults.invalid("spec.podCIDRs", json!(cidrs), "may specify no more than one CIDR for each IP family");
     }
 }
 
@@ -66,8 +62,7 @@ pub(super) fn node_update(faults: &mut Faults, old: &Value, new: &Value) {
     let mut seen = HashSet::new();
     for (index, address) in list(&new["status"], "addresses").iter().enumerate() {
         if !seen.insert((text(address, "type"), text(address, "address"))) {
-            let shown = Shown::Json(go::object("core/v1.NodeAddress", address).line());
-            faults.duplicate(format!("status.addresses[{index}]"), shown, "");
+            faults.duplicate(format!("status.addresses[{index}]"), address.clone(), "");
         }
     }
     let (was, is) = (list(&old["spec"], "podCIDRs"), list(&new["spec"], "podCIDRs"));
@@ -261,8 +256,7 @@ fn new_event(faults: &mut Faults, event: &Value, reporter: &str) {
 pub(super) fn budget(faults: &mut Faults, budget: &Value) {
     let spec = &budget["spec"];
     if has(spec, "minAvailable") && has(spec, "maxUnavailable") {
-        let shown = Shown::Json(budget_line(spec));
-        faults.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set");
+        faults.invalid("spec", spec.clone(), "minAvailable and maxUnavailable cannot be both set");
     }
     for name in ["minAvailable", "maxUnavailable"].into_iter().filter(|name| has(spec, name)) {
         share(faults, &spec[name], &format!("spec.{name}"));
@@ -273,10 +267,6 @@ pub(super) fn budget(faults: &mut Faults, budget: &Value) {
     if has(spec, "unhealthyPodEvictionPolicy") && !known.contains(&policy) {
         faults.unsupported("spec.unhealthyPodEvictionPolicy", policy, &known);
     }
-}
-
-fn budget_line(spec: &Value) -> String {
-    go::object("policy/v1.PodDisruptionBudgetSpec", spec).line()
 }
 
 /// On update of a PodDisruptionBudget's status.

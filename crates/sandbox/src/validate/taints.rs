@@ -4,8 +4,8 @@
 //! Goes out: faults.
 //! Not here: which toleration answers which taint (the core).
 
-use super::found::{Faults, Shown};
-use super::{go, words};
+use super::found::Faults;
+use super::words;
 use crate::parts::{has, list, text};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -29,8 +29,7 @@ pub(super) fn taints(faults: &mut Faults, node: &Value) {
             known_effect(faults, effect, &path);
         }
         if !seen.insert((key, effect)) {
-            let shown = Shown::Json(go::object("core/v1.Taint", taint).line());
-            faults.duplicate(path, shown, "taints must be unique by key and effect pair");
+            faults.duplicate(path, taint.clone(), "taints must be unique by key and effect pair");
         }
     }
 }
@@ -51,11 +50,11 @@ pub(super) fn tolerations(faults: &mut Faults, spec: &Value, path: &str) {
         } else if text(toleration, "operator") != "Exists" {
             let detail =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            faults.invalid(format!("{path}.operator"), Shown::word(text(toleration, "operator")), detail);
+            faults.invalid(format!("{path}.operator"), text(toleration, "operator"), detail);
         }
         if has(toleration, "tolerationSeconds") && effect != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            faults.invalid(format!("{path}.effect"), Shown::word(effect), detail);
+            faults.invalid(format!("{path}.effect"), effect, detail);
         }
         operator(faults, toleration, &path);
         if !effect.is_empty() {

@@ -4,8 +4,8 @@
 //! Goes out: faults.
 //! Not here: templates themselves (`pod.rs`), Jobs (`batch.rs`).
 
-use super::found::{Faults, Shown};
-use super::{go, meta, pod, selector, words};
+use super::found::Faults;
+use super::{meta, pod, selector, words};
 use crate::parts::{has, list, number, text};
 use crate::schema::Schema;
 use serde_json::Value;
@@ -25,11 +25,11 @@ fn required_selector(
         selector::check(faults, picks, "spec.selector");
         if selector::is_empty(picks) {
             let detail = format!("empty selector is invalid for {whose}");
-            faults.invalid("spec.selector", selector::shown(picks), &detail);
+            faults.invalid("spec.selector", picks.clone(), &detail);
         }
     }
     if selector::is_broken(picks) {
-        faults.invalid("spec.selector", selector::shown(picks), broken);
+        faults.invalid("spec.selector", picks.clone(), broken);
     } else {
         pod::picked(faults, picks, &spec["template"], "spec.template");
         template(faults);
@@ -77,13 +77,12 @@ pub(super) fn deployment(faults: &mut Faults, object: &Value) {
             share(faults, &rolling["maxSurge"], &format!("{path}.maxSurge"));
             if worth(&rolling["maxUnavailable"]) == 0 && worth(&rolling["maxSurge"]) == 0 {
                 let detail = "may not be 0 when `maxSurge` is 0";
-                faults.invalid(format!("{path}.maxUnavailable"), &rolling["maxUnavailable"], detail);
+                faults.invalid(format!("{path}.maxUnavailable"), rolling["maxUnavailable"].clone(), detail);
             }
             at_most_all(faults, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
         }
         _ => {
-            let shown = Shown::Json(go::object("apps/v1.DeploymentStrategy", strategy).line());
-            faults.unsupported_value("spec.strategy", shown, &["Recreate", "RollingUpdate"]);
+            faults.unsupported_value("spec.strategy", strategy.clone(), &["Recreate", "RollingUpdate"]);
         }
     }
     not_negative(faults, spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
@@ -114,7 +113,7 @@ pub(super) fn daemon_set(faults: &mut Faults, object: &Value) {
         pod::picked(faults, picks, &spec["template"], "spec.template");
     }
     if !picks.is_null() && selector::is_empty(picks) {
-        faults.invalid("spec.selector", selector::shown(picks), "empty selector is invalid for daemonset");
+        faults.invalid("spec.selector", picks.clone(), "empty selector is invalid for daemonset");
     }
     pod::template(faults, &spec["template"], "spec.template");
     kept_running(faults, spec, "DaemonSet");
@@ -126,8 +125,7 @@ pub(super) fn daemon_set(faults: &mut Faults, object: &Value) {
             rolling_daemons(faults, &strategy["rollingUpdate"], "spec.updateStrategy.rollingUpdate")
         }
         _ => {
-            let shown = Shown::Json(go::object("apps/v1.DaemonSetUpdateStrategy", strategy).line());
-            faults.unsupported_value("spec.updateStrategy", shown, &["RollingUpdate", "OnDelete"]);
+            faults.unsupported_value("spec.updateStrategy", strategy.clone(), &["RollingUpdate", "OnDelete"]);
         }
     }
     not_negative(faults, spec, &["revisionHistoryLimit"]);
@@ -147,7 +145,7 @@ fn rolling_daemons(faults: &mut Faults, rolling: &Value, path: &str) {
     match (worth(&rolling["maxUnavailable"]) != 0, worth(&rolling["maxSurge"]) != 0) {
         (true, true) => {
             let detail = "may not be set when maxUnavailable is non-zero";
-            faults.invalid(format!("{path}.maxSurge"), &rolling["maxSurge"], detail);
+            faults.invalid(format!("{path}.maxSurge"), rolling["maxSurge"].clone(), detail);
         }
         (false, false) => faults.required(format!("{path}.maxUnavailable"), "cannot be 0 when maxSurge is 0"),
         _ => {}
@@ -165,10 +163,9 @@ pub(super) fn stateful_set(faults: &mut Faults, object: &Value, create: bool) {
     let rolling = &strategy["rollingUpdate"];
     match text(strategy, "type") {
         "OnDelete" if !rolling.is_null() => {
-            let shown = Shown::Json(go::object("apps/v1.RollingUpdateStatefulSetStrategy", rolling).line());
             faults.invalid(
                 "spec.updateStrategy.rollingUpdate",
-                shown,
+                rolling.clone(),
                 "only allowed for updateStrategy 'RollingUpdate'",
             );
         }
@@ -177,8 +174,7 @@ pub(super) fn stateful_set(faults: &mut Faults, object: &Value, create: bool) {
             faults.not_negative("spec.updateStrategy.rollingUpdate.partition", number(rolling, "partition"));
         }
         _ => {
-            let shown = Shown::Json(go::object("apps/v1.StatefulSetUpdateStrategy", strategy).line());
-            faults.invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'");
+            faults.invalid("spec.updateStrategy", strategy.clone(), "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
     for name in ["whenDeleted", "whenScaled"] {
@@ -240,7 +236,7 @@ pub(super) fn stateful_set_update(faults: &mut Faults, old: &Value, new: &Value)
         }
         object
     };
-    if !go::same_field("apps/v1", "StatefulSet", "spec", &fixed(old), &fixed(new)) {
+    if fixed(old)["spec"] != fixed(new)["spec"] {
         let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
                       'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
                       'minReadySeconds' are forbidden";
@@ -250,15 +246,8 @@ pub(super) fn stateful_set_update(faults: &mut Faults, old: &Value, new: &Value)
 
 /// The selector stays.
 pub(super) fn same_selector(faults: &mut Faults, old: &Value, new: &Value) {
-    if old["spec"]["selector"] == new["spec"]["selector"] {
-        return;
-    }
-    let selector = |object: &Value| match &object["spec"]["selector"] {
-        Value::Null => go::Go::Nil,
-        selector => go::object("meta/v1.LabelSelector", selector),
-    };
-    if !selector(old).same(&selector(new)) {
-        faults.invalid("spec.selector", selector::shown(&new["spec"]["selector"]), "field is immutable");
+    if old["spec"]["selector"] != new["spec"]["selector"] {
+        faults.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");
     }
 }
 
@@ -274,7 +263,7 @@ pub(super) fn share(faults: &mut Faults, share: &Value, path: &str) {
 pub(super) fn at_most_all(faults: &mut Faults, share: &Value, path: &str) {
     let percent = share.as_str().filter(|text| words::percent(text).is_empty());
     if percent.is_some_and(|_| worth(share) > 100) {
-        faults.invalid(path, share, "must not be greater than 100%");
+        faults.invalid(path, share.clone(), "must not be greater than 100%");
     }
 }
 

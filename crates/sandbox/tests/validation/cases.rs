@@ -28,6 +28,7 @@ impl Verdict {
         }
         let text = body.to_string().replace(name, "NAME").replace(uid, "UID");
         body = serde_json::from_str(&text).unwrap();
+        without_go(&mut body);
         Self(
             json!({"code": code, "message": body["message"], "reason": body["reason"], "details": body["details"]}),
         )
@@ -50,6 +51,25 @@ impl Verdict {
 
     pub(crate) fn is_refusal(&self) -> bool {
         self.0.get("message").is_some()
+    }
+}
+
+/// Leaves out what a real server prints of Go: structs, with the order and the names of their fields, and the differences
+/// between two of them; escapes for the sake of HTML.
+fn without_go(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            text.truncate(text.find("\n@@ ").unwrap_or(text.len()));
+            *text = text.replace("\\u003c", "<").replace("\\u003e", ">");
+            for (open, close) in [("value: {", "}: "), ("value: [", "]: ")] {
+                if let Some((start, end)) = text.find(open).zip(text.rfind(close)) {
+                    text.replace_range(start + open.len() - 1..=end, "$object");
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_go),
+        Value::Object(fields) => fields.values_mut().for_each(without_go),
+        _ => {}
     }
 }
 
