@@ -19,8 +19,6 @@ pub enum Kind {
     NotSupported,
     /// It stands there twice.
     Duplicate,
-    /// What it refers to is not there.
-    NotFound,
     /// Nothing may stand there, or it may not change.
     Forbidden,
     /// Too many bytes.
@@ -39,7 +37,6 @@ impl Kind {
             Self::Invalid => "FieldValueInvalid",
             Self::NotSupported => "FieldValueNotSupported",
             Self::Duplicate => "FieldValueDuplicate",
-            Self::NotFound => "FieldValueNotFound",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
@@ -53,7 +50,6 @@ impl Kind {
             Self::Invalid | Self::TypeInvalid => "Invalid value",
             Self::NotSupported => "Unsupported value",
             Self::Duplicate => "Duplicate value",
-            Self::NotFound => "Not found",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
@@ -144,26 +140,13 @@ impl Faults {
     }
 
     pub(super) fn unsupported(&mut self, field: impl Into<String>, word: &str, known: &[&str]) {
-        self.unsupported_value(field, word, known);
-    }
-
-    pub(super) fn unsupported_value(
-        &mut self,
-        field: impl Into<String>,
-        value: impl Into<Value>,
-        known: &[&str],
-    ) {
         let known: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
         let detail = format!("supported values: {}", known.join(", "));
-        self.push(field.into(), Kind::NotSupported, Some(value.into()), &detail);
+        self.push(field.into(), Kind::NotSupported, Some(word.into()), &detail);
     }
 
     pub(super) fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
         self.push(field.into(), Kind::Duplicate, Some(value.into()), detail);
-    }
-
-    pub(super) fn not_found(&mut self, field: impl Into<String>, value: impl Into<Value>) {
-        self.push(field.into(), Kind::NotFound, Some(value.into()), "");
     }
 
     pub(super) fn forbidden(&mut self, field: impl Into<String>, detail: &str) {

@@ -1,14 +1,15 @@
 //! # Pod: pods, and the templates of pods
-//! Room:     `spec` of a pod or template; a pod as a whole, on create.
+//! Room:     `spec` of a pod or template, as far as scheduling, eviction, kubelets and controllers here act on it; a pod
+//!           as a whole, on create.
 //! Comes in: pods, templates, with their defaults.
 //! Goes out: faults.
-//! Not here: changes (`pod_update.rs`), containers (`containers.rs`), tolerations (`taints.rs`).
+//! Not here: changes (`pod_update.rs`), tolerations (`taints.rs`); volumes, ports, probes, environment, security.
 
-use super::containers::{self, Around, one_of};
 use super::found::Faults;
-use super::{affinity, meta, selector, taints, words};
-use crate::parts::{entries, has, list, number, text};
-use serde_json::{Value, json};
+use super::{meta, node_affinity, selector, taints, words};
+use crate::parts::{has, list, number, text};
+use crate::quantity::{self, Quantity};
+use serde_json::Value;
 use std::collections::HashSet;
 
 /// On create.
@@ -26,166 +27,119 @@ pub(super) fn create(faults: &mut Faults, pod: &Value) {
 /// On create, and again on update.
 pub(super) fn whole(faults: &mut Faults, pod: &Value) {
     meta::known(faults, pod, true, words::dns_subdomain);
-    pod_annotations(faults, &pod["metadata"], &pod["spec"], "metadata.annotations");
-    spec(faults, &pod["spec"], "spec", true);
-    for name in ["containers", "initContainers"] {
-        for (index, container) in list(&pod["spec"], name).iter().enumerate() {
-            let image = text(container, "image");
-            if image.trim() != image {
-                let detail = "must not have leading or trailing whitespace";
-                faults.invalid(format!("spec.{name}[{index}].image"), image, detail);
-            }
-        }
-    }
+    spec(faults, &pod["spec"], "spec");
 }
 
 /// A template at a path; what its owner demands besides is not here.
 pub(super) fn template(faults: &mut Faults, template: &Value, path: &str) {
-    let meta = &template["metadata"];
-    meta::labels(faults, meta, &format!("{path}.labels"));
-    meta::annotations(faults, meta, &format!("{path}.annotations"));
-    pod_annotations(faults, meta, &template["spec"], &format!("{path}.annotations"));
-    spec(faults, &template["spec"], &format!("{path}.spec"), false);
-    if !list(&template["spec"], "ephemeralContainers").is_empty() {
-        faults.forbidden(
-            format!("{path}.spec.ephemeralContainers"),
-            "ephemeral containers not allowed in pod template",
-        );
-    }
+    meta::labels(faults, &template["metadata"], &format!("{path}.labels"));
+    meta::annotations(faults, &template["metadata"], &format!("{path}.annotations"));
+    spec(faults, &template["spec"], &format!("{path}.spec"));
 }
 
-fn pod_annotations(faults: &mut Faults, meta: &Value, spec: &Value, path: &str) {
-    for (key, value) in entries(meta, "annotations") {
-        let value = value.as_str().unwrap_or_default();
-        match key {
-            "kubernetes.io/config.mirror" if text(spec, "nodeName").is_empty() => {
-                let detail = "must set spec.nodeName if mirror pod annotation is set";
-                faults.invalid(format!("{path}[{key}]"), value, detail);
-            }
-            "controller.kubernetes.io/pod-deletion-cost" => {
-                let plain = !value.starts_with('+')
-                    && (value == "0" || !value.trim_start_matches('-').starts_with('0'));
-                if !value.is_empty() && (value.parse::<i32>().is_err() || !plain) {
-                    faults.invalid(format!("{path}[{key}]"), value, "must be a 32bit integer");
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The `spec` of a pod (`is_pod`) or of a template.
-fn spec(faults: &mut Faults, spec: &Value, path: &str, is_pod: bool) {
+fn spec(faults: &mut Faults, spec: &Value, path: &str) {
     if !has(spec, "terminationGracePeriodSeconds") {
         faults.required(format!("{path}.terminationGracePeriodSeconds"), "");
     }
-    let around = Around { volumes: volumes(faults, spec, &format!("{path}.volumes")), spec };
-    containers::containers(faults, &around, &format!("{path}.containers"));
-    containers::init_containers(faults, &around, &format!("{path}.initContainers"));
-    host_network(faults, spec, path, is_pod);
-    one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
-    one_of(faults, spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path);
-    if text(spec, "dnsPolicy") == "None" && !has(spec, "dnsConfig") {
-        let detail = "must provide `dnsConfig` when `dnsPolicy` is None";
-        faults.required(format!("{path}.dnsConfig"), detail);
+    if list(spec, "containers").is_empty() {
+        faults.required(format!("{path}.containers"), "");
     }
-    meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
-    security(faults, spec, &format!("{path}.securityContext"));
-    affinity::affinity(faults, &spec["affinity"], &format!("{path}.affinity"));
-    for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
-        let name = text(gate, "conditionType");
-        faults.each(
-            &format!("{path}.readinessGates[{index}].conditionType"),
-            name,
-            words::qualified_name(name),
-        );
-    }
-    scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
-    affinity::spread(faults, spec, path);
-    names(faults, spec, path);
-    taints::tolerations(faults, spec, &format!("{path}.tolerations"));
-    priority(faults, spec, path);
-}
-
-/// Volumes: their names, if they are right.
-fn volumes<'a>(faults: &mut Faults, spec: &'a Value, path: &str) -> HashSet<&'a str> {
     let mut names = HashSet::new();
-    for (index, volume) in list(spec, "volumes").iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        let before = faults.0.len();
-        source(faults, volume, &path);
-        let name = text(volume, "name");
-        match name {
-            "" => faults.required(format!("{path}.name"), ""),
-            name => faults.each(&format!("{path}.name"), name, words::dns_label(name)),
-        }
-        if names.contains(name) {
-            faults.duplicate(format!("{path}.name"), name, "");
-        }
-        if faults.0.len() == before {
-            names.insert(name);
+    for list_name in ["containers", "initContainers"] {
+        for (index, container) in list(spec, list_name).iter().enumerate() {
+            container_itself(faults, container, &mut names, &format!("{path}.{list_name}[{index}]"));
         }
     }
-    names
-}
-
-fn source(faults: &mut Faults, volume: &Value, path: &str) {
-    let order = [
-        ("emptyDir", ""),
-        ("hostPath", "path"),
-        ("secret", "secretName"),
-        ("nfs", "server"),
-        ("persistentVolumeClaim", "claimName"),
-        ("configMap", "name"),
-        ("projected", ""),
-        ("downwardAPI", ""),
-        ("csi", "driver"),
-        ("ephemeral", ""),
-        ("image", ""),
-    ];
-    let mut count = 0;
-    for (name, needs) in order.into_iter().filter(|(name, _)| has(volume, name)) {
-        count += 1;
-        if count > 1 {
-            faults.forbidden(format!("{path}.{name}"), "may not specify more than 1 volume type");
-        } else if !needs.is_empty() && text(&volume[name], needs).is_empty() {
-            faults.required(format!("{path}.{name}.{needs}"), "");
+    one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
+    meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
+    node_affinity::check(faults, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
+    scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
+    for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
+        let value = text(spec, name);
+        if !value.is_empty() {
+            faults.each(&format!("{path}.{name}"), value, words::dns_subdomain(value));
         }
     }
-    let others =
-        volume.as_object().is_some_and(|fields| fields.len() > count + usize::from(has(volume, "name")));
-    if count == 0 && !others {
-        faults.required(path, "must specify a volume type");
+    let deadline = number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it));
+    if let Some(deadline) = deadline {
+        let detail = words::between(1, i64::from(i32::MAX));
+        faults.invalid(format!("{path}.activeDeadlineSeconds"), deadline, &detail);
+    }
+    taints::tolerations(faults, spec, &format!("{path}.tolerations"));
+    if has(spec, "preemptionPolicy") {
+        one_of(faults, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
     }
 }
 
-/// What a pod shares with its node, and as whom it runs.
-fn security(faults: &mut Faults, spec: &Value, path: &str) {
-    if spec["shareProcessNamespace"] == json!(true) && spec["hostPID"] == json!(true) {
-        let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
-        faults.invalid(format!("{path}.shareProcessNamespace"), true, detail);
+fn container_itself<'a>(faults: &mut Faults, container: &'a Value, names: &mut HashSet<&'a str>, path: &str) {
+    let name = text(container, "name");
+    match name {
+        "" => faults.required(format!("{path}.name"), ""),
+        name => faults.each(&format!("{path}.name"), name, words::dns_label(name)),
     }
-    for name in ["fsGroup", "runAsUser", "runAsGroup"] {
-        let most = i64::from(i32::MAX);
-        if let Some(id) = number(&spec["securityContext"], name).filter(|id| !(0..=most).contains(id)) {
-            faults.invalid(format!("{path}.{name}"), id, &words::between(0, most));
-        }
+    if text(container, "image").is_empty() {
+        faults.required(format!("{path}.image"), "");
+    }
+    one_of(faults, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
+    resources(faults, &container["resources"], &format!("{path}.resources"));
+    if !names.insert(name) {
+        faults.duplicate(format!("{path}.name"), name, "");
     }
 }
 
-fn host_network(faults: &mut Faults, spec: &Value, path: &str, is_pod: bool) {
-    if spec["hostNetwork"] != json!(true) {
-        return;
+/// A field that has one of a few words.
+fn one_of(faults: &mut Faults, of: &Value, name: &str, known: &[&str], path: &str) {
+    match text(of, name) {
+        "" => faults.required(format!("{path}.{name}"), ""),
+        word if known.contains(&word) => {}
+        word => faults.unsupported(format!("{path}.{name}"), word, known),
     }
-    for (at, container) in list(spec, "containers").iter().enumerate() {
-        for (index, port) in list(container, "ports").iter().enumerate() {
-            let host = number(port, "hostPort").unwrap_or_default();
-            if (is_pod || host != 0) && host != number(port, "containerPort").unwrap_or_default() {
-                let path = format!("{path}.containers[{at}].ports[{index}].hostPort");
-                faults.invalid(path, host, "must match `containerPort` when `hostNetwork` is true");
+}
+
+/// `resources` of a container.
+fn resources(faults: &mut Faults, resources: &Value, path: &str) {
+    for list_name in ["limits", "requests"] {
+        for (name, value) in resources[list_name].as_object().into_iter().flatten() {
+            let at = format!("{path}.{list_name}[{name}]");
+            faults.each(&at, name, words::qualified_name(name));
+            let Some(quantity) = quantity::read(value) else { continue };
+            amount(faults, name, quantity, &at);
+            if list_name == "requests" {
+                within_limit(faults, name, quantity, &resources["limits"], path);
             }
         }
     }
+}
+
+/// An amount of a resource: not below zero, and whole where halves make no sense.
+pub(super) fn amount(faults: &mut Faults, name: &str, quantity: Quantity, path: &str) {
+    if quantity.is_negative() {
+        faults.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
+    }
+    if (name == "pods" || is_extended(name)) && !quantity.in_milli().is_whole() {
+        faults.invalid(path, quantity.to_string(), "must be an integer");
+    }
+}
+
+/// A request is not above its limit; of special hardware, it is the limit.
+fn within_limit(faults: &mut Faults, name: &str, request: Quantity, limits: &Value, path: &str) {
+    let wrong = match quantity::read(&limits[name]) {
+        Some(limit) if is_extended(name) && request != limit => {
+            format!("must be equal to {name} limit of {limit}")
+        }
+        Some(limit) if request > limit => format!("must be less than or equal to {name} limit of {limit}"),
+        None if is_extended(name) => {
+            let detail = "Limit must be set for non overcommitable resources";
+            return faults.required(format!("{path}.limits"), detail);
+        }
+        _ => return,
+    };
+    faults.invalid(format!("{path}.requests"), request.to_string(), &wrong);
+}
+
+/// Special hardware: a resource of somebody's own domain.
+fn is_extended(name: &str) -> bool {
+    name.contains('/') && !name.contains("kubernetes.io/")
 }
 
 fn scheduling_gates(faults: &mut Faults, spec: &Value, path: &str) {
@@ -199,54 +153,11 @@ fn scheduling_gates(faults: &mut Faults, spec: &Value, path: &str) {
     }
 }
 
-fn names(faults: &mut Faults, spec: &Value, path: &str) {
-    let mut check = |name: &str, format: meta::Name| {
-        let value = text(spec, name);
-        if !value.is_empty() {
-            faults.each(&format!("{path}.{name}"), value, format(value));
-        }
-    };
-    check("serviceAccountName", words::dns_subdomain);
-    check("nodeName", words::dns_subdomain);
-    if let Some(deadline) =
-        number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it))
-    {
-        faults.invalid(
-            format!("{path}.activeDeadlineSeconds"),
-            deadline,
-            &words::between(1, i64::from(i32::MAX)),
-        );
-    }
-    let mut check = |name: &str| {
-        let value = text(spec, name);
-        if !value.is_empty() {
-            faults.each(&format!("{path}.{name}"), value, words::dns_label(value));
-        }
-    };
-    check("hostname");
-    check("subdomain");
-}
-
-fn priority(faults: &mut Faults, spec: &Value, path: &str) {
-    for name in ["priorityClassName", "runtimeClassName"] {
-        let value = text(spec, name);
-        if !value.is_empty() {
-            faults.each(&format!("{path}.{name}"), value, words::dns_subdomain(value));
-        }
-    }
-    if has(spec, "preemptionPolicy") {
-        one_of(faults, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
-    }
-}
-
 /// What the owner of a template demands of its labels.
 pub(super) fn picked(faults: &mut Faults, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
     if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
-        faults.invalid(
-            format!("{path}.metadata.labels"),
-            labels.clone(),
-            "`selector` does not match template `labels`",
-        );
+        let detail = "`selector` does not match template `labels`";
+        faults.invalid(format!("{path}.metadata.labels"), labels.clone(), detail);
     }
 }

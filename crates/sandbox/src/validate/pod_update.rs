@@ -41,8 +41,6 @@ fn containers(faults: &mut Faults, old: &Value, new: &Value, name: &str) -> bool
         let (path, image) = (format!("spec.{name}[{index}].image"), text(container, "image"));
         if image.is_empty() {
             faults.required(path, "");
-        } else if image.trim() != image {
-            faults.invalid(path, image, "must not have leading or trailing whitespace");
         }
     }
     false
@@ -136,28 +134,15 @@ pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
-        let (path, kind) = (format!("status.conditions[{index}]"), text(condition, "type"));
-        if let Some(generation) = number(condition, "observedGeneration").filter(|generation| *generation < 0)
-        {
-            faults.invalid(
-                format!("{path}.observedGeneration"),
-                generation,
-                "must be a non-negative integer",
-            );
-        }
+        let kind = text(condition, "type");
         if !system.contains(&kind) {
-            faults.each(&format!("{path}.Type"), kind, words::qualified_name(kind));
+            faults.each(&format!("status.conditions[{index}].Type"), kind, words::qualified_name(kind));
         }
     }
     let (was, is) = (text(&old["status"], "nominatedNodeName"), text(&new["status"], "nominatedNodeName"));
-    if was != is && !is.is_empty() {
-        faults.each("status.nominatedNodeName", is, words::dns_subdomain(is));
-        if !text(&old["spec"], "nodeName").is_empty() {
-            faults.forbidden(
-                "status.nominatedNodeName",
-                "may not be set on pods that are already bound to a node",
-            );
-        }
+    if was != is && !is.is_empty() && !text(&old["spec"], "nodeName").is_empty() {
+        let detail = "may not be set on pods that are already bound to a node";
+        faults.forbidden("status.nominatedNodeName", detail);
     }
     if text(&old["status"], "qosClass") != text(&new["status"], "qosClass") {
         faults.invalid("status.qosClass", text(&new["status"], "qosClass"), "field is immutable");

@@ -1,4 +1,4 @@
-//! # Words: what names, labels and ports may look like
+//! # Words: what names and labels may look like
 //! Room:     the formats of text in the API, and what is said of text that has another.
 //! Comes in: text.
 //! Goes out: messages; none if the text is right.
@@ -66,72 +66,6 @@ pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
                      and must start and end with an alphanumeric character";
         messages.push(pattern(words, &format!("{LABEL}(\\.{LABEL})*"), &["example.com"]));
     }
-    messages
-}
-
-/// RFC 1035: as RFC 1123, but it starts with a letter.
-pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if text.len() > 63 {
-        messages.push(longest(63));
-    }
-    if !is_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
-        let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
-                     alphabetic character, and end with an alphanumeric character";
-        messages.push(pattern(words, "[a-z]([-a-z0-9]*[a-z0-9])?", &["my-name", "abc-123"]));
-    }
-    messages
-}
-
-/// A key of a ConfigMap or Secret.
-pub(super) fn config_key(text: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if text.len() > 253 {
-        messages.push(longest(253));
-    }
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if text.is_empty() || !text.bytes().all(known) {
-        let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
-        messages.push(pattern(words, "[-._a-zA-Z0-9]+", &["key.name", "KEY_NAME", "key-name"]));
-    }
-    match text {
-        "." | ".." => messages.push(format!("must not be '{text}'")),
-        _ if text.starts_with("..") => messages.push("must not start with '..'".to_owned()),
-        _ => {}
-    }
-    messages
-}
-
-/// The name of an environment variable.
-pub(super) fn env_name(text: &str) -> Vec<String> {
-    let printable = |c: char| (' '..='~').contains(&c) && c != '=';
-    if text.chars().all(printable) {
-        return Vec::new();
-    }
-    vec![
-        "a valid environment variable name must consist only of printable ASCII characters other than '='"
-            .to_owned(),
-    ]
-}
-
-/// A port's number.
-pub(super) fn port_number(port: i64) -> Vec<String> {
-    if (1..=65535).contains(&port) { Vec::new() } else { vec![between(1, 65535)] }
-}
-
-/// A port's name.
-pub(super) fn port_name(text: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    let mut check = |wrong: bool, message: &str| messages.extend(wrong.then(|| message.to_owned()));
-    check(text.len() > 15, &longest(15));
-    let known = |byte: u8| lower(byte) || byte == b'-';
-    check(
-        text.is_empty() || !text.bytes().all(known),
-        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
-    );
-    check(!text.bytes().any(|byte| byte.is_ascii_lowercase()), "must contain at least one letter (a-z)");
-    check(text.contains("--"), "must not contain consecutive hyphens");
-    check(text.starts_with('-') || text.ends_with('-'), "must not begin or end with a hyphen");
     messages
 }
 

@@ -1,23 +1,18 @@
-//! # Workload: what keeps pods running
-//! Room:     Deployments, ReplicaSets, DaemonSets, StatefulSets: selectors, templates, numbers, strategies.
-//! Comes in: `spec` and `status` of objects with their defaults.
+//! # Workload: what keeps pods running, or runs them to their end
+//! Room:     Deployments, ReplicaSets, DaemonSets, Jobs: selectors, templates, numbers.
+//! Comes in: `spec` of objects with their defaults and, for Jobs, their generated selectors.
 //! Goes out: faults.
-//! Not here: templates themselves (`pod.rs`), Jobs (`batch.rs`).
+//! Not here: templates themselves (`pod.rs`); StatefulSets and CronJobs, which nothing here acts on.
 
 use super::found::Faults;
-use super::{meta, pod, selector, words};
-use crate::parts::{has, list, number, text};
-use crate::schema::Schema;
-use serde_json::Value;
+use super::pod_update::put;
+use super::{pod, selector, words};
+use crate::parts::{has, number, text};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-/// A selector that must be there and pick the template's pods.
-fn required_selector(
-    faults: &mut Faults,
-    spec: &Value,
-    whose: &str,
-    broken: &str,
-    template: impl Fn(&mut Faults),
-) {
+/// A selector that must be there and pick the template's pods, which are kept running.
+fn runs_pods(faults: &mut Faults, spec: &Value, whose: &str, owner: &str) {
     let picks = &spec["selector"];
     if picks.is_null() {
         faults.required("spec.selector", "");
@@ -29,22 +24,17 @@ fn required_selector(
         }
     }
     if selector::is_broken(picks) {
-        faults.invalid("spec.selector", picks.clone(), broken);
-    } else {
-        pod::picked(faults, picks, &spec["template"], "spec.template");
-        template(faults);
+        return faults.invalid("spec.selector", picks.clone(), "invalid label selector");
     }
-}
-
-/// Pods that are kept running start again when they end, and have no end.
-fn kept_running(faults: &mut Faults, spec: &Value, whose: &str) {
+    pod::picked(faults, picks, &spec["template"], "spec.template");
+    pod::template(faults, &spec["template"], "spec.template");
     let pod = &spec["template"]["spec"];
     let policy = text(pod, "restartPolicy");
     if policy != "Always" {
         faults.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
     }
     if has(pod, "activeDeadlineSeconds") {
-        let detail = format!("activeDeadlineSeconds in {whose} is not Supported");
+        let detail = format!("activeDeadlineSeconds in {owner} is not Supported");
         faults.forbidden("spec.template.spec.activeDeadlineSeconds", &detail);
     }
 }
@@ -59,18 +49,13 @@ fn not_negative(faults: &mut Faults, spec: &Value, names: &[&str]) {
 pub(super) fn deployment(faults: &mut Faults, object: &Value) {
     let spec = &object["spec"];
     not_negative(faults, spec, &["replicas"]);
-    required_selector(faults, spec, "deployment", "invalid label selector", |faults| {
-        pod::template(faults, &spec["template"], "spec.template");
-        kept_running(faults, spec, "ReplicaSet");
-    });
-    let strategy = &spec["strategy"];
-    let rolling = &strategy["rollingUpdate"];
-    match text(strategy, "type") {
+    runs_pods(faults, spec, "deployment", "ReplicaSet");
+    let rolling = &spec["strategy"]["rollingUpdate"];
+    match text(&spec["strategy"], "type") {
         "Recreate" if !rolling.is_null() => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
             faults.forbidden("spec.strategy.rollingUpdate", detail);
         }
-        "Recreate" => {}
         "RollingUpdate" => {
             let path = "spec.strategy.rollingUpdate";
             share(faults, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
@@ -81,166 +66,93 @@ pub(super) fn deployment(faults: &mut Faults, object: &Value) {
             }
             at_most_all(faults, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
         }
-        _ => {
-            faults.unsupported_value("spec.strategy", strategy.clone(), &["Recreate", "RollingUpdate"]);
-        }
+        _ => {}
     }
     not_negative(faults, spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
-    if let Some(deadline) = number(spec, "progressDeadlineSeconds")
-        && deadline <= number(spec, "minReadySeconds").unwrap_or_default()
-    {
-        faults.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds");
-    }
 }
 
 /// A ReplicaSet.
 pub(super) fn replica_set(faults: &mut Faults, object: &Value) {
-    let spec = &object["spec"];
-    not_negative(faults, spec, &["replicas", "minReadySeconds"]);
+    not_negative(faults, &object["spec"], &["replicas", "minReadySeconds"]);
     // The server says "deployment" here too.
-    required_selector(faults, spec, "deployment", "invalid label selector", |faults| {
-        pod::template(faults, &spec["template"], "spec.template");
-        kept_running(faults, spec, "ReplicaSet");
-    });
+    runs_pods(faults, &object["spec"], "deployment", "ReplicaSet");
 }
 
 /// A DaemonSet.
 pub(super) fn daemon_set(faults: &mut Faults, object: &Value) {
-    let spec = &object["spec"];
+    runs_pods(faults, &object["spec"], "daemonset", "DaemonSet");
+    not_negative(faults, &object["spec"], &["minReadySeconds", "revisionHistoryLimit"]);
+}
+
+/// A Job.
+pub(super) fn job(faults: &mut Faults, job: &Value) {
+    generated(faults, job);
+    job_spec(faults, &job["spec"]);
+}
+
+/// The labels and the selector that are made for a Job that does not bring its own.
+fn generated(faults: &mut Faults, job: &Value) {
+    let (spec, meta) = (&job["spec"], &job["metadata"]);
+    if spec["manualSelector"] == json!(true) || spec["selector"].is_null() {
+        return;
+    }
+    let (uid, name) = (text(meta, "uid"), text(meta, "name"));
+    let wanted = BTreeMap::from([
+        ("controller-uid", uid),
+        ("job-name", name),
+        ("batch.kubernetes.io/controller-uid", uid),
+        ("batch.kubernetes.io/job-name", name),
+    ]);
     let picks = &spec["selector"];
+    if !selector::is_broken(picks) && !selector::picks(picks, &json!(wanted)) {
+        faults.invalid("spec.selector", picks.clone(), "`selector` not auto-generated");
+    }
+}
+
+fn job_spec(faults: &mut Faults, spec: &Value) {
+    let numbers =
+        ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
+    not_negative(faults, spec, &numbers);
+    pod::template(faults, &spec["template"], "spec.template");
+    let at = "spec.template.spec.restartPolicy";
+    match text(&spec["template"]["spec"], "restartPolicy") {
+        "Always" | "" => faults.required(at, "valid values: \"OnFailure\", \"Never\""),
+        "OnFailure" if has(spec, "podFailurePolicy") => {
+            let detail = "only \"Never\" is supported when podFailurePolicy is specified";
+            faults.invalid(at, "OnFailure", detail);
+        }
+        "OnFailure" | "Never" => {}
+        other => faults.unsupported(at, other, &["OnFailure", "Never"]),
+    }
+    let picks = &spec["selector"];
+    if picks.is_null() {
+        faults.required("spec.selector", "");
+    }
     selector::check(faults, picks, "spec.selector");
     if !selector::is_broken(picks) {
         pod::picked(faults, picks, &spec["template"], "spec.template");
     }
-    if !picks.is_null() && selector::is_empty(picks) {
-        faults.invalid("spec.selector", picks.clone(), "empty selector is invalid for daemonset");
-    }
-    pod::template(faults, &spec["template"], "spec.template");
-    kept_running(faults, spec, "DaemonSet");
-    not_negative(faults, spec, &["minReadySeconds"]);
-    let strategy = &spec["updateStrategy"];
-    match text(strategy, "type") {
-        "OnDelete" => {}
-        "RollingUpdate" => {
-            rolling_daemons(faults, &strategy["rollingUpdate"], "spec.updateStrategy.rollingUpdate")
-        }
-        _ => {
-            faults.unsupported_value("spec.updateStrategy", strategy.clone(), &["RollingUpdate", "OnDelete"]);
-        }
-    }
-    not_negative(faults, spec, &["revisionHistoryLimit"]);
 }
 
-fn rolling_daemons(faults: &mut Faults, rolling: &Value, path: &str) {
-    if rolling.is_null() {
-        return faults.required(path, "");
+/// What of a Job may not change.
+pub(super) fn job_update(faults: &mut Faults, old: &Value, new: &Value) {
+    let (was, is) = (&old["spec"], &new["spec"]);
+    job_spec(faults, is);
+    let completions = number(is, "completions");
+    if number(was, "completions") != completions && text(is, "completionMode") != "Indexed" {
+        faults.invalid("spec.completions", completions, "field is immutable");
     }
-    let names = ["maxUnavailable", "maxSurge"];
-    for name in names {
-        share(faults, &rolling[name], &format!("{path}.{name}"));
-    }
-    for name in names {
-        at_most_all(faults, &rolling[name], &format!("{path}.{name}"));
-    }
-    match (worth(&rolling["maxUnavailable"]) != 0, worth(&rolling["maxSurge"]) != 0) {
-        (true, true) => {
-            let detail = "may not be set when maxUnavailable is non-zero";
-            faults.invalid(format!("{path}.maxSurge"), rolling["maxSurge"].clone(), detail);
+    same_selector(faults, old, new);
+    let mut template = was["template"].clone();
+    if was["suspend"] == json!(true) {
+        // Where its pods go may change while it is suspended.
+        for name in ["nodeSelector", "tolerations", "schedulingGates", "affinity"] {
+            put(&mut template["spec"], &is["template"]["spec"], name);
         }
-        (false, false) => faults.required(format!("{path}.maxUnavailable"), "cannot be 0 when maxSurge is 0"),
-        _ => {}
+        put(&mut template, &is["template"], "metadata");
     }
-}
-
-/// A StatefulSet.
-pub(super) fn stateful_set(faults: &mut Faults, object: &Value, create: bool) {
-    let spec = &object["spec"];
-    let management = text(spec, "podManagementPolicy");
-    if !["OrderedReady", "Parallel"].contains(&management) {
-        faults.invalid("spec.podManagementPolicy", management, "must be 'OrderedReady' or 'Parallel'");
-    }
-    let strategy = &spec["updateStrategy"];
-    let rolling = &strategy["rollingUpdate"];
-    match text(strategy, "type") {
-        "OnDelete" if !rolling.is_null() => {
-            faults.invalid(
-                "spec.updateStrategy.rollingUpdate",
-                rolling.clone(),
-                "only allowed for updateStrategy 'RollingUpdate'",
-            );
-        }
-        "OnDelete" => {}
-        "RollingUpdate" => {
-            faults.not_negative("spec.updateStrategy.rollingUpdate.partition", number(rolling, "partition"));
-        }
-        _ => {
-            faults.invalid("spec.updateStrategy", strategy.clone(), "must be 'RollingUpdate' or 'OnDelete'");
-        }
-    }
-    for name in ["whenDeleted", "whenScaled"] {
-        let policy = text(&spec["persistentVolumeClaimRetentionPolicy"], name);
-        let known = ["Retain", "Delete"];
-        if !known.contains(&policy) {
-            faults.unsupported(format!("spec.persistentVolumeClaimRetentionPolicy.{name}"), policy, &known);
-        }
-    }
-    not_negative(faults, spec, &["replicas", "minReadySeconds"]);
-    let service = text(spec, "serviceName");
-    if create && !service.is_empty() {
-        faults.each("spec.serviceName", service, words::dns_label(service));
-    }
-    required_selector(faults, spec, "statefulset", "", |faults| {
-        let template = with_claims(spec);
-        pod::template(faults, &template, "spec.template");
-        meta::labels(faults, &template["metadata"], "spec.template.labels");
-        meta::annotations(faults, &template["metadata"], "spec.template.annotations");
-    });
-    kept_running(faults, spec, "StatefulSet");
-}
-
-/// The template with a volume for each claim, and without the names the controller gives.
-fn with_claims(spec: &Value) -> Value {
-    let mut template = spec["template"].clone();
-    let claims = list(spec, "volumeClaimTemplates");
-    if let Some(fields) = template["spec"].as_object_mut() {
-        fields.remove("subdomain");
-        fields.remove("hostname");
-        if !claims.is_empty() {
-            let names: Vec<&str> = claims.iter().map(|claim| text(&claim["metadata"], "name")).collect();
-            let claimed = names
-                .iter()
-                .map(|name| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
-            let own = list(&spec["template"]["spec"], "volumes").iter();
-            let own = own.filter(|volume| !names.contains(&text(volume, "name"))).cloned();
-            fields.insert("volumes".to_owned(), claimed.chain(own).collect());
-        }
-    }
-    template
-}
-
-/// What of a StatefulSet may not change.
-pub(super) fn stateful_set_update(faults: &mut Faults, old: &Value, new: &Value) {
-    let free = [
-        "replicas",
-        "template",
-        "updateStrategy",
-        "minReadySeconds",
-        "ordinals",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-    ];
-    let fixed = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(spec) = object["spec"].as_object_mut() {
-            spec.retain(|name, _| !free.contains(&name.as_str()));
-        }
-        object
-    };
-    if fixed(old)["spec"] != fixed(new)["spec"] {
-        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
-                      'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
-                      'minReadySeconds' are forbidden";
-        faults.forbidden("spec", detail);
+    if template != is["template"] {
+        faults.immutable("spec.template");
     }
 }
 
@@ -261,8 +173,7 @@ pub(super) fn share(faults: &mut Faults, share: &Value, path: &str) {
 
 /// A percentage is not above 100.
 pub(super) fn at_most_all(faults: &mut Faults, share: &Value, path: &str) {
-    let percent = share.as_str().filter(|text| words::percent(text).is_empty());
-    if percent.is_some_and(|_| worth(share) > 100) {
+    if share.as_str().is_some_and(|text| words::percent(text).is_empty()) && worth(share) > 100 {
         faults.invalid(path, share.clone(), "must not be greater than 100%");
     }
 }
@@ -271,66 +182,5 @@ fn worth(share: &Value) -> i64 {
     match share.as_str() {
         Some(text) => text.trim_end_matches('%').parse().unwrap_or_default(),
         None => share.as_i64().unwrap_or_default(),
-    }
-}
-
-/// On update of a status: numbers that are not below zero, and not above those they are part of.
-pub(super) fn status(faults: &mut Faults, kind: &str, new: &Value) {
-    let status = &new["status"];
-    let schema = Schema::get();
-    let known = schema.kind("apps/v1", kind).and_then(|id| schema.field(id, "status"));
-    let Some(crate::schema::Shape::Object(id)) = known.map(|field| &field.shape) else { return };
-    let (numbers, parts): (&[&str], &[&str]) = match kind {
-        "Deployment" => (
-            &[
-                "observedGeneration",
-                "replicas",
-                "updatedReplicas",
-                "readyReplicas",
-                "availableReplicas",
-                "unavailableReplicas",
-            ],
-            &["updatedReplicas", "readyReplicas", "availableReplicas"],
-        ),
-        "ReplicaSet" => (
-            &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"],
-            &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
-        ),
-        "StatefulSet" => (
-            &[
-                "replicas",
-                "readyReplicas",
-                "currentReplicas",
-                "updatedReplicas",
-                "availableReplicas",
-                "observedGeneration",
-            ],
-            &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
-        ),
-        _ => (
-            &[
-                "currentNumberScheduled",
-                "numberMisscheduled",
-                "desiredNumberScheduled",
-                "numberReady",
-                "observedGeneration",
-                "updatedNumberScheduled",
-                "numberAvailable",
-                "numberUnavailable",
-            ],
-            &[],
-        ),
-    };
-    for name in numbers.iter().filter(|name| schema.field(*id, name).is_some()) {
-        faults.not_negative(format!("status.{name}"), number(status, name));
-    }
-    let value = |name: &str| number(status, name).unwrap_or_default();
-    for name in parts.iter().filter(|name| value(name) > value("replicas")) {
-        faults.invalid(format!("status.{name}"), value(name), "cannot be greater than status.replicas");
-    }
-    if !parts.is_empty() && value("availableReplicas") > value("readyReplicas") {
-        let whole = if kind == "StatefulSet" { "status.readyReplicas" } else { "readyReplicas" };
-        let detail = format!("cannot be greater than {whole}");
-        faults.invalid("status.availableReplicas", value("availableReplicas"), &detail);
     }
 }

@@ -16,7 +16,6 @@ cases![
     a_dry_update,
     a_pods_spec_stays,
     a_pods_image_may_change,
-    an_immutable_map_stays,
     a_deployments_selector_stays,
     a_status_leaves_the_spec_alone,
     a_spec_leaves_the_status_alone,
@@ -122,16 +121,6 @@ fn a_pods_image_may_change(play: &mut Play) {
     play.put(play.core("pods/web"), &web).refused(422, "Invalid");
     web["spec"]["terminationGracePeriodSeconds"] = 0.into();
     play.put(play.core("pods/web"), &web).is(200).has("/metadata/generation", 2);
-}
-
-fn an_immutable_map_stays(play: &mut Play) {
-    let path = play.core("configmaps");
-    let map = json!({"metadata": {"name": "c"}, "data": {"a": "b"}, "immutable": true});
-    let mut map = play.given(&path, &map);
-    map["data"]["a"] = "c".into();
-    play.put(format!("{path}/c"), &map).refused(422, "Invalid").says("field is immutable");
-    map["immutable"] = false.into();
-    play.put(format!("{path}/c"), &map).refused(422, "Invalid");
 }
 
 fn a_deployments_selector_stays(play: &mut Play) {
