@@ -1,28 +1,30 @@
 //! # Columns: objects as a table
-//! Room:     what a server answers to `as=Table;v=v1;g=meta.k8s.io`, cell by cell what a real one prints.
+//! Room:     what a server answers to `as=Table;v=v1;g=meta.k8s.io`: of kinds that the sandbox acts on, cell by cell what
+//!           a real one prints; of others, the name and the date.
 //! Comes in: a resource, its objects, the time.
 //! Goes out: a `meta.k8s.io/v1` Table.
 //! Not here: who asks for tables and for what part of the objects (the API server); widths and padding (kubectl).
 
 mod age;
-mod autoscaling;
-mod batch;
-mod cluster;
 mod events;
-mod extension;
-mod network;
+mod jobs;
 mod nodes;
 mod objects;
 mod pods;
 mod read;
-mod selector;
-mod storage;
+pub(crate) mod selector;
 mod workloads;
 
 use crate::custom::{self, Definition};
 use jiff::Timestamp;
 use read::{entry, given};
 use serde_json::{Map, Value, json};
+
+/// Cells of different types in a row.
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { vec![$(::serde_json::Value::from($cell)),*] };
+}
+use cells;
 
 /// What a row carries of its object (`includeObject`); a server that is not told otherwise sends the metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,21 +38,19 @@ pub enum Include {
     Object,
 }
 
-/// The objects as a table, one row each and in their order. `resource` is the plural, with `/scale` or `/status` behind
-/// it for a subresource. All columns are there, the wide ones with priority 1, as a server always sends them.
+/// The objects as a table, one row each and in their order. All columns are there, the wide ones with priority 1, as a
+/// server always sends them.
 ///
 /// `metadata` is empty: the list's `resourceVersion`, `continue` and `remainingItemCount` are the caller's. So is
 /// leaving `columnDefinitions` out (`null`), as `noHeaders` and all but the first event of a watch want it.
 ///
 /// Quantities are printed as they stand; a server keeps them in their canonical form.
 pub fn table(group: &str, resource: &str, objects: &[&Value], now: Timestamp, include: Include) -> Value {
-    if let Some(definition) = custom::of(group, resource.split('/').next().unwrap_or_default()) {
+    if let Some(definition) = custom::of(group, resource) {
         return of_custom(definition, objects, now, include);
     }
     let sheet = sheet(group, resource);
     let rows: Vec<Value> = objects.iter().map(|object| row(sheet, object, now, include)).collect();
-    // Where a resource has no columns of its own, a server's list of rows is not made before the first row.
-    let rows = if rows.is_empty() && std::ptr::eq(sheet, &PLAIN) { Value::Null } else { rows.into() };
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -121,25 +121,12 @@ impl Sheet {
     }
 }
 
-/// What has no columns of its own: roles, limit ranges, whatever this room does not know.
+/// What has no columns of its own here.
 static PLAIN: Sheet = Sheet::new("", &[NAME, Column { type_: "date", ..text("Created At") }], objects::plain);
 
 fn sheet(group: &str, resource: &str) -> &'static Sheet {
-    let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
-    let (group, resource) = if part == "scale" { ("autoscaling", "scales") } else { (group, resource) };
-    let sheets = [
-        pods::SHEETS,
-        nodes::SHEETS,
-        workloads::SHEETS,
-        batch::SHEETS,
-        events::SHEETS,
-        objects::SHEETS,
-        network::SHEETS,
-        storage::SHEETS,
-        autoscaling::SHEETS,
-        cluster::SHEETS,
-        extension::SHEETS,
-    ];
+    let sheets =
+        [pods::SHEETS, nodes::SHEETS, workloads::SHEETS, jobs::SHEETS, events::SHEETS, objects::SHEETS];
     let of = |sheet: &&Sheet| sheet.of.split_once(' ') == Some((group, resource));
     sheets.into_iter().flatten().find(of).unwrap_or(&PLAIN)
 }
@@ -168,10 +155,6 @@ const fn integer(name: &'static str) -> Column {
     Column { type_: "integer", ..text(name) }
 }
 
-const fn boolean(name: &'static str) -> Column {
-    Column { type_: "boolean", ..text(name) }
-}
-
 /// Shown only with `-o wide`.
 const fn wide(name: &'static str) -> Column {
     Column { priority: 1, ..text(name) }
@@ -188,9 +171,3 @@ impl Column {
         })
     }
 }
-
-/// Cells of different types in a row.
-macro_rules! cells {
-    ($($cell:expr),* $(,)?) => { vec![$(::serde_json::Value::from($cell)),*] };
-}
-use cells;

@@ -8,7 +8,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,25 +19,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/networking/install"
-	_ "k8s.io/kubernetes/pkg/apis/node/install"
 	"k8s.io/kubernetes/pkg/printers"
 	"k8s.io/kubernetes/pkg/printers/internalversion"
 )
 
 const folder = "../../crates/sandbox/tests/golden/columns"
-
-// Resources whose storage asks for the default columns instead of a printer.
-var plain = map[string]bool{
-	"roles.rbac.authorization.k8s.io":        true,
-	"clusterroles.rbac.authorization.k8s.io": true,
-	"limitranges":                            true,
-	"csistoragecapacities.storage.k8s.io":    true,
-}
 
 // now-205s is a time 205 s ago; now-205.0s too, written to the microsecond.
 var relative = regexp.MustCompile(`"now([+-]\d+)(\.0)?s"`)
@@ -109,14 +96,7 @@ func print(out *bufio.Writer, sheet sheet) {
 	generator := printers.NewTableGenerator().With(internalversion.AddHandlers)
 	fmt.Fprintf(out, "resource\t%s\n", sheet.resource)
 	for i, object := range sheet.objects {
-		var table *metav1.Table
-		var err error
-		if plain[sheet.resource] {
-			resource := schema.ParseGroupResource(sheet.resource)
-			table, err = rest.NewDefaultTableConvertor(resource).ConvertToTable(context.Background(), object, nil)
-		} else {
-			table, err = generator.GenerateTable(object, printers.GenerateOptions{Wide: true})
-		}
+		table, err := generator.GenerateTable(object, printers.GenerateOptions{Wide: true})
 		check(err)
 		if i == 0 {
 			for _, column := range table.ColumnDefinitions {

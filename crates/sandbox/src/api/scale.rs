@@ -5,13 +5,14 @@
 //! Not here: making it so (`life`).
 
 use super::{Made, On, Patch, Server, Wish};
+use crate::columns::selector;
 use crate::failure::Failure;
 use serde_json::{Value, json};
 
 /// An object's Scale.
 pub(super) fn of(object: &Value) -> Value {
     let metadata = &object["metadata"];
-    let selector = selector_text(&object["spec"]["selector"]);
+    let selector = selector::format(object, "spec.selector").unwrap_or_default();
     let mut scale = json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": {
@@ -25,28 +26,6 @@ pub(super) fn of(object: &Value) -> Value {
         scale["spec"]["replicas"] = json!(replicas);
     }
     scale
-}
-
-/// A selector as text.
-fn selector_text(selector: &Value) -> String {
-    let labels = selector["matchLabels"].as_object();
-    let mut parts: Vec<String> = labels
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = expression["key"].as_str().unwrap_or_default();
-        let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let values = values.collect::<Vec<_>>().join(",");
-        parts.push(match expression["operator"].as_str() {
-            Some("In") => format!("{key} in ({values})"),
-            Some("NotIn") => format!("{key} notin ({values})"),
-            Some("DoesNotExist") => format!("!{key}"),
-            _ => key.to_owned(),
-        });
-    }
-    parts.join(",")
 }
 
 /// A Scale that was sent.

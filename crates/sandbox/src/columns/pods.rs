@@ -6,35 +6,28 @@
 
 use super::age::{age, ago};
 use super::read::{condition, flag, given, list, number, string, string_or, time};
-use super::selector::labels;
-use super::workloads::{images, names};
-use super::{AGE, Column, NAME, Sheet, cells, text, wide};
+use super::{AGE, NAME, Sheet, cells, text, wide};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub(super) const SHEETS: &[Sheet] = &[
-    Sheet {
-        conditions: ended,
-        ..Sheet::new(
-            " pods",
-            &[
-                NAME,
-                text("Ready"),
-                text("Status"),
-                text("Restarts"),
-                AGE,
-                wide("IP"),
-                wide("Node"),
-                wide("Nominated Node"),
-                wide("Readiness Gates"),
-            ],
-            pod,
-        )
-    },
-    Sheet::new(" podtemplates", TEMPLATE_COLUMNS, template),
-];
-
-const TEMPLATE_COLUMNS: &[Column] = &[NAME, text("Containers"), text("Images"), text("Pod Labels")];
+pub(super) const SHEETS: &[Sheet] = &[Sheet {
+    conditions: ended,
+    ..Sheet::new(
+        " pods",
+        &[
+            NAME,
+            text("Ready"),
+            text("Status"),
+            text("Restarts"),
+            AGE,
+            wide("IP"),
+            wide("Node"),
+            wide("Nominated Node"),
+            wide("Readiness Gates"),
+        ],
+        pod,
+    )
+}];
 
 fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
     let tale = tale(pod);
@@ -225,13 +218,4 @@ fn ended(pod: &Value) -> Option<Value> {
         _ => return None,
     };
     Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
-}
-
-fn template(template: &Value, _now: Timestamp) -> Vec<Value> {
-    cells![
-        string(template, "metadata.name"),
-        names(template, "template.spec.containers"),
-        images(template, "template.spec.containers"),
-        labels(template, "template.metadata.labels"),
-    ]
 }

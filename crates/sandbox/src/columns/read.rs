@@ -29,11 +29,6 @@ pub(super) fn string_or<'a>(object: &'a Value, path: &str, otherwise: &'a str) -
     }
 }
 
-/// For a pointer: the text if it is given, though it be empty.
-pub(super) fn pointed<'a>(object: &'a Value, path: &str, otherwise: &'a str) -> &'a str {
-    given(object, path).and_then(Value::as_str).unwrap_or(otherwise)
-}
-
 pub(super) fn number(object: &Value, path: &str) -> i64 {
     given(object, path).and_then(Value::as_i64).unwrap_or_default()
 }
@@ -62,16 +57,6 @@ pub(super) fn entry<'a>(object: &'a Value, path: &str, key: &str) -> Option<&'a 
     given(object, path)?.get(key)?.as_str()
 }
 
-/// How much is in a list or a map.
-pub(super) fn size(object: &Value, path: &str) -> i64 {
-    let size = match given(object, path) {
-        Some(Value::Array(list)) => list.len(),
-        Some(Value::Object(map)) => map.len(),
-        _ => 0,
-    };
-    i64::try_from(size).unwrap_or(i64::MAX)
-}
-
 /// A time; year 1 is Go's way to say that there is none.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
     let time = string(object, path).parse().ok()?;
@@ -85,11 +70,6 @@ fn year_one() -> Timestamp {
 /// A number or text; also a quantity.
 pub(super) fn scalar(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
-}
-
-/// A quantity in a map of resources; what is not there is 0.
-pub(super) fn amount<'a>(object: &'a Value, path: &str) -> Cow<'a, str> {
-    given(object, path).map_or("0".into(), scalar)
 }
 
 /// The condition of this type that comes first.

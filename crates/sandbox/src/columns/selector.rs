@@ -21,7 +21,7 @@ pub(super) fn selector(object: &Value, path: &str) -> String {
 }
 
 /// A label selector, empty if it selects everything or nothing; `None` if it makes no sense.
-pub(super) fn format(object: &Value, path: &str) -> Option<String> {
+pub(crate) fn format(object: &Value, path: &str) -> Option<String> {
     let labels = format!("{path}.matchLabels");
     let labels = entries(object, &labels);
     let mut all: Vec<(&str, String)> = labels.map(|(key, value)| (key, format!("{key}={value}"))).collect();

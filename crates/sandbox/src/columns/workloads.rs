@@ -1,13 +1,13 @@
 //! # Workloads as rows
-//! Room:     what keeps pods running: deployments, replica sets, stateful sets, daemon sets, and their revisions.
+//! Room:     what keeps pods running: deployments, replica sets, daemon sets.
 //! Comes in: their objects, the time.
 //! Goes out: cells.
-//! Not here: jobs (`batch`).
+//! Not here: jobs (`jobs`).
 
 use super::age::age;
-use super::read::{flag, list, number, string};
+use super::read::{list, number, string};
 use super::selector::{format as format_selector, labels, selector};
-use super::{AGE, Column, NAME, Sheet, cells, integer, text, wide};
+use super::{AGE, NAME, Sheet, cells, integer, text, wide};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -26,20 +26,19 @@ pub(super) const SHEETS: &[Sheet] = &[
         ],
         deployment,
     ),
-    Sheet::new("apps replicasets", REPLICAS, |object, now| {
-        let mut cells = replicas(object, now);
-        cells.push(selector(object, "spec.selector").into());
-        cells
-    }),
-    Sheet::new(" replicationcontrollers", REPLICAS, |object, now| {
-        let mut cells = replicas(object, now);
-        cells.push(labels(object, "spec.selector").into());
-        cells
-    }),
     Sheet::new(
-        "apps statefulsets",
-        &[NAME, text("Ready"), AGE, wide("Containers"), wide("Images")],
-        stateful_set,
+        "apps replicasets",
+        &[
+            NAME,
+            integer("Desired"),
+            integer("Current"),
+            integer("Ready"),
+            AGE,
+            wide("Containers"),
+            wide("Images"),
+            wide("Selector"),
+        ],
+        replica_set,
     ),
     Sheet::new(
         "apps daemonsets",
@@ -58,22 +57,6 @@ pub(super) const SHEETS: &[Sheet] = &[
         ],
         daemon_set,
     ),
-    Sheet::new(
-        "apps controllerrevisions",
-        &[NAME, text("Controller"), text("Revision"), AGE],
-        controller_revision,
-    ),
-];
-
-const REPLICAS: &[Column] = &[
-    NAME,
-    integer("Desired"),
-    integer("Current"),
-    integer("Ready"),
-    AGE,
-    wide("Containers"),
-    wide("Images"),
-    wide("Selector"),
 ];
 
 const CONTAINERS: &str = "spec.template.spec.containers";
@@ -110,8 +93,7 @@ fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// All but the selector.
-fn replicas(object: &Value, now: Timestamp) -> Vec<Value> {
+fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
     cells![
         string(object, "metadata.name"),
         number(object, "spec.replicas"),
@@ -120,16 +102,7 @@ fn replicas(object: &Value, now: Timestamp) -> Vec<Value> {
         age(object, now),
         names(object, CONTAINERS),
         images(object, CONTAINERS),
-    ]
-}
-
-fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    cells![
-        string(object, "metadata.name"),
-        ready(object),
-        age(object, now),
-        names(object, CONTAINERS),
-        images(object, CONTAINERS),
+        selector(object, "spec.selector"),
     ]
 }
 
@@ -147,24 +120,4 @@ fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
         images(object, CONTAINERS),
         selector(object, "spec.selector"),
     ]
-}
-
-fn controller_revision(object: &Value, now: Timestamp) -> Vec<Value> {
-    let owner = list(object, "metadata.ownerReferences").iter().find(|owner| flag(owner, "controller"));
-    cells![
-        string(object, "metadata.name"),
-        owner.map_or_else(|| "<none>".to_owned(), controller),
-        number(object, "revision"),
-        age(object, now),
-    ]
-}
-
-/// `daemonset.apps/name`
-fn controller(owner: &Value) -> String {
-    let (kind, name) = (string(owner, "kind").to_lowercase(), string(owner, "name"));
-    match string(owner, "apiVersion").split_once('/') {
-        Some((group, _)) if !group.is_empty() => format!("{kind}.{}/{name}", group.to_lowercase()),
-        _ if kind.is_empty() => name.to_owned(),
-        _ => format!("{kind}/{name}"),
-    }
 }

@@ -12,13 +12,11 @@ cases![
     a_flow_schema,
     a_priority_level,
     a_definition,
-    tables,
 ];
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 fn they_are_told_of(play: &mut Play) {
     play.get(ADMISSION).is(200);
@@ -119,16 +117,4 @@ fn a_definition(play: &mut Play) {
     play.look(&places, &path).is(200).has("/spec/names/singular", "thing");
     // What a real server answers depends on how far its own controllers are.
     play.ask(&Ask::new("DELETE", &path)).is(200);
-}
-
-fn tables(play: &mut Play) {
-    let name = play.named("a");
-    let path = format!("{ADMISSION}/validatingwebhookconfigurations");
-    play.given(&path, &configuration(&name));
-    play.keeping(&["/columnDefinitions", "/rows/*/cells/1"]).get_as(format!("{path}/{name}"), TABLE).is(200);
-    let level = json!({"metadata": {"name": name}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}});
-    let path = format!("{FLOWS}/prioritylevelconfigurations");
-    play.given(&path, &level);
-    let cells = ["/columnDefinitions", "/rows/*/cells/1", "/rows/*/cells/2", "/rows/*/cells/3"];
-    play.keeping(&cells).get_as(format!("{path}/{name}"), TABLE).is(200);
 }
