@@ -27,7 +27,7 @@ pub use user::User;
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
 pub(crate) use eviction::{is_ready, set_condition};
-pub(crate) use kind::{check_body, unregistered};
+pub(crate) use kind::check_body;
 pub(crate) use meta::{is_ending, is_held};
 pub(crate) use scale::{patched as patched_scale, read as read_scale};
 

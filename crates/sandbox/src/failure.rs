@@ -143,15 +143,10 @@ impl Failure {
     }
 
     /// 406.
-    pub fn not_acceptable(allowed: &[&str]) -> Self {
-        let message = format!("only the following media types are accepted: {}", allowed.join(", "));
+    pub fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json, \
+                       application/vnd.kubernetes.protobuf";
         Self::new(406, "NotAcceptable", message)
-    }
-
-    /// 406: nobody writes what is accepted.
-    pub fn no_representation(available: &[&str]) -> Self {
-        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
-        Self::new(406, "NotAcceptable", message).with(json!({}))
     }
 
     /// 422, with the causes.

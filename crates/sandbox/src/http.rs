@@ -16,16 +16,13 @@ mod metrics;
 mod openapi;
 mod options;
 mod pages;
-mod print;
 mod query;
 mod read;
 mod review;
 mod route;
-mod syntax;
 mod watch;
 mod wished;
 mod write;
-mod yaml;
 
 #[cfg(test)]
 mod tests;
@@ -107,15 +104,13 @@ impl Server {
     fn told(&self, head: &Parts, answer: Result<Answer, Failure>) -> Response<AnswerBody> {
         let accept = accept::of(head);
         let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
-        let pretty = accept.pretty || print::is_wanted(head);
-        let mut answer = if pretty { answer.printed() } else { answer }.into_response();
+        let mut answer = answer.into_response();
         answer.headers_mut().insert(DATE, self.date());
         answer
     }
 
     /// Answers a request whose body has arrived.
     fn answer(&self, asked: Asked) -> Result<Answer, Failure> {
-        options::check_timeout(&asked)?;
         let route = Route::of(&asked.path);
         if matches!(route, Some(Route::Object(_) | Route::Collection(_))) && asked.method == Method::HEAD {
             return Err(Failure::not_allowed());

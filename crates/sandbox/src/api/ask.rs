@@ -6,7 +6,6 @@
 
 use super::User;
 use crate::resource::{Number, Sub};
-use bytes::Bytes;
 
 /// The object, or the collection, of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +68,8 @@ pub struct Wish {
     pub dry_run: bool,
     /// Who owns the fields that change.
     pub manager: String,
-    /// Unknown and duplicate fields.
+    /// Unknown fields.
     pub strictness: Strictness,
-    /// The body as it came, if it was JSON: what it says twice is told of.
-    pub raw: Option<Bytes>,
     /// Server-side apply: takes fields from others.
     pub force: bool,
     /// Who asks.

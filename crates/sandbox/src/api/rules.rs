@@ -4,12 +4,11 @@
 //! Goes out: bodies as a real server keeps them, or a refusal.
 //! Not here: the rules themselves.
 
-use super::kind::{self, Misnamed};
-use super::{On, Patch, Strictness, Wish, meta};
+use super::{On, Patch, Strictness, Wish, kind, meta};
 use crate::clock::Clock;
 use crate::defaults::Admission;
 use crate::failure::Failure;
-use crate::normal::{Fault, Normal, complaints, duplicates, has_duplicates, normal};
+use crate::normal::{Fault, Normal, normal};
 use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
@@ -35,21 +34,13 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
         let (kind, version) = (resource.kind, resource.version);
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
-    let raw = wish.raw.as_ref().filter(|_| wish.strictness != Strictness::Ignore);
-    let twice = raw.is_some_and(|raw| has_duplicates(raw, &body));
     let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
-    let complaints = match raw {
-        _ if wish.strictness == Strictness::Ignore => return Ok((read.value, Vec::new())),
-        Some(raw) if is_custom(resource) => [duplicates(raw), read.unknown].concat(),
-        Some(raw) if twice || !read.unknown.is_empty() => complaints(raw, &read.unknown),
-        Some(_) => Vec::new(),
-        None => read.unknown,
-    };
     match wish.strictness {
-        Strictness::Strict if !complaints.is_empty() => {
-            Err(refused(&format_args!("strict decoding error: {}", complaints.join(", "))))
+        Strictness::Ignore => Ok((read.value, Vec::new())),
+        Strictness::Strict if !read.unknown.is_empty() => {
+            Err(refused(&format_args!("strict decoding error: {}", read.unknown.join(", "))))
         }
-        _ => Ok((read.value, complaints)),
+        Strictness::Warn | Strictness::Strict => Ok((read.value, read.unknown)),
     }
 }
 
@@ -63,39 +54,20 @@ pub(super) fn defaulted(resource: &Resource, mut body: Value) -> Value {
     body
 }
 
-/// Reads what a patch makes of an object. What is wrong with it is the patch's fault; it is only made a second time to
-/// be shown then.
+/// Reads what a patch made of an object. What is wrong with it is the patch's fault.
 pub(super) fn read_patched(
     resource: &Resource,
-    make: impl Fn() -> Result<Value, Failure>,
+    patched: Value,
     patch: &Patch,
     wish: &Wish,
 ) -> Result<(Value, Vec<String>), Failure> {
-    let patched = make()?;
     if matches!(patch, Patch::Apply(_)) {
         return read(resource, patched, wish);
     }
-    let unfit = |why: &str| {
-        let shown = match patch {
-            Patch::Strategic(patch) => patch::printed(patch),
-            _ => make().map(|patched| patched.to_string()).unwrap_or_default(),
-        };
-        let why = match patch {
-            Patch::Strategic(_) => patch::unrestored(why),
-            _ => why.to_owned(),
-        };
-        let message = format!("Invalid value: {}: {why}", Value::from(shown.as_str()));
+    kind::check_body(resource, &patched).and_then(|()| read(resource, patched, wish)).map_err(|failure| {
+        let message = format!("Invalid value: {}", failure.message);
         let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "patch"});
         Failure::invalid("", "", "", &[format!("patch: {message}")], vec![cause])
-    };
-    match kind::check(resource, &patched) {
-        Err(Misnamed::Unread(_, _, why)) => return Err(unfit(&why)),
-        Err(Misnamed::Elsewhere(failure)) => return Err(failure),
-        Ok(()) => {}
-    }
-    read(resource, patched, wish).map_err(|failure| {
-        let why = failure.message.split_once(&format!("cannot be handled as a {}: ", resource.kind));
-        why.map(|(_, why)| unfit(why)).unwrap_or(failure)
     })
 }
 

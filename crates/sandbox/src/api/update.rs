@@ -62,14 +62,14 @@ impl Server {
                 (None, Patch::Apply(_)) if on.sub.is_none() => (None, None),
                 (None, _) => return Err(Failure::not_found(resource, &on.name)),
             };
-            let make = || {
-                let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
-                match patched["metadata"]["uid"].as_str().filter(|uid| live.is_none() && !uid.is_empty()) {
-                    Some(uid) => Err(Failure::conflict(resource, &on.name, &no_such_uid(uid))),
-                    None => Ok(patched),
-                }
-            };
-            let (mut body, warnings) = rules::read_patched(resource, make, patch, wish)?;
+            let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
+            if let Some(uid) = patched["metadata"]["uid"].as_str()
+                && live.is_none()
+                && !uid.is_empty()
+            {
+                return Err(Failure::conflict(resource, &on.name, &no_such_uid(uid)));
+            }
+            let (mut body, warnings) = rules::read_patched(resource, patched, patch, wish)?;
             meta::settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.

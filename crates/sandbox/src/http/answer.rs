@@ -40,7 +40,6 @@ pub(super) enum Content {
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 pub(super) const JSON: &str = "application/json";
-pub(super) const YAML: &str = "application/yaml";
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(super) const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 /// OpenAPI v2 in protobuf.
@@ -74,21 +73,6 @@ impl Answer {
 
     pub(super) fn json(value: &Value) -> Self {
         Self::new(200, JSON, Bytes::from(value.to_string()))
-    }
-
-    /// For a human being, if it is JSON and ends.
-    pub(super) fn printed(mut self) -> Self {
-        if self.content_type != JSON {
-            return self;
-        }
-        let bytes = match self.body {
-            Content::Whole(bytes) => bytes,
-            Content::Pieces(pieces) => Bytes::from(pieces.flatten().collect::<Vec<u8>>()),
-            Content::Stream(_) => return self,
-        };
-        let printed = serde_json::from_slice(&bytes).map(|value| Bytes::from(super::print::pretty(&value)));
-        self.body = Content::Whole(printed.unwrap_or(bytes));
-        self
     }
 
     pub(super) fn of(content_type: &'static str, body: Content) -> Self {

@@ -7,7 +7,6 @@
 use super::accept::Accept;
 use super::query::Query;
 use crate::api::{Strictness, User, Wish};
-use crate::failure::Failure;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
@@ -49,41 +48,22 @@ impl Asked {
         }
     }
 
-    /// How a write is to be done.
-    pub(super) fn wish(&self) -> Result<Wish, Failure> {
+    /// How a write is to be done; the options were judged before (`wished.rs`).
+    pub(super) fn wish(&self) -> Wish {
         let manager = match self.query.get("fieldManager") {
-            "" => self.agent.split('/').next().unwrap_or_default().to_owned(),
-            manager => manager.to_owned(),
+            "" => self.agent.split('/').next().unwrap_or_default(),
+            manager => manager,
         };
-        Ok(Wish {
-            dry_run: self.dry_run()?,
-            manager: if manager.is_empty() { "unknown".to_owned() } else { manager },
-            strictness: self.strictness()?,
-            raw: None,
+        Wish {
+            dry_run: self.query.get("dryRun") == "All",
+            manager: if manager.is_empty() { "unknown" } else { manager }.to_owned(),
+            strictness: match self.query.get("fieldValidation") {
+                "Strict" => Strictness::Strict,
+                "Ignore" => Strictness::Ignore,
+                _ => Strictness::Warn,
+            },
             force: self.query.is_true("force"),
             user: self.user.clone(),
-        })
-    }
-
-    fn dry_run(&self) -> Result<bool, Failure> {
-        match self.query.get("dryRun") {
-            "" => Ok(false),
-            "All" => Ok(true),
-            other => {
-                let why = format!("Invalid value: \"{other}\": supported values: \"All\"");
-                Err(Failure::bad_request(format!("dryRun: {why}")))
-            }
-        }
-    }
-
-    fn strictness(&self) -> Result<Strictness, Failure> {
-        match self.query.get("fieldValidation") {
-            "" | "Warn" => Ok(Strictness::Warn),
-            "Strict" => Ok(Strictness::Strict),
-            "Ignore" => Ok(Strictness::Ignore),
-            other => Err(Failure::bad_request(format!(
-                "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \"Strict\", \"Warn\""
-            ))),
         }
     }
 }

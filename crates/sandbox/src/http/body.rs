@@ -6,103 +6,28 @@
 
 use super::asked::Asked;
 use super::read::invalid_options;
-use super::syntax;
-use crate::api::{Deletion, Propagation, unregistered};
-use crate::custom;
+use crate::api::{Deletion, Propagation};
 use crate::failure::Failure;
-use crate::schema::Schema;
 use crate::{normal, protobuf};
 use serde_json::{Value, json};
 
 const KNOWN: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/// What a real server reads a body's kind into, when it is no object.
-const KIND_OF: &str =
-    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-
-/// How much of a body that was not read is shown.
-const SHOWN_MOST: usize = 30;
-
 /// The object in a body, whatever it is of.
 pub(super) fn object(asked: &Asked) -> Result<Value, Failure> {
-    read(asked).map_err(|unread| match unread {
-        Unread::Type(failure) => failure,
-        Unread::Body(why) => Failure::bad_request(why),
-    })
-}
-
-fn read(asked: &Asked) -> Result<Value, Unread> {
+    let unread =
+        |why: &dyn std::fmt::Display| Failure::bad_request(format!("the body cannot be read: {why}"));
     let value = match asked.content_type.as_str() {
-        "" | "application/json" => serde_json::from_slice(&asked.body).map_err(|why| {
-            let why = syntax::words(&asked.body, &why);
-            Unread::Body(format!("couldn't get version/kind; json parse error: {why}"))
-        })?,
-        "application/yaml" => {
-            normal::yaml_to_json(&asked.body).map_err(|why| Unread::Body(why.to_string()))?
-        }
-        "application/vnd.kubernetes.protobuf" if !asked.body.starts_with(PROTOBUF) => {
-            let why = format!(
-                "provided data does not appear to be a protobuf message, expected prefix [{}]",
-                PROTOBUF.iter().map(u8::to_string).collect::<Vec<_>>().join(" ")
-            );
-            return Err(Unread::Body(why));
-        }
-        "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(&asked.body).map_err(|why| Unread::Body(why.to_string()))?
-        }
-        _ => return Err(Unread::Type(Failure::media_type(&KNOWN))),
+        "" | "application/json" => serde_json::from_slice(&asked.body).map_err(|why| unread(&why))?,
+        "application/yaml" => normal::yaml_to_json(&asked.body).map_err(|why| unread(&why))?,
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(&asked.body).map_err(|why| unread(&why))?,
+        _ => return Err(Failure::media_type(&KNOWN)),
     };
-    let found = match &value {
-        Value::Object(_) => return Ok(value),
-        Value::Null => return Ok(json!({})),
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        Value::Bool(_) => "bool",
-    };
-    let why = format!("json: cannot unmarshal {found} into Go value of type {KIND_OF}");
-    Err(Unread::Body(format!("couldn't get version/kind; json parse error: {why}")))
-}
-
-const PROTOBUF: &[u8] = b"k8s\0";
-
-enum Unread {
-    /// Nobody reads this content type.
-    Type(Failure),
-    /// This is wrong with the body.
-    Body(String),
-}
-
-/// An object that was sent, of this kind for all its path says.
-pub(super) fn sent(asked: &Asked, kind: &str) -> Result<Value, Failure> {
-    let named = |object: Value| match object["kind"].as_str() {
-        None | Some("") if custom::is_path(&asked.path) => {
-            let whole = String::from_utf8_lossy(&asked.body);
-            Err(Unread::Body(format!("Object 'Kind' is missing in '{whole}'")))
-        }
-        _ => Ok(object),
-    };
-    read(asked).and_then(named).map_err(|unread| match unread {
-        Unread::Type(failure) => failure,
-        Unread::Body(why) => Failure::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-            shown(&asked.body)
-        )),
-    })
-}
-
-/// A body that was not read: as text if it may be JSON.
-fn shown(body: &[u8]) -> String {
-    let (start, more) = match body.len() > SHOWN_MOST {
-        true => (&body[..SHOWN_MOST], " ..."),
-        false => (body, ""),
-    };
-    let start = match body.first() {
-        None => "<empty>".to_owned(),
-        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
-        Some(_) => start.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    start + more
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(json!({})),
+        _ => Err(unread(&"it is no object")),
+    }
 }
 
 /// `DeleteOptions` that were sent.
@@ -111,13 +36,8 @@ fn options(asked: &Asked) -> Result<Value, Failure> {
         return Ok(Value::Null);
     }
     let options = object(asked)?;
-    let said = |field: &str, or: &str| match options[field].as_str() {
-        None | Some("") => or.to_owned(),
-        Some(text) => text.to_owned(),
-    };
-    let (version, kind) = (said("apiVersion", "v1"), said("kind", "DeleteOptions"));
-    if kind != "DeleteOptions" && Schema::get().kind(&version, &kind).is_none() {
-        return Err(Failure::bad_request(unregistered(&version, &kind)));
+    if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
+        return Err(Failure::bad_request(format!("{} are no DeleteOptions", options["kind"])));
     }
     let read = normal::normal("v1", "DeleteOptions", options);
     read.map(|read| read.value).map_err(|fault| Failure::bad_request(fault.to_string()))
@@ -162,8 +82,7 @@ pub(super) fn of_options(asked: &Asked, options: &Value) -> Result<(Deletion, bo
     let dry_run = !said.is_empty();
     let seconds = asked.query.get("gracePeriodSeconds");
     if !seconds.is_empty() && seconds.parse::<i64>().is_err() {
-        let why = format!("strconv.ParseInt: parsing \"{seconds}\": invalid syntax");
-        return Err(Failure::bad_request(why));
+        return Err(Failure::bad_request(format!("gracePeriodSeconds: {seconds:?} is no number")));
     }
     let how = Deletion {
         uid: text(&options["preconditions"]["uid"]),

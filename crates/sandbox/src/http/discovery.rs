@@ -4,12 +4,9 @@
 //! Goes out: discovery documents, one by one or all in one.
 //! Not here: fields (`openapi.rs`).
 
-mod hashes;
-
-use super::accept::Encoding;
+use super::accept::View;
 use super::answer::{AGGREGATED, Answer};
 use super::asked::Asked;
-use super::form::{content_type, encoded};
 use crate::custom;
 use crate::failure::Failure;
 use crate::resource::{RESOURCES, Resource};
@@ -75,22 +72,12 @@ pub(super) fn is_known(path: &str) -> bool {
 /// 406.
 pub(super) fn answer(path: &str, asked: &Asked) -> Result<Option<Answer>, Failure> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
-    if !matches!(parts.as_slice(), ["api"] | ["apis"]) {
-        let encoding = asked.accept.check()?.encoding;
-        return Ok(document(&parts).map(|document| written(&document, encoding)));
-    }
-    let accept = asked.accept.check_discovery()?;
-    if accept.aggregated {
+    if asked.accept.check()?.view == View::Aggregated {
         let document = aggregated(parts == ["api"]).to_string();
         return Ok(Some(Answer::new(200, AGGREGATED, Bytes::from(document))));
     }
-    Ok(document(&parts).map(|document| written(&document, accept.encoding)))
-}
-
-/// No document of discovery has a type in the protobuf schema: they are JSON for whoever wants that.
-fn written(document: &Value, encoding: Encoding) -> Answer {
-    let encoding = if encoding == Encoding::Yaml { Encoding::Yaml } else { Encoding::Json };
-    Answer::new(200, content_type(encoding), encoded(document, encoding))
+    // No document of discovery has a type in the protobuf schema: they are JSON, whatever is wanted.
+    Ok(document(&parts).map(|document| Answer::json(&document)))
 }
 
 fn document(parts: &[&str]) -> Option<Value> {
@@ -155,9 +142,6 @@ fn resources(group: &str, version: &str) -> Option<Value> {
         }
         if !resource.categories.is_empty() {
             entry["categories"] = json!(resource.categories);
-        }
-        if let Some(hash) = hashes::of(resource) {
-            entry["storageVersionHash"] = json!(hash);
         }
         entries.push(entry);
         for sub in resource.subs {

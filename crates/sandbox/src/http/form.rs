@@ -5,12 +5,10 @@
 //! Not here: which objects.
 
 use super::accept::{Accept, Encoding, View};
-use super::answer::{Content, JSON, PROTOBUF, YAML};
-use super::{print, yaml};
+use super::answer::{Content, JSON, PROTOBUF};
 use crate::api;
 use crate::columns::{self, Include};
 use crate::custom;
-use crate::failure::Failure;
 use crate::protobuf;
 use crate::resource::Resource;
 use crate::store::Object;
@@ -37,8 +35,7 @@ pub(super) struct Form {
 /// An object that is not kept, as bytes.
 pub(super) fn encoded(value: &Value, encoding: Encoding) -> Bytes {
     match encoding {
-        Encoding::Json => Bytes::from(print::dense(value) + "\n"),
-        Encoding::Yaml => Bytes::from(yaml::document(value)),
+        Encoding::Json => Bytes::from(value.to_string() + "\n"),
         Encoding::Protobuf => {
             let text = |field: &str| value[field].as_str().unwrap_or_default();
             Bytes::from(protobuf::encode(text("apiVersion"), text("kind"), value))
@@ -49,7 +46,6 @@ pub(super) fn encoded(value: &Value, encoding: Encoding) -> Bytes {
 pub(super) const fn content_type(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Json => JSON,
-        Encoding::Yaml => YAML,
         Encoding::Protobuf => PROTOBUF,
     }
 }
@@ -69,8 +65,8 @@ impl Form {
     pub(super) fn value(&self, object: &Object) -> Value {
         let whole = self.whole(object);
         match self.accept.view {
-            View::Whole => whole,
-            View::Metadata | View::MetadataList => self.metadata_of(&whole),
+            View::Whole | View::Aggregated => whole,
+            View::Metadata => metadata_of(&whole),
             View::Table => {
                 let version = whole["metadata"]["resourceVersion"].clone();
                 let mut table = self.table(&[&whole]);
@@ -96,41 +92,10 @@ impl Form {
     fn table(&self, objects: &[&Value]) -> Value {
         let mut table =
             columns::table(self.resource.group, self.resource.plural, objects, self.now, self.include);
-        table["apiVersion"] = json!(self.meta());
         if !self.headers {
             table["columnDefinitions"] = Value::Null;
         }
         table
-    }
-
-    /// The version of tables and of bare metadata.
-    const fn meta(&self) -> &'static str {
-        if self.accept.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
-    }
-
-    /// Only metadata.
-    fn metadata_of(&self, whole: &Value) -> Value {
-        json!({"kind": "PartialObjectMetadata", "apiVersion": self.meta(), "metadata": whole["metadata"]})
-    }
-
-    /// Refuses the metadata of a list where there is one object, and the other way round.
-    pub(super) fn check_view(&self, of_many: bool) -> Result<(), Failure> {
-        let group = self.resource.group.split('.').next().filter(|group| !group.is_empty());
-        let name = format!("*{}.{}", group.unwrap_or("core"), self.resource.kind);
-        let why = match (self.accept.view, of_many) {
-            (View::Metadata, true) => {
-                format!(
-                    "you requested PartialObjectMetadata, but the requested object is a list ({name}List)"
-                )
-            }
-            (View::MetadataList, false) => {
-                format!(
-                    "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
-                )
-            }
-            _ => return Ok(()),
-        };
-        Err(Failure::new(406, "NotAcceptable", why))
     }
 
     /// A list with its metadata.
@@ -150,9 +115,7 @@ impl Form {
             }
             (view, encoding) => {
                 let (api_version, kind) = match view {
-                    View::Metadata | View::MetadataList => {
-                        (self.meta().to_owned(), "PartialObjectMetadataList".to_owned())
-                    }
+                    View::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadataList".to_owned()),
                     _ => (self.resource.api_version(), format!("{}List", self.resource.kind)),
                 };
                 let item = |object: &Arc<Object>| {
@@ -238,8 +201,8 @@ impl Form {
                 table["metadata"] = json!({"resourceVersion": empty["metadata"]["resourceVersion"]});
                 table
             }
-            View::Metadata | View::MetadataList => self.metadata_of(&json!({"metadata": metadata})),
-            View::Whole => {
+            View::Metadata => metadata_of(&json!({"metadata": metadata})),
+            View::Whole | View::Aggregated => {
                 let bare = json!({"metadata": metadata});
                 if self.is_custom() {
                     return self.event_of(
@@ -258,9 +221,14 @@ impl Form {
     pub(super) fn event_of(&self, what: &str, value: &Value, encoding: Encoding) -> Bytes {
         match encoding {
             Encoding::Protobuf => Bytes::from(protobuf::encode_watch_event(what, &encoded(value, encoding))),
-            Encoding::Json | Encoding::Yaml => json_event(what, value.to_string().as_bytes()),
+            Encoding::Json => json_event(what, value.to_string().as_bytes()),
         }
     }
+}
+
+/// Only metadata.
+fn metadata_of(whole: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]})
 }
 
 /// An item of a list, which says its kind for all of them.

@@ -17,16 +17,11 @@ use crate::failure::Failure;
 use crate::resource::Sub;
 use crate::select::Selector;
 use crate::store::{Listed, Range};
-use http::Method;
 use serde_json::json;
 
 impl Server {
     pub(super) fn form(&self, asked: &Asked, on: &On) -> Result<Form, Failure> {
-        let accept = match (asked.watches, on.name.is_empty()) {
-            (_, false) if !super::route::is_old_watch(&asked.path) => asked.accept.check()?,
-            (true, _) if asked.method == Method::GET => asked.accept.check_stream()?,
-            _ => asked.accept.check_many()?,
-        };
+        let accept = asked.accept.check()?;
         let include = match asked.query.get("includeObject") {
             "None" => Include::None,
             "Object" => Include::Object,
@@ -56,7 +51,6 @@ impl Server {
             version => _ = self.known_version(options::version(version).map_err(unexpected)?)?,
         }
         let object = self.read(on)?;
-        form.check_view(false)?;
         match on.sub {
             None | Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize | Sub::Approval) => {
                 Ok(Answer::new(200, content_type(form.accept.encoding), form.single(&object)))
@@ -78,7 +72,6 @@ impl Server {
         let options = Options::of_list(asked)?;
         let page = Page::of(asked, &options, &on.namespace)?;
         let listed = self.listed(&options, on, &page)?;
-        form.check_view(true)?;
         let (metadata, objects) = page.turn(listed, &selector);
         Ok(Answer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
     }

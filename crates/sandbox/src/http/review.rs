@@ -6,11 +6,11 @@
 
 use super::answer::Answer;
 use super::asked::Asked;
-use super::body;
 use super::form::{content_type, encoded};
+use super::{body, wished};
 use crate::api::{On, Server};
 use crate::failure::Failure;
-use crate::resource::{Resource, Sub, known};
+use crate::resource::{Sub, known};
 use serde_json::{Value, json};
 
 impl Server {
@@ -19,9 +19,6 @@ impl Server {
         let mut review = body::object(asked)?;
         if resource.kind == "Binding" {
             return self.bind_named(asked, on, &review);
-        }
-        if resource.group == "authorization.k8s.io" {
-            check(resource, &review)?;
         }
         if resource.kind == "SelfSubjectRulesReview" {
             review["spec"] = json!({});
@@ -51,7 +48,7 @@ impl Server {
     fn bind_named(&self, asked: &Asked, on: &On, binding: &Value) -> Result<Answer, Failure> {
         let name = binding["metadata"]["name"].as_str().unwrap_or_default();
         let pod = On::object(known("", "pods"), &on.namespace, name);
-        self.bind(&On { sub: Some(Sub::Binding), ..pod }, binding, &asked.wish()?)?;
+        self.bind(&On { sub: Some(Sub::Binding), ..pod }, binding, &wished::wish(asked, "CreateOptions")?)?;
         self.success(asked, 201, None)
     }
 
@@ -77,48 +74,5 @@ impl Server {
             json!({"token": self.token().text(), "expirationTimestamp": crate::clock::stamp(end)});
         let encoding = asked.accept.check()?.encoding;
         Ok(Answer::new(201, content_type(encoding), encoded(&request, encoding)))
-    }
-}
-
-/// Clients spell out what they leave empty: `creationTimestamp: null`, for one.
-fn says_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// A question must be one: about a resource or about a path.
-fn check(resource: &Resource, review: &Value) -> Result<(), Failure> {
-    if resource.kind == "SelfSubjectRulesReview" {
-        return Ok(());
-    }
-    let refuse = |field: &str, why: &str| {
-        let cause = json!({"reason": "FieldValueInvalid", "message": why, "field": field});
-        let message = format!("{field}: {why}");
-        Err(Failure::invalid(resource.group, "", "", &[message], vec![cause]))
-    };
-    let metadata = &review["metadata"];
-    if metadata.as_object().is_some_and(|metadata| !metadata.values().all(says_nothing)) {
-        return refuse("metadata", &format!("Invalid value: {metadata}: must be empty"));
-    }
-    let part = |name: &str| Some(&review["spec"][name]).filter(|part| !part.is_null());
-    match (part("resourceAttributes"), part("nonResourceAttributes")) {
-        (None, None) => refuse(
-            "spec.resourceAttributes",
-            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        ),
-        (Some(_), Some(other)) => {
-            let text = |field: &str| other[field].as_str().unwrap_or_default();
-            let printed = format!("{{\"Path\":{:?},\"Verb\":{:?}}}", text("path"), text("verb"));
-            let why = format!(
-                "Invalid value: {printed}: cannot be specified in combination with resourceAttributes"
-            );
-            refuse("spec.nonResourceAttributes", &why)
-        }
-        _ => Ok(()),
     }
 }

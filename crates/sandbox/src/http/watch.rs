@@ -95,7 +95,7 @@ impl Server {
         };
         let content_type = match form.accept.encoding {
             Encoding::Protobuf => PROTOBUF_STREAM,
-            Encoding::Json | Encoding::Yaml => JSON,
+            Encoding::Json => JSON,
         };
         let stream = stream::unfold(watching, |mut watching| async move {
             let bytes = watching.next().await?;

@@ -34,7 +34,7 @@ pub(super) fn wish(asked: &Asked, kind: &str) -> Result<Wish, Failure> {
         let why = format!("fieldValidation: Unsupported value: \"{validation}\": supported values: {known}");
         return Err(invalid_options(kind, "fieldValidation", "FieldValueNotSupported", &why));
     }
-    asked.wish()
+    Ok(asked.wish())
 }
 
 /// Everything, or it is no dry run.

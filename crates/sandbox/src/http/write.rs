@@ -7,7 +7,7 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
-use super::{body, read, route, syntax, wished};
+use super::{body, read, route, wished};
 use crate::api::{Made, On, Patch, Server, Wish, check_body};
 use crate::custom;
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ impl Server {
             (&Method::PUT, Some(Sub::Scale)) => self.put_scale(asked, on),
             (&Method::PATCH, Some(Sub::Scale)) => self.patch_scale(asked, on),
             (&Method::PUT, _) => {
-                let (object, wish) = wished(asked, "UpdateOptions", on.number.get().kind)?;
+                let (object, wish) = wished(asked, "UpdateOptions")?;
                 check_body(on.number.get(), &object)?;
                 let made = self.update(on, object, &wish)?;
                 self.made(asked, on, made)
@@ -61,7 +61,7 @@ impl Server {
     }
 
     fn post(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (object, wish) = wished(asked, "CreateOptions", on.number.get().kind)?;
+        let (object, wish) = wished(asked, "CreateOptions")?;
         // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
         check_body(on.number.get(), &object)?;
         let made = self.create(on, object, &wish)?;
@@ -76,7 +76,7 @@ impl Server {
     }
 
     fn post_binding(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (binding, wish) = wished(asked, "CreateOptions", "Binding")?;
+        let (binding, wish) = wished(asked, "CreateOptions")?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(Failure::bad_request("name in URL does not match name in Binding object"));
         }
@@ -85,7 +85,7 @@ impl Server {
     }
 
     fn post_eviction(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (eviction, mut wish) = wished(asked, "CreateOptions", "Eviction")?;
+        let (eviction, mut wish) = wished(asked, "CreateOptions")?;
         if eviction["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
         }
@@ -96,7 +96,7 @@ impl Server {
     }
 
     fn put_scale(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (scale, wish) = wished(asked, "UpdateOptions", "Scale")?;
+        let (scale, wish) = wished(asked, "UpdateOptions")?;
         let scale = crate::api::read_scale(scale, &on.name)?;
         self.scaled(asked, on, &wish, |_| Ok(scale))
     }
@@ -210,26 +210,23 @@ fn returns_deleted(resource: &Resource) -> bool {
 }
 
 /// The body and how it is to be written.
-fn wished(asked: &Asked, options: &str, kind: &str) -> Result<(Value, Wish), Failure> {
-    let mut wish = wished::wish(asked, options)?;
-    let object = body::sent(asked, kind)?;
-    wish.raw = matches!(asked.content_type.as_str(), "" | "application/json").then(|| asked.body.clone());
-    Ok((object, wish))
+fn wished(asked: &Asked, options: &str) -> Result<(Value, Wish), Failure> {
+    let wish = wished::wish(asked, options)?;
+    Ok((body::object(asked)?, wish))
 }
 
 fn patch(asked: &Asked) -> Result<Patch, Failure> {
-    let read = || serde_json::from_slice::<Value>(&asked.body);
-    let words = |why: serde_json::Error| syntax::words(&asked.body, &why);
-    let json = || read().map_err(|why| Failure::bad_request(format!("error decoding patch: {}", words(why))));
+    let json = || {
+        serde_json::from_slice(&asked.body)
+            .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))
+    };
     match asked.content_type.as_str() {
         "application/json-patch+json" => json().map(Patch::Json),
         "application/merge-patch+json" => json().map(Patch::Merge),
         _ if custom::is_path(&asked.path) && !CUSTOM_PATCHES.contains(&asked.content_type.as_str()) => {
             Err(Failure::media_type(&CUSTOM_PATCHES))
         }
-        "application/strategic-merge-patch+json" => {
-            read().map(Patch::Strategic).map_err(|why| Failure::bad_request(words(why)))
-        }
+        "application/strategic-merge-patch+json" => json().map(Patch::Strategic),
         "application/apply-patch+yaml" => {
             if asked.query.get("fieldManager").is_empty() {
                 let message = "fieldManager: Required value: is required for apply patch";
@@ -254,8 +251,7 @@ fn patch(asked: &Asked) -> Result<Patch, Failure> {
 }
 
 fn patch_wish(asked: &Asked) -> Result<Wish, Failure> {
-    let mut wish = wished::wish(asked, "PatchOptions")?;
-    wish.raw = (asked.content_type == "application/merge-patch+json").then(|| asked.body.clone());
+    let wish = wished::wish(asked, "PatchOptions")?;
     if !asked.query.get("force").is_empty() && asked.content_type != "application/apply-patch+yaml" {
         let message = "force: Forbidden: may not be specified for non-apply patch";
         return Err(read::invalid_options("PatchOptions", "force", "FieldValueForbidden", message));

@@ -264,8 +264,6 @@ fn shown_in_columns(play: &mut Play) {
 fn forms(play: &mut Play) {
     let name = play.named("p");
     play.post(POOLS, &whole(&name, &spec())).is(201);
-    let protobuf = "application/vnd.kubernetes.protobuf";
-    play.get_as(one(&name), protobuf);
     play.get_as(one(&name), "application/vnd.kubernetes.protobuf,application/json").is(200);
     play.get_as(one(&name), "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io").is(200);
     play.get_as(

@@ -1,7 +1,7 @@
 //! Reading: single objects, what is not there, and the forms in which an answer can be had.
 
 use super::cases;
-use super::play::{Ask, Play};
+use super::play::Play;
 use super::wire;
 use serde_json::json;
 
@@ -12,8 +12,6 @@ cases![
     a_path_that_is_not_there,
     a_form_nobody_writes,
     forms_that_are_written,
-    yaml,
-    pretty,
     a_table_of_one,
     a_table_of_pods,
     a_table_of_nodes,
@@ -21,7 +19,6 @@ cases![
     a_table_without_objects,
     a_table_with_nonsense,
     an_empty_table,
-    a_table_of_an_old_kind,
     a_table_of_everything_else,
     a_refusal_is_no_table,
     only_metadata,
@@ -89,7 +86,6 @@ fn forms_that_are_written(play: &mut Play) {
         "*/*",
         "application/*",
         "text/html,*/*;q=0.8",
-        "application/json;q=0.1,application/yaml;q=0.9",
         "application/cbor,application/json",
         "application/json;stream=watch",
         "application/json; charset=utf-8",
@@ -99,33 +95,6 @@ fn forms_that_are_written(play: &mut Play) {
     }
     play.get_as(&path, "*/*").is(404);
     play.get_as(&path, "text/html,*/*;q=0.8").is(404);
-}
-
-fn yaml(play: &mut Play) {
-    let path = play.core("configmaps");
-    let map = json!({"metadata": {"name": "c"}, "data": {"a": "1", "b": "x\ny\n", "yes": "on", "n": ""}});
-    play.given(&path, &map);
-    let read = play.get_as(format!("{path}/c"), "application/yaml").is(200);
-    assert_eq!(read.kind(), "application/yaml");
-    let text = String::from_utf8_lossy(&read.bytes).into_owned();
-    assert!(text.starts_with("apiVersion: v1\ndata:\n  a: \"1\"\n"), "{text}");
-    // Its times, uid and version stand in the middle of a text.
-    let kept = text.split("metadata:").next().unwrap_or_default().to_owned();
-    play.steps.last_mut().unwrap().body = kept.into();
-}
-
-fn pretty(play: &mut Play) {
-    let dense = play.get(play.core("pods/none?pretty=false"));
-    let pretty = play.get(play.core("pods/none?pretty=true"));
-    let browser = play.send(Ask::new("GET", play.core("pods/none")).header("user-agent", "curl/8"));
-    let texts = [dense, pretty, browser].map(|answer| String::from_utf8_lossy(&answer.bytes).into_owned());
-    assert!(
-        texts[0].starts_with("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"),
-        "{}",
-        texts[0]
-    );
-    assert!(texts[1].starts_with("{\n  \"kind\": \"Status\",\n  \"apiVersion\""), "{}", texts[1]);
-    assert_eq!(texts[1], texts[2], "curl is a human being");
 }
 
 fn a_table_of_one(play: &mut Play) {
@@ -177,25 +146,16 @@ fn an_empty_table(play: &mut Play) {
     play.get_as(play.core("pods"), TABLE).is(200).has("/rows", json!([])).some("/columnDefinitions/0");
 }
 
-fn a_table_of_an_old_kind(play: &mut Play) {
-    let old = "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-    play.get_as(play.core("pods"), old).is(200);
-    play.get_as(play.core("pods"), "application/json;as=Table;v=v9;g=meta.k8s.io").is(406);
-}
-
 fn a_table_of_everything_else(play: &mut Play) {
     for path in [
         "/api/v1/namespaces?labelSelector=none%3Dsuch".to_owned(),
-        play.core("configmaps"),
         play.core("events"),
         play.group("apps/v1", "deployments"),
         play.group("apps/v1", "daemonsets"),
         play.group("apps/v1", "replicasets"),
-        play.group("apps/v1", "statefulsets"),
         play.group("batch/v1", "jobs"),
         play.group("coordination.k8s.io/v1", "leases"),
         play.group("policy/v1", "poddisruptionbudgets"),
-        play.group("events.k8s.io/v1", "events"),
     ] {
         play.get_as(path, TABLE).is(200).has("/kind", "Table");
     }
@@ -210,7 +170,6 @@ fn only_metadata(play: &mut Play) {
     let form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
     let read = play.get_as(play.core("pods/a"), form).is(200);
     read.has("/kind", "PartialObjectMetadata").has("/metadata/labels/app", "a").lacks("/spec");
-    play.get_as(play.core("pods"), form).is(406);
 }
 
 fn a_list_of_only_metadata(play: &mut Play) {
@@ -218,7 +177,6 @@ fn a_list_of_only_metadata(play: &mut Play) {
     let form = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let read = play.get_as(play.core("pods"), form).is(200);
     read.has("/kind", "PartialObjectMetadataList").lacks("/items/0/spec").some("/items/0/metadata/uid");
-    play.get_as(play.core("pods/a"), form).is(406);
 }
 
 /// Reads in protobuf; it must be that, and of this kind.

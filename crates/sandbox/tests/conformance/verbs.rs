@@ -14,8 +14,6 @@ cases![
     may_i,
     what_may_i,
     who_am_i,
-    a_review_without_a_question,
-    timeouts,
     queries_that_are_odd,
     paths_that_are_odd,
     methods_by_query,
@@ -108,20 +106,6 @@ fn what_may_i(play: &mut Play) {
 fn who_am_i(play: &mut Play) {
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     play.keeping(&["/kind", "/apiVersion"]).post(path, &json!({})).is(201).some("/status/userInfo/username");
-}
-
-fn a_review_without_a_question(play: &mut Play) {
-    play.post(REVIEWS, &json!({"spec": {}})).is(422);
-    let both = json!({"resourceAttributes": {"verb": "get"}, "nonResourceAttributes": {"verb": "get"}});
-    play.post(REVIEWS, &json!({"spec": both})).is(422);
-    play.post(REVIEWS, &json!({"metadata": {"name": "x"}, "spec": {"resourceAttributes": {"verb": "get"}}}));
-}
-
-fn timeouts(play: &mut Play) {
-    for value in ["5s", "0", "1h", "nonsense", "-1s", ""] {
-        play.look(&["/kind"], play.core(&format!("configmaps?timeout={value}")));
-    }
-    play.get(play.core("configmaps?timeout=nonsense")).is(400);
 }
 
 fn queries_that_are_odd(play: &mut Play) {

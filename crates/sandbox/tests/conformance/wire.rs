@@ -122,7 +122,6 @@ fn read(schema: &Schema, shape: &Shape, raw: &Raw<'_>) -> Value {
     match (shape, raw) {
         (Shape::Bool, Raw::Number(number)) => (*number != 0).into(),
         (Shape::Int32 | Shape::Int64, Raw::Number(number)) => number.cast_signed().into(),
-        (Shape::Uint32 | Shape::Uint64, Raw::Number(number)) => (*number).into(),
         (Shape::Float64, Raw::Fixed(bits)) => f64::from_bits(*bits).into(),
         (Shape::String, Raw::Bytes(text)) => utf8(text).into(),
         (Shape::Bytes, Raw::Bytes(_)) => hex(raw).into(),
@@ -145,7 +144,7 @@ fn read(schema: &Schema, shape: &Shape, raw: &Raw<'_>) -> Value {
         (Shape::Quantity, Raw::Bytes(bytes)) => {
             fields(bytes).next().map_or("0".into(), |(_, raw)| utf8(slice(&raw)).into())
         }
-        (Shape::IntOrString | Shape::Duration, Raw::Bytes(bytes)) => {
+        (Shape::IntOrString, Raw::Bytes(bytes)) => {
             let part = |(number, raw): (u32, Raw<'_>)| match raw {
                 Raw::Number(value) => json!([number, value]),
                 other => json!([number, utf8(slice(&other))]),
