@@ -8,20 +8,16 @@ mod apply;
 mod check;
 mod compare;
 mod fields;
-mod go;
 mod json;
 mod ledger;
-mod merge;
 mod prune;
 mod rule;
 mod strategic;
 mod track;
 mod typed;
-mod zero;
 
 pub use apply::{ApplyError, Conflict, apply};
-pub use json::json_patch;
-pub use merge::merge_patch;
+pub use json::{json_patch, merge_patch};
 pub use strategic::strategic;
 pub use track::{keep_times, track};
 
@@ -91,26 +87,6 @@ impl PatchError {
             status["details"] = json!({});
         }
         status
-    }
-}
-
-/// A patch, as a real server prints it.
-pub fn printed(patch: &Value) -> String {
-    go::print(patch)
-}
-
-/// What strategic patches say where others say that JSON does not fit its type: they never were JSON.
-pub fn unrestored(why: &str) -> String {
-    let found = why.strip_prefix("json: cannot unmarshal ").and_then(|rest| rest.split_once(" into Go "));
-    let Some((found, (_, of))) =
-        found.and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?)))
-    else {
-        return why.to_owned();
-    };
-    match found {
-        "array" if of.starts_with("map[") => "cannot restore map from slice".to_owned(),
-        "string" | "bool" if of.starts_with("v1.") => format!("cannot restore struct from: {found}"),
-        _ => why.to_owned(),
     }
 }
 

@@ -12,9 +12,9 @@ use super::prune::prune;
 use super::rule::Rule;
 use super::track::{difference, settable, write};
 use super::typed::{merge, places};
-use super::zero::zero;
-use super::{DEPTH_MAX, PatchError, Writer, go, within_depth};
-use crate::schema::{Schema, TypeId};
+use super::{DEPTH_MAX, PatchError, Writer, within_depth};
+use crate::normal::zero;
+use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 
 /// The annotation of client-side apply.
@@ -43,9 +43,9 @@ pub struct Conflict {
 
 impl Conflict {
     fn owner(&self) -> String {
-        let mut owner = go::quote(&self.manager);
+        let mut owner = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
-            owner += &format!(" with subresource {}", go::quote(&self.subresource));
+            owner += &format!(" with subresource {:?}", self.subresource);
         }
         if self.operation == Operation::Update.name() {
             owner += &format!(" using {}", self.version);
@@ -141,10 +141,10 @@ pub fn apply(
     let mut ledger = Ledger::decode(managed).ok_or_else(|| {
         PatchError::plain("failed to decode managed fields: they are not what they should be")
     })?;
-    let there = live.map_or_else(|| zero(of), ledger::without);
+    let there = live.map_or_else(|| zero(&Shape::Object(of)), ledger::without);
     if let (Some(_), true) = (live, ledger.lines.is_empty()) {
         let before = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
-        write(&mut ledger, &zero(of), &there, of, &before);
+        write(&mut ledger, &zero(&Shape::Object(of)), &there, of, &before);
     }
     let turn = Turn { live: &there, applied, of, writer };
     let (object, ledger) = match turn.run(ledger.clone(), force) {
@@ -164,11 +164,7 @@ fn refuse(applied: &Value, of: TypeId, writer: &Writer<'_>) -> Result<(), PatchE
         return Err(PatchError::bad("error decoding YAML: exceeded max depth"));
     }
     if !applied.is_object() {
-        let found = go::json_name(applied);
-        return Err(PatchError::bad(format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into \
-             Go value of type map[string]interface {{}}"
-        )));
+        return Err(PatchError::bad("error decoding YAML: it is no object"));
     }
     let text = |name| applied.get(name).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
@@ -273,7 +269,7 @@ fn renew_last_applied(mut object: Value, applied: &Value) -> Value {
                 metadata.remove("annotations");
             }
         }
-        *there = format!("{}\n", go::json(&applied)).into();
+        *there = format!("{applied}\n").into();
     }
     object
 }

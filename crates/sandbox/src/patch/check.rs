@@ -5,7 +5,6 @@
 //! Not here: defaults, validation of values.
 
 use super::fields::readable;
-use super::go;
 use super::rule::{Grain, Rule, What};
 use super::typed::item_step;
 use crate::schema::Shape;
@@ -50,9 +49,9 @@ fn walk(value: &Value, rule: Rule, path: &mut String, faults: &mut Vec<String>) 
                 path.truncate(length);
             }
         }
-        (What::Object(_) | What::Map(_), other) => fault(format!("expected map, got {}", shown(other)), path),
+        (What::Object(_) | What::Map(_), other) => fault(format!("expected map, got {}", other), path),
         (What::List(_), Value::Array(items)) => walk_items(items, rule, path, faults),
-        (What::List(_), other) => fault(format!("expected list, got {}", shown(other)), path),
+        (What::List(_), other) => fault(format!("expected list, got {}", other), path),
         (What::Any, _) => {}
     }
 }
@@ -80,21 +79,12 @@ fn walk_items(items: &[Value], rule: Rule, path: &mut String, faults: &mut Vec<S
     }
 }
 
-/// A value as a real server shows it: by address of what it keeps it in.
-fn shown(value: &Value) -> String {
-    format!("&{{{}}}", go::print(value))
-}
-
 fn scalar_fault(shape: &Shape, value: &Value) -> Option<String> {
-    match shape {
-        Shape::Bool => (!value.is_boolean()).then(|| format!("expected boolean, got {}", shown(value))),
-        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 => {
-            let found = go::type_name(value);
-            (!value.is_number()).then(|| format!("expected numeric (int or float), got {found}"))
-        }
-        Shape::String | Shape::Bytes | Shape::Duration => (!value.is_string())
-            .then(|| format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::print(value))),
-        _ => (value.is_object() || value.is_array())
-            .then(|| format!("expected any scalar, got {}", shown(value))),
-    }
+    let (fits, wanted) = match shape {
+        Shape::Bool => (value.is_boolean(), "boolean"),
+        Shape::Int32 | Shape::Int64 | Shape::Float64 => (value.is_number(), "numeric (int or float)"),
+        Shape::String | Shape::Bytes => (value.is_string(), "string"),
+        _ => (!value.is_object() && !value.is_array(), "any scalar"),
+    };
+    (!fits).then(|| format!("expected {wanted}, got {value}"))
 }

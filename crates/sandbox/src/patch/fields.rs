@@ -4,7 +4,6 @@
 //! Goes out: FieldsV1; paths as people read them.
 //! Not here: which places an object has (`typed.rs`); who owns them (`ledger.rs`).
 
-use super::go;
 use super::rule::{Grain, Rule};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -32,12 +31,12 @@ pub(super) fn field_step(name: &str) -> String {
 
 /// The step to an item that is told apart by itself.
 pub(super) fn value_step(value: &Value) -> String {
-    format!("v:{}", go::json(value))
+    format!("v:{value}")
 }
 
 /// The step to an item that is told apart by some of its fields.
 pub(super) fn key_step(keys: Map<String, Value>) -> String {
-    format!("k:{}", go::json(&Value::Object(keys)))
+    format!("k:{}", Value::Object(keys))
 }
 
 impl Fields {
@@ -226,29 +225,23 @@ impl Fields {
 fn canonical(step: &str) -> Option<String> {
     match step.split_at_checked(2)? {
         ("f:" | "i:", _) => Some(step.to_owned()),
-        (kind @ ("k:" | "v:"), rest) => {
-            Some(format!("{kind}{}", go::json(&serde_json::from_str::<Value>(rest).ok()?)))
-        }
+        (kind @ ("k:" | "v:"), rest) => Some(format!("{kind}{}", serde_json::from_str::<Value>(rest).ok()?)),
         _ => None,
     }
 }
 
 /// A step as people read it.
 pub(super) fn readable(step: &str) -> String {
-    let scalar = |value: &Value| match value {
-        Value::String(text) => go::quote(text),
-        other => other.to_string(),
-    };
     let parsed =
         || step.get(2..).and_then(|rest| serde_json::from_str::<Value>(rest).ok()).unwrap_or_default();
     match step.split_at_checked(2) {
         Some(("f:", name)) => format!(".{name}"),
         Some(("i:", index)) => format!("[{index}]"),
-        Some(("v:", _)) => format!("[={}]", scalar(&parsed())),
+        Some(("v:", _)) => format!("[={}]", parsed()),
         _ => {
             let keys = parsed();
             let keys = keys.as_object().into_iter().flatten();
-            let keys: Vec<_> = keys.map(|(key, value)| format!("{key}={}", scalar(value))).collect();
+            let keys: Vec<_> = keys.map(|(key, value)| format!("{key}={value}")).collect();
             format!("[{}]", keys.join(","))
         }
     }

@@ -7,9 +7,10 @@
 
 mod lists;
 
-use super::{DEPTH_MAX, PatchError, go, within_depth};
+use super::{DEPTH_MAX, PatchError, within_depth};
 use crate::schema::{Merge, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
+use std::mem::discriminant;
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -26,12 +27,7 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, P
     let patch = match patch {
         Value::Object(patch) => patch.clone(),
         Value::Null => Map::new(),
-        other => {
-            let found = go::json_name(other);
-            return Err(PatchError::bad(format!(
-                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-            )));
-        }
+        _ => return Err(PatchError::bad("error decoding patch: it is no object")),
     };
     if !patch.values().all(|value| within_depth(value, DEPTH_MAX)) {
         return Err(PatchError::bad("invalid character '{' exceeded max depth"));
@@ -79,10 +75,7 @@ impl Spot {
         let of = schema.at(id);
         let field = schema.field(id, name).ok_or_else(|| {
             let of = of.name.rsplit('.').next().unwrap_or_default();
-            PatchError::plain(format!(
-                "unable to find api field in struct {of} for the json field {}",
-                go::quote(name)
-            ))
+            PatchError::plain(format!("unable to find api field in struct {of} for the json field {name:?}"))
         })?;
         let spot = match &field.shape {
             Shape::List(item) => Self::of(item),
@@ -93,9 +86,8 @@ impl Spot {
     }
 }
 
-fn unknown_directive(directive: &Value, patch: &Fields) -> PatchError {
-    let patch = go::print(&Value::Object(patch.clone()));
-    PatchError::plain(format!("unknown patch type: {} in map: {patch}", go::print(directive)))
+fn unknown_directive(directive: &Value) -> PatchError {
+    PatchError::plain(format!("unknown patch type: {directive}"))
 }
 
 /// Merges a patch into an object.
@@ -107,7 +99,7 @@ fn merge_fields(mut into: Fields, mut patch: Fields, spot: Spot) -> Result<Field
                 Ok(patch)
             }
             Some("delete") => Ok(Map::new()),
-            _ => Err(unknown_directive(directive, &patch)),
+            _ => Err(unknown_directive(directive)),
         };
     }
     retain_keys(&mut into, &mut patch)?;
@@ -122,7 +114,7 @@ fn merge_fields(mut into: Fields, mut patch: Fields, spot: Spot) -> Result<Field
             into.remove(&name);
             continue;
         }
-        let alike = into.get(&name).is_some_and(|there| go::type_name(there) == go::type_name(&change));
+        let alike = into.get(&name).is_some_and(|there| discriminant(there) == discriminant(&change));
         if !alike {
             if !deletes {
                 set(&mut into, name, without_directives(discard_nulls(change)));

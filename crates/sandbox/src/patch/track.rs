@@ -9,10 +9,10 @@ use super::compare::Comparison;
 use super::fields::Fields;
 use super::ledger::{self, Ledger, Line, Operation};
 use super::rule::Rule;
-use super::zero::zero;
 use crate::custom;
+use crate::normal::zero;
 use crate::parts::same_but;
-use crate::schema::{Schema, TypeId};
+use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Value, json};
 
 /// managedFields of `new`, after `writer` made it out of `old`; null if nobody owns anything.
@@ -36,7 +36,7 @@ pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) 
     }
     match old {
         Some(old) => write(&mut ledger, old, new, of, writer),
-        None => write(&mut ledger, &zero(of), new, of, writer),
+        None => write(&mut ledger, &zero(&Shape::Object(of)), new, of, writer),
     }
     ledger.cap();
     ledger.encode()

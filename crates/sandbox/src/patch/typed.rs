@@ -5,7 +5,6 @@
 //! Not here: what differs between two objects (`compare.rs`); whether an object fits its type (`check.rs`).
 
 use super::fields::{Fields, field_step, key_step, value_step};
-use super::go;
 use super::rule::{Form, Grain, Rule, What};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +30,7 @@ pub(super) fn item_step(item: &Value, list: Rule) -> Result<String, String> {
     });
     let values: Map<String, Value> = values.collect();
     if values.is_empty() {
-        let keys: Vec<_> = keys.names().iter().map(|key| go::quote(key)).collect();
+        let keys: Vec<_> = keys.names().iter().map(|key| format!("{key:?}")).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
              values for any key fields)",

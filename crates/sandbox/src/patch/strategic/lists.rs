@@ -7,29 +7,28 @@
 use super::{
     Fields, Known, PATCH, SET_ORDER, Spot, merge_fields, target, unknown_directive, without_directives,
 };
-use crate::patch::{PatchError, go};
+use crate::patch::PatchError;
 use serde_json::Value;
+use std::mem::discriminant;
 
-fn no_key(item: &Fields, key: &str) -> PatchError {
-    let item = go::print(&Value::Object(item.clone()));
-    PatchError::plain(format!("map: {item} does not contain declared merge key: {key}"))
+fn no_key(key: &str) -> PatchError {
+    PatchError::plain(format!("an item does not contain declared merge key: {key}"))
 }
 
-fn bad_type(expected: &Value, found: &Value) -> PatchError {
-    let (expected, found) = (go::type_name(expected), go::type_name(found));
-    PatchError::plain(format!("expected a {expected}, but received a {found}"))
+fn bad_type(expected: &str) -> PatchError {
+    PatchError::plain(format!("a list or an item of the patch is not {expected}"))
 }
 
 /// An item's fields.
 fn fields(item: &Value) -> Result<&Fields, PatchError> {
-    item.as_object().ok_or_else(|| bad_type(&Value::Object(Fields::new()), item))
+    item.as_object().ok_or_else(|| bad_type("an object"))
 }
 
 /// What tells an item apart.
 fn key_of<'v>(item: &'v Value, key: Option<&str>) -> Result<&'v Value, PatchError> {
     let Some(key) = key else { return Ok(item) };
     let fields = fields(item)?;
-    fields.get(key).ok_or_else(|| no_key(fields, key))
+    fields.get(key).ok_or_else(|| no_key(key))
 }
 
 /// The place of the item in `list` that is told apart by the same.
@@ -81,9 +80,8 @@ fn of_objects(one: &[Value], other: &[Value]) -> Result<bool, PatchError> {
     if first.is_array() {
         return Err(PatchError::unfit());
     }
-    if items.any(|item| go::type_name(item) != go::type_name(first)) {
-        let (one, other) = (go::list(one), go::list(other));
-        return Err(PatchError::plain(format!("list element types are not identical: [{one} {other}]")));
+    if items.any(|item| discriminant(item) != discriminant(first)) {
+        return Err(PatchError::plain("list element types are not identical"));
     }
     Ok(first.is_object())
 }
@@ -119,7 +117,7 @@ fn run_directives(
             None => plain.push(item),
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
-                    let same = fields.get(key).ok_or_else(|| no_key(fields, key))?;
+                    let same = fields.get(key).ok_or_else(|| no_key(key))?;
                     while let Some(place) = find(&there, same, Some(key))? {
                         there.remove(place);
                     }
@@ -128,7 +126,7 @@ fn run_directives(
                 Some("merge") => {
                     return Err(PatchError::plain("merging lists cannot yet be specified in the patch"));
                 }
-                _ => return Err(unknown_directive(directive, fields)),
+                _ => return Err(unknown_directive(directive)),
             },
         }
     }
@@ -222,7 +220,7 @@ fn bad_order() -> PatchError {
 }
 
 fn items(value: &Value) -> Result<&[Value], PatchError> {
-    value.as_array().map(Vec::as_slice).ok_or_else(|| bad_type(&Value::Array(Vec::new()), value))
+    value.as_array().map(Vec::as_slice).ok_or_else(|| bad_type("a list"))
 }
 
 /// What a patch has must stand in the order in the same sequence; deletions need not.
@@ -242,10 +240,8 @@ fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(
         loop {
             match places.next() {
                 None => {
-                    let (change, order) = (go::list(change), go::list(order));
-                    return Err(PatchError::plain(format!(
-                        "The order in patch list:\n{change}\n doesn't match {SET_ORDER} list:\n{order}\n"
-                    )));
+                    let why = format!("the order of the patch's list is not that of {SET_ORDER}");
+                    return Err(PatchError::plain(why));
                 }
                 Some(place) if key_of(place, key)? == same => break,
                 Some(_) => {}
