@@ -1,7 +1,7 @@
 //! # Schema: the fields of the API, from the Go types; the roles of every cluster
 //! Room:     runs xtask/cluster/schema and xtask/cluster/roles and keeps what they print.
 //! Comes in: a Go toolchain, the pinned modules.
-//! Goes out: kubernetes.txt (schema), gonames.txt (normal) and roles.json (standard) in crates/sandbox/src.
+//! Goes out: kubernetes.txt (schema) and roles.json (standard) in crates/sandbox/src.
 //! Not here: what is told (main.go), what is made of it (crates/sandbox).
 
 use crate::golden;
@@ -9,6 +9,5 @@ use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
     golden::keep(&["./schema"], "crates/sandbox/src/schema/kubernetes.txt")?;
-    golden::keep(&["./schema", "names"], "crates/sandbox/src/normal/gonames.txt")?;
     golden::keep(&["./roles"], "crates/sandbox/src/standard/roles.json")
 }

@@ -1,15 +1,12 @@
 //! # Normal: what a real server makes of an object
 //! Room:     the way of an object through Go's types and back: what is dropped, refused, filled in and rewritten.
 //! Comes in: JSON or YAML of a known kind.
-//! Goes out: [`Normal`], as a real server would answer it; or [`Fault`], in its words.
+//! Goes out: [`Normal`], as a real server would answer it; or [`Fault`].
 //! Not here: defaults, validation, conversion between versions, protobuf.
 
 mod bounded;
-mod duplicates;
-mod duration;
-mod instant;
+mod time;
 mod walk;
-mod words;
 mod yaml;
 mod zero;
 
@@ -20,13 +17,11 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 pub(crate) use self::bounded::{Bounded, Room};
-pub use self::duplicates::{complaints, duplicates, has_duplicates};
-pub(crate) use self::duration::{duration_text, parse_duration};
-pub(crate) use self::instant::Instant;
+pub(crate) use self::time::{NEVER, parse_time, time_value};
 pub use self::yaml::yaml_to_json;
 pub(crate) use self::yaml::{documents, read_long_yaml, whole_numbers};
 pub(crate) use self::zero::{complete, zero};
-use crate::schema::{Schema, TypeId};
+use crate::schema::{Schema, Shape, TypeId};
 
 /// Base64 as Go reads it: padded, and not particular about the last bits.
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -48,9 +43,7 @@ pub struct Normal {
     pub unknown: Vec<String>,
 }
 
-/// Why a body is not an object, in the words of a real server.
-///
-/// A real server puts `Pod in version "v1" cannot be handled as a Pod: ` in front.
+/// Why a body is not an object: what does not fit where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -68,20 +61,20 @@ pub fn normal(api_version: &str, kind: &str, object: Value) -> Result<Normal, Fa
     let Some(of) = schema.kind(api_version, kind).or_else(|| schema.kind("meta.k8s.io/v1", kind)) else {
         return Err(Fault(format!("no kind {kind:?} is registered for version {api_version:?}")));
     };
-    let mut walk = walk::Walk::new(schema);
-    let mut value = walk.root(of, object)?;
+    let mut walk = walk::Walk::default();
+    let mut value = walk.value(&Shape::Object(of), object)?;
     if let Value::Object(object) = &mut value {
         object.insert("apiVersion".into(), api_version.into());
         object.insert("kind".into(), kind.into());
     }
-    Ok(Normal { value, unknown: walk.into_unknown() })
+    Ok(Normal { value, unknown: walk.unknown })
 }
 
 /// Sends part of an object through its type.
 pub(crate) fn of_type(of: TypeId, value: Value) -> Result<Normal, Fault> {
-    let mut walk = walk::Walk::new(Schema::get());
-    let value = walk.root(of, value)?;
-    Ok(Normal { value, unknown: walk.into_unknown() })
+    let mut walk = walk::Walk::default();
+    let value = walk.value(&Shape::Object(of), value)?;
+    Ok(Normal { value, unknown: walk.unknown })
 }
 
 #[cfg(test)]

@@ -28,10 +28,6 @@ pub enum Shape {
     Int32,
     /// Whole numbers.
     Int64,
-    /// Whole numbers without sign.
-    Uint32,
-    /// Whole numbers without sign.
-    Uint64,
     /// A number with a fraction.
     Float64,
     /// Text; also what has a name of its own in Go but is text on the wire.
@@ -42,8 +38,6 @@ pub enum Shape {
     Time,
     /// RFC 3339 to the microsecond; `null` in JSON when not set.
     MicroTime,
-    /// Go's text for a length of time.
-    Duration,
     /// `100m`, `1Gi`.
     Quantity,
     /// A number or text.
@@ -261,14 +255,11 @@ impl Schema {
             "bool" => Shape::Bool,
             "int32" => Shape::Int32,
             "int64" => Shape::Int64,
-            "uint32" => Shape::Uint32,
-            "uint64" => Shape::Uint64,
             "float64" => Shape::Float64,
             "string" => Shape::String,
             "bytes" => Shape::Bytes,
             "Time" => Shape::Time,
             "MicroTime" => Shape::MicroTime,
-            "Duration" => Shape::Duration,
             "Quantity" => Shape::Quantity,
             "IntOrString" => Shape::IntOrString,
             "RawExtension" => Shape::Raw,

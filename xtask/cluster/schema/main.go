@@ -2,17 +2,13 @@
 //
 // Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
 // Comes in: nothing; the types below, and all they refer to.
-// Goes out: the text of crates/sandbox/src/schema/kubernetes.txt on standard output, or, if asked for `names`, of
-//
-//	crates/sandbox/src/normal/gonames.txt; their headers explain the formats.
-//
+// Goes out: the text of crates/sandbox/src/schema/kubernetes.txt on standard output; its header explains the format.
 // Not here: descriptions of fields; columns, defaults and validation, which are code and not declarations.
 package main
 
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"sort"
@@ -76,14 +72,7 @@ func main() {
 	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	names := len(os.Args) > 1 && os.Args[1] == "names"
-	told := out
-	if names {
-		fmt.Fprint(out, namesHeader)
-		told = bufio.NewWriter(io.Discard)
-	} else {
-		fmt.Fprint(out, header)
-	}
+	fmt.Fprint(out, header)
 	waiting := map[string]reflect.Type{}
 	for _, version := range versions {
 		types := scheme.Scheme.KnownTypes(version)
@@ -96,7 +85,7 @@ func main() {
 		}
 		sort.Strings(kinds)
 		for _, kind := range kinds {
-			fmt.Fprintf(told, "kind %s/%s %s %s\n", version.Group, version.Version, kind, name(types[kind]))
+			fmt.Fprintf(out, "kind %s/%s %s %s\n", version.Group, version.Version, kind, name(types[kind]))
 			waiting[name(types[kind])] = types[kind]
 		}
 	}
@@ -106,7 +95,7 @@ func main() {
 		reflect.TypeFor[metav1.TypeMeta](), reflect.TypeFor[runtime.Unknown](), reflect.TypeFor[runtime.TypeMeta](),
 		reflect.TypeFor[metav1.APIGroupList](), reflect.TypeFor[metav1.APIResourceList](), reflect.TypeFor[metav1.APIVersions](),
 	} {
-		fmt.Fprintf(told, "kind meta.k8s.io/v1 %s %s\n", of.Name(), name(of))
+		fmt.Fprintf(out, "kind meta.k8s.io/v1 %s %s\n", of.Name(), name(of))
 		waiting[name(of)] = of
 	}
 	done := map[string]bool{}
@@ -121,51 +110,8 @@ func main() {
 			return
 		}
 		done[next] = true
-		describe(told, waiting[next], waiting)
-		if names {
-			nameFields(out, waiting[next])
-		}
+		describe(out, waiting[next], waiting)
 	}
-}
-
-// nameFields tells what Go calls the types of fields, where that is not what their shape is called.
-func nameFields(out *bufio.Writer, of reflect.Type) {
-	for i := range of.NumField() {
-		field := of.Field(i)
-		json := strings.Split(field.Tag.Get("json"), ",")[0]
-		if json == "-" || json == "" || !field.IsExported() {
-			continue
-		}
-		held := field.Type
-		if held.Kind() == reflect.Pointer {
-			held = held.Elem()
-		}
-		if own := named(held); own != "" {
-			fmt.Fprintf(out, "%s %s %s\n", name(of), json, own)
-		}
-	}
-}
-
-// named is what Go calls a type of which the schema tells the shape only; empty if the shape says it all. What a list
-// or a map with a name of its own holds stands behind it.
-func named(of reflect.Type) string {
-	if _, found := special[of]; found || of.Kind() == reflect.Struct {
-		return ""
-	}
-	if of.Kind() != reflect.Slice && of.Kind() != reflect.Map {
-		if of.PkgPath() == "" {
-			return ""
-		}
-		return of.String()
-	}
-	held := of.Elem().String()
-	switch {
-	case of.PkgPath() != "":
-		return of.String() + " " + held
-	case named(of.Elem()) != "" || (of.Kind() == reflect.Map && of.Key().PkgPath() != ""):
-		return of.String() + " " + held
-	}
-	return ""
 }
 
 // name is unique among the types told of: the package's last two parts and the type's.
@@ -255,11 +201,6 @@ func shape(of reflect.Type, waiting map[string]reflect.Type) string {
 	}
 	panic("a shape without a name: " + of.String())
 }
-
-const namesHeader = `# What Go calls the types of fields whose shape does not say it. Made by ` + "`cargo xtask schema`" + `; not edited by hand.
-#
-# TYPE FIELD NAME ELEMENT     the last for lists and maps
-`
 
 const header = `# The fields of the Kubernetes API. Made by ` + "`cargo xtask schema`" + ` from the Go types of k8s.io/api; not edited by hand.
 #

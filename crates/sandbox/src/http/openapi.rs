@@ -175,10 +175,10 @@ fn fill(id: TypeId, properties: &mut Map<String, Value>, wanted: &mut Vec<(TypeI
 fn of_shape(shape: &Shape, wanted: &mut Vec<(TypeId, Option<&Resource>)>) -> Value {
     match shape {
         Shape::Bool => json!({"type": "boolean"}),
-        Shape::Int32 | Shape::Uint32 => json!({"type": "integer", "format": "int32"}),
-        Shape::Int64 | Shape::Uint64 => json!({"type": "integer", "format": "int64"}),
+        Shape::Int32 => json!({"type": "integer", "format": "int32"}),
+        Shape::Int64 => json!({"type": "integer", "format": "int64"}),
         Shape::Float64 => json!({"type": "number", "format": "double"}),
-        Shape::String | Shape::Duration | Shape::Quantity => json!({"type": "string"}),
+        Shape::String | Shape::Quantity => json!({"type": "string"}),
         Shape::Bytes => json!({"type": "string", "format": "byte"}),
         Shape::Time | Shape::MicroTime => json!({"type": "string", "format": "date-time"}),
         Shape::IntOrString => {

@@ -8,7 +8,6 @@
 use super::View;
 use super::pods::{is_over, on, pods};
 use crate::facts;
-use crate::normal::parse_duration;
 use crate::resource::Sub;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -31,8 +30,8 @@ pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
     }
     let owners = facts::list(&pod["metadata"]["ownerReferences"]);
     let of_job = owners.into_iter().any(|owner| owner["controller"] == true && owner["kind"] == "Job");
-    let asked = pod["metadata"]["annotations"][RUNS_FOR].as_str().and_then(|text| parse_duration(text).ok());
-    let length = asked.map(SignedDuration::from_nanos).or(of_job.then_some(USUALLY))?;
+    let asked = pod["metadata"]["annotations"][RUNS_FOR].as_str().and_then(|text| text.parse().ok());
+    let length = asked.or(of_job.then_some(USUALLY))?;
     let container = &status["containerStatuses"][0];
     let began = container["state"]["running"]["startedAt"].as_str()?.parse::<Timestamp>().ok()?;
     let ours = container["containerID"].as_str().is_some_and(|id| id.starts_with(OURS));

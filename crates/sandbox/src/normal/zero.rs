@@ -14,12 +14,9 @@ use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 pub(crate) fn zero(shape: &Shape) -> Value {
     match shape {
         Shape::Bool => false.into(),
-        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => {
-            0.into()
-        }
+        Shape::Int32 | Shape::Int64 | Shape::Float64 | Shape::IntOrString => 0.into(),
         Shape::String => "".into(),
         Shape::Quantity => "0".into(),
-        Shape::Duration => "0s".into(),
         Shape::Bytes | Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields => Value::Null,
         Shape::List(_) | Shape::Map(_) => Value::Null,
         Shape::Object(of) => {
@@ -84,7 +81,6 @@ fn unset(field: &Field) -> Option<Value> {
         Shape::Object(_)
             | Shape::Time
             | Shape::MicroTime
-            | Shape::Duration
             | Shape::Quantity
             | Shape::IntOrString
             | Shape::Raw

@@ -44,7 +44,7 @@ pub(super) fn numbered(id: TypeId, number: u32) -> Option<&'static Slot> {
 /// How protobuf writes a value of this shape.
 pub(super) fn wire_type(shape: &Shape) -> u8 {
     match shape {
-        Shape::Bool | Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 => VARINT,
+        Shape::Bool | Shape::Int32 | Shape::Int64 => VARINT,
         Shape::Float64 => FIXED64,
         _ => BYTES,
     }

@@ -6,12 +6,13 @@
 //! Not here: writing; frames.
 
 use base64::Engine as _;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::plan::{self, BYTES, VARINT};
 use super::{Fault, MAGIC, MAX_DEPTH, MAX_MESSAGES};
-use crate::normal::{BASE64, Instant, complete, duration_text, zero};
+use crate::normal::{BASE64, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
 /// Reads one body.
@@ -169,8 +170,6 @@ impl Reader {
             // Go keeps the low bits; negative numbers have ten bytes.
             Shape::Int32 => (cursor.varint()? as u32).cast_signed().into(),
             Shape::Int64 => cursor.varint()?.cast_signed().into(),
-            Shape::Uint32 => (cursor.varint()? as u32).into(),
-            Shape::Uint64 => cursor.varint()?.into(),
             Shape::Float64 => f64::from_bits(cursor.fixed64()?).into(),
             Shape::String => text(cursor.piece()?).into(),
             Shape::Bytes => BASE64.encode(cursor.piece()?).into(),
@@ -205,7 +204,7 @@ impl Reader {
                 (Shape::Quantity | Shape::Raw | Shape::Fields, 1) | (Shape::IntOrString, 3) => {
                     content = Some(piece(&mut cursor, name, wire)?);
                 }
-                (Shape::Time | Shape::MicroTime | Shape::IntOrString, 1 | 2) | (Shape::Duration, 1) => {
+                (Shape::Time | Shape::MicroTime | Shape::IntOrString, 1 | 2) => {
                     if wire != VARINT {
                         return Err(wrong(name, wire));
                     }
@@ -218,7 +217,6 @@ impl Reader {
             // An empty message is the zero time; one that says so is the year 1970.
             Shape::Time | Shape::MicroTime if bytes.is_empty() => Value::Null,
             Shape::Time | Shape::MicroTime => time(numbers, *shape == Shape::MicroTime)?,
-            Shape::Duration => duration_text(numbers[0].cast_signed()).into(),
             Shape::Quantity => match content.unwrap_or_default() {
                 b"" => "0".into(),
                 quantity => text(quantity).into(),
@@ -254,12 +252,9 @@ impl Reader {
 fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, Fault> {
     let seconds = seconds.cast_signed();
     // What is left of a time in JSON: whole seconds, or whole microseconds.
-    let nanos = if micro { u32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
-    let instant = Instant { seconds, nanos };
-    if instant.is_zero() {
-        return Ok(Value::Null);
-    }
-    instant.text(micro).map(Value::from).ok_or(Fault::BadTime(seconds))
+    let nanos = if micro { i32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
+    let time = Timestamp::new(seconds, nanos).map_err(|_| Fault::BadTime(seconds))?;
+    Ok(time_value(time, micro))
 }
 
 /// The list of this name, to append to.

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value};
 
 use super::plan::{self, BYTES, FIXED64, Slot, VARINT};
-use crate::normal::{BASE64, Instant};
+use crate::normal::{BASE64, NEVER, parse_time};
 use crate::schema::{Field, Shape, TypeId};
 
 /// Bytes in the opposite order.
@@ -143,9 +143,6 @@ fn element(out: &mut Backward, number: u32, shape: &Shape, value: Option<&Value>
         Shape::Int32 | Shape::Int64 => {
             out.number(number, value.and_then(Value::as_i64).unwrap_or_default().cast_unsigned());
         }
-        Shape::Uint32 | Shape::Uint64 => {
-            out.number(number, value.and_then(Value::as_u64).unwrap_or_default())
-        }
         Shape::Float64 => {
             out.prefix(&value.and_then(Value::as_f64).unwrap_or_default().to_le_bytes());
             out.tag(number, FIXED64);
@@ -154,10 +151,6 @@ fn element(out: &mut Backward, number: u32, shape: &Shape, value: Option<&Value>
         Shape::Bytes => out.bytes(number, &BASE64.decode(text(value)).unwrap_or_default()),
         Shape::Time => out.message(number, |out| time(out, text(value), false)),
         Shape::MicroTime => out.message(number, |out| time(out, text(value), true)),
-        Shape::Duration => {
-            let nanos = crate::normal::parse_duration(text(value)).unwrap_or_default();
-            out.message(number, |out| out.number(1, nanos.cast_unsigned()));
-        }
         Shape::Quantity => out.message(number, |out| match value {
             Some(Value::Number(plain)) => out.bytes(1, plain.to_string().as_bytes()),
             Some(Value::String(text)) => out.bytes(1, text.as_bytes()),
@@ -190,8 +183,8 @@ fn text(value: Option<&Value>) -> &str {
 
 /// Seconds and nanoseconds; nothing at all for the zero time.
 fn time(out: &mut Backward, text: &str, micro: bool) {
-    let instant = if micro { Instant::parse_micro(text) } else { Instant::parse(text) };
-    let Some(instant) = instant.ok().filter(|instant| !instant.is_zero()) else { return };
-    out.number(2, if micro { u64::from(instant.nanos / 1000 * 1000) } else { 0 });
-    out.number(1, instant.seconds.cast_unsigned());
+    let Some(time) = parse_time(text, micro).ok().filter(|time| *time != NEVER) else { return };
+    let (micros, whole) = (time.as_microsecond(), 1_000_000);
+    out.number(2, if micro { micros.rem_euclid(whole).cast_unsigned() * 1000 } else { 0 });
+    out.number(1, micros.div_euclid(whole).cast_unsigned());
 }
