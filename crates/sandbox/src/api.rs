@@ -15,7 +15,6 @@ mod kind;
 mod meta;
 mod rules;
 mod scale;
-mod services;
 mod update;
 mod user;
 

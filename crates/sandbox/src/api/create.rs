@@ -5,7 +5,7 @@
 //! Not here: bindings and evictions, which are POSTs too.
 
 use super::gate::Coming;
-use super::{On, Server, Wish, admit, events, meta, rules, services};
+use super::{On, Server, Wish, admit, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::known;
 use crate::store::{self, Object, Txn};
@@ -59,7 +59,6 @@ impl Server {
         let class = admit::check(txn, resource, &body)?;
         rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
-        services::settle(self, txn, resource, None, &mut body)?;
         events::to_home(resource, &mut body);
         let coming = Coming { on, old: None, wish };
         if let Some(gate) = &self.shared.gate {

@@ -7,7 +7,7 @@
 
 use super::create::unkept;
 use super::gate::Coming;
-use super::{Made, On, Server, Wish, events, meta, rules, services};
+use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
 use crate::parts::same_but;
 use crate::resource::{Resource, Sub};
@@ -127,9 +127,6 @@ impl Server {
         rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
-        if on.sub.is_none() {
-            services::settle(self, txn, resource, Some(&before), &mut body)?;
-        }
         let coming = Coming { on, old: Some(&before), wish };
         if let Some(gate) = &self.shared.gate {
             body = gate.complete(txn, coming, body, &mut warnings)?;

@@ -6,6 +6,7 @@
 //! Not here: messages, which stand in the definitions; schemas (`judge.rs`).
 
 use serde_json::Value;
+use taintward_core::label::{is_key, is_value};
 
 /// Whether a value is as a rule wants it. It is of the type that the schema says.
 pub(super) type Check = fn(&Value) -> bool;
@@ -59,12 +60,6 @@ const CHECKS: [(&str, Check); 13] = [
     }),
 ];
 
-/// The longest domain before a key's `/`.
-const DOMAIN_MOST: usize = 253;
-
-/// The longest name of a key, and value.
-const NAME_MOST: usize = 63;
-
 /// The check of a rule.
 pub(super) fn check(rule: &str) -> Option<Check> {
     let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -97,34 +92,6 @@ fn has(object: &Value, field: &str) -> bool {
 
 fn has_some(object: &Value, list: &str) -> bool {
     object[list].as_array().is_some_and(|list| !list.is_empty())
-}
-
-fn is_key(key: &str) -> bool {
-    match key.split_once('/') {
-        Some((domain, name)) => domain.len() <= DOMAIN_MOST && is_domain(domain) && is_name(name),
-        None => is_name(key),
-    }
-}
-
-fn is_domain(domain: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let label = |label: &str| {
-        let ends = [label.bytes().next(), label.bytes().last()];
-        ends.into_iter().all(|end| end.is_some_and(plain))
-            && label.bytes().all(|byte| plain(byte) || byte == b'-')
-    };
-    domain.split('.').all(label)
-}
-
-fn is_name(name: &str) -> bool {
-    let ends = [name.bytes().next(), name.bytes().last()];
-    name.len() <= NAME_MOST
-        && ends.into_iter().all(|end| end.is_some_and(|byte| byte.is_ascii_alphanumeric()))
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-}
-
-fn is_value(value: &str) -> bool {
-    value.is_empty() || is_name(value)
 }
 
 /// Whether a key is nobody's else: not of Kubernetes but for what it leaves to others.

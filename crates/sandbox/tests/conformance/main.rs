@@ -26,7 +26,6 @@ mod patching;
 mod pools;
 mod reading;
 mod scaling;
-mod services;
 mod tainting;
 mod tolerating;
 mod updating;
@@ -122,7 +121,7 @@ const OWN_WORDS: [&str; 39] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 21] = [
+    let groups: [Group; 20] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -134,7 +133,6 @@ fn main() -> ExitCode {
         ("coming", coming::CASES),
         ("evicting", evicting::CASES),
         ("scaling", scaling::CASES),
-        ("services", services::CASES),
         ("namespaces", namespaces::CASES),
         ("tolerating", tolerating::CASES),
         ("tainting", tainting::CASES),
