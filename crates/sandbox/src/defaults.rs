@@ -6,6 +6,8 @@
 
 use crate::custom;
 use crate::parts::{self, at, fill, has, list, list_mut, object, text};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 mod admitted;
@@ -236,24 +238,10 @@ fn secret(secret: &mut Value) {
     {
         let data = object(secret, "data");
         for (key, text) in texts {
-            data[&key] = base64(text.as_str().unwrap_or_default().as_bytes()).into();
+            data[&key] = STANDARD.encode(text.as_str().unwrap_or_default()).into();
         }
     }
     fill(secret, "type", "Opaque");
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = (0..3)
-            .fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or_default()));
-        for at in 0..4 {
-            let digit = DIGITS[bits >> (18 - 6 * at) & 63];
-            text.push(if at > chunk.len() { '=' } else { char::from(digit) });
-        }
-    }
-    text
 }
 
 fn service(service: &mut Value) {

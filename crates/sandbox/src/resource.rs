@@ -29,10 +29,6 @@ pub enum Sub {
     EphemeralContainers,
     /// `log` of a pod.
     Log,
-    /// `resize` of a pod.
-    Resize,
-    /// `approval` of a certificate signing request.
-    Approval,
     /// `token` of a service account.
     Token,
 }
@@ -48,8 +44,6 @@ impl Sub {
             Self::Finalize => "finalize",
             Self::EphemeralContainers => "ephemeralcontainers",
             Self::Log => "log",
-            Self::Resize => "resize",
-            Self::Approval => "approval",
             Self::Token => "token",
         }
     }
@@ -61,12 +55,7 @@ impl Sub {
             Self::Binding => Some(("", "v1", "Binding")),
             Self::Eviction => Some(("policy", "v1", "Eviction")),
             Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
-            Self::Status
-            | Self::Finalize
-            | Self::EphemeralContainers
-            | Self::Log
-            | Self::Resize
-            | Self::Approval => None,
+            Self::Status | Self::Finalize | Self::EphemeralContainers | Self::Log => None,
         }
     }
 }

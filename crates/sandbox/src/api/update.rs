@@ -175,25 +175,10 @@ pub(super) fn check_uid(resource: &Resource, on: &On, old: &Object, body: &Value
         None | Some("") => Ok(()),
         Some(asked) if *asked == *old.uid => Ok(()),
         Some(asked) => {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
-                 Precondition failed: UID in precondition: {asked}, UID in object meta: {}",
-                folder(resource),
-                on.key(),
-                old.uid
-            );
+            let why =
+                format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {}", old.uid);
             Err(Failure::conflict(resource, &on.name, &why))
         }
-    }
-}
-
-/// Where a real server's storage keeps a resource.
-fn folder(resource: &Resource) -> &'static str {
-    match resource.plural {
-        "nodes" => "minions",
-        "services" => "services/specs",
-        "endpoints" => "services/endpoints",
-        plural => plural,
     }
 }
 

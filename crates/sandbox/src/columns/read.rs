@@ -4,6 +4,7 @@
 //! Goes out: text, numbers, lists, times.
 //! Not here: checks; an object in the store has passed them, and what is of another type counts as absent.
 
+use crate::normal::NEVER;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -57,14 +58,9 @@ pub(super) fn entry<'a>(object: &'a Value, path: &str, key: &str) -> Option<&'a 
     given(object, path)?.get(key)?.as_str()
 }
 
-/// A time; year 1 is Go's way to say that there is none.
+/// A time, if there is one.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
-    let time = string(object, path).parse().ok()?;
-    (time != year_one()).then_some(time)
-}
-
-fn year_one() -> Timestamp {
-    Timestamp::constant(-62_135_596_800, 0)
+    string(object, path).parse().ok().filter(|time| *time != NEVER)
 }
 
 /// A number or text; also a quantity.

@@ -18,7 +18,7 @@ pub(super) struct Asked {
     pub(super) path: String,
     pub(super) query: Query,
     pub(super) accept: Accept,
-    /// Whether changes are wanted: by the query, or by a path of the old form.
+    /// Whether changes are wanted.
     pub(super) watches: bool,
     /// Without parameters, in lower case.
     pub(super) content_type: String,
@@ -35,7 +35,7 @@ impl Asked {
         let content_type = header(head, &CONTENT_TYPE);
         let query = Query::read(head.uri.query().unwrap_or_default());
         Self {
-            watches: query.is_true("watch") || super::route::is_old_watch(head.uri.path()),
+            watches: query.is_true("watch"),
             method: head.method.clone(),
             path: super::query::decoded(head.uri.path()),
             query,

@@ -52,7 +52,7 @@ impl Server {
         }
         let object = self.read(on)?;
         match on.sub {
-            None | Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize | Sub::Approval) => {
+            None | Some(Sub::Status | Sub::EphemeralContainers) => {
                 Ok(Answer::new(200, content_type(form.accept.encoding), form.single(&object)))
             }
             Some(Sub::Scale) => {

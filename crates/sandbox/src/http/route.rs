@@ -33,10 +33,6 @@ impl Route {
         if rest.is_empty() {
             return Some(Self::Fixed);
         }
-        let rest = match rest {
-            ["watch", rest @ ..] => rest,
-            rest => rest,
-        };
         // No namespace is all of them; any other name must be there.
         let named = |parts: &[&str]| parts.iter().all(|part| !part.is_empty());
         let is_named = match rest {
@@ -85,11 +81,6 @@ impl Route {
 fn parts(path: &str) -> Vec<&str> {
     let path = path.strip_prefix('/').unwrap_or(path);
     path.strip_suffix('/').unwrap_or(path).split('/').collect()
-}
-
-/// Whether the path itself asks for changes, as paths did before there were queries for it.
-pub(super) fn is_old_watch(path: &str) -> bool {
-    matches!(parts(path).as_slice(), ["api", _, "watch", _, ..] | ["apis", _, _, "watch", _, ..])
 }
 
 /// What a real server has and this one cannot: nothing runs here.

@@ -68,10 +68,7 @@ struct Watching {
 impl Server {
     pub(super) fn watch(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let form = self.form(asked, on)?;
-        let mut selector = read::selector(asked, on)?;
-        if !on.name.is_empty() {
-            selector = Selector::read(on.number.get(), "", &format!("metadata.name={}", on.name))?;
-        }
+        let selector = read::selector(asked, on)?;
         let options = Options::of_watch(asked)?;
         let start = self.start(&options, on)?;
         let asked_for = Some(options.seconds.min(SECONDS_MOST)).filter(|seconds| *seconds > 0);

@@ -7,7 +7,7 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
-use super::{body, read, route, wished};
+use super::{body, read, wished};
 use crate::api::{Made, On, Patch, Server, Wish, check_body};
 use crate::custom;
 use crate::failure::Failure;
@@ -36,7 +36,6 @@ impl Server {
             return Err(Failure::not_allowed());
         }
         match (&asked.method, on.sub) {
-            (&Method::GET | &Method::HEAD, None) if route::is_old_watch(&asked.path) => self.watch(asked, on),
             (&Method::GET | &Method::HEAD, _) => self.get_one(asked, on),
             (&Method::POST, Some(Sub::Binding)) => self.post_binding(asked, on),
             (&Method::POST, Some(Sub::Eviction)) => self.post_eviction(asked, on),

@@ -142,10 +142,10 @@ impl Fields {
         }
     }
 
-    /// What lies at or below a path; `*` stands for any step.
+    /// What lies at or below a path.
     pub(super) fn only(&self, path: &[&str]) -> Self {
         let Some((name, rest)) = path.split_first() else { return self.clone() };
-        let kept = self.0.iter().filter(|(step, _)| *name == "*" || **step == field_step(name));
+        let kept = self.0.iter().filter(|(step, _)| **step == field_step(name));
         let kept = kept.filter_map(|(step, place)| {
             let kept = if rest.is_empty() {
                 place.clone()

@@ -72,13 +72,11 @@ pub(super) fn difference(old: &Value, new: &Value, of: TypeId, writer: &Writer<'
 pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fields {
     let kind = Schema::get().at(of).name.as_str();
     let reset: &[&[&str]] = match (subresource, kind) {
-        ("", "certificates/v1.CertificateSigningRequest") => &[&["spec"], &["status"]],
         ("" | "finalize", _) => &[&["status"]],
         ("status", "core/v1.Pod") => {
             &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
         }
         ("status", "apps/v1.Deployment") => &[&["spec"], &["metadata", "labels"]],
-        ("status", "certificates/v1.CertificateSigningRequest") => &[&["spec"], &["status", "conditions"]],
         (
             "status",
             "networking/v1.ServiceCIDR"
@@ -89,14 +87,7 @@ pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fie
         ) => &[&["spec"], &["metadata"]],
         ("status", kind) if kind.starts_with(custom::GROUP) => &[&["spec"], &["metadata"]],
         ("status", _) => &[&["spec"]],
-        ("approval", _) => &[&["spec"], &["status", "certificate"]],
         ("ephemeralcontainers", _) => return places.only(&["spec", "ephemeralContainers"]),
-        ("resize", _) => {
-            let resized = ["containers", "initContainers"].into_iter().flat_map(|containers| {
-                ["resources", "resizePolicy"].map(|field| places.only(&["spec", containers, "*", field]))
-            });
-            return resized.fold(Fields::default(), |all, some| all.union(&some));
-        }
         _ => &[],
     };
     for path in reset {

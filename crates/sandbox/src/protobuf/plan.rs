@@ -1,7 +1,7 @@
 //! # Plan: the fields of a message as protobuf has them
 //! Room:     for each type, its fields by number.
 //! Comes in: the schema, once.
-//! Goes out: [`Slot`]s in the order they are written.
+//! Goes out: fields in the order they are written.
 //! Not here: what JSON needs to know.
 
 use std::collections::HashMap;
@@ -9,36 +9,26 @@ use std::sync::LazyLock;
 
 use crate::schema::{Field, Schema, Shape, TypeId};
 
-/// A field of a message.
-pub(super) struct Slot {
-    pub(super) field: &'static Field,
-    /// The list is a message of its own, with the elements as its field 1: Go gives it a type with a name.
-    pub(super) wrapped: bool,
-}
-
-static PLAN: LazyLock<HashMap<TypeId, Vec<Slot>>> = LazyLock::new(|| {
+static PLAN: LazyLock<HashMap<TypeId, Vec<&'static Field>>> = LazyLock::new(|| {
     let schema = Schema::get();
-    schema.types().map(|id| (id, slots(schema, id))).collect()
+    schema.types().map(|id| (id, fields(schema, id))).collect()
 });
 
-fn slots(schema: &'static Schema, id: TypeId) -> Vec<Slot> {
-    let of = schema.at(id);
-    let mut slots: Vec<Slot> = (of.fields.iter().filter(|field| field.number != 0))
-        .map(|field| Slot { field, wrapped: of.name == "meta/v1.APIResource" && field.name == "verbs" })
-        .collect();
-    slots.sort_by_key(|slot| slot.field.number);
-    slots
+fn fields(schema: &'static Schema, id: TypeId) -> Vec<&'static Field> {
+    let mut fields: Vec<_> = schema.at(id).fields.iter().filter(|field| field.number != 0).collect();
+    fields.sort_by_key(|field| field.number);
+    fields
 }
 
 /// The fields of a type, by number.
-pub(super) fn of(id: TypeId) -> &'static [Slot] {
+pub(super) fn of(id: TypeId) -> &'static [&'static Field] {
     PLAN.get(&id).map_or(&[], Vec::as_slice)
 }
 
 /// The field of this number.
-pub(super) fn numbered(id: TypeId, number: u32) -> Option<&'static Slot> {
-    let slots = of(id);
-    slots.binary_search_by_key(&number, |slot| slot.field.number).ok().map(|at| &slots[at])
+pub(super) fn numbered(id: TypeId, number: u32) -> Option<&'static Field> {
+    let fields = of(id);
+    fields.binary_search_by_key(&number, |field| field.number).ok().map(|at| fields[at])
 }
 
 /// How protobuf writes a value of this shape.

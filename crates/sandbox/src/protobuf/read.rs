@@ -72,22 +72,18 @@ impl Reader {
         self.enter()?;
         let mut cursor = Cursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
-            let Some(slot) = plan::numbered(of, number) else {
+            let Some(field) = plan::numbered(of, number) else {
                 cursor.skip(number, wire)?;
                 continue;
             };
-            let name = &slot.field.name;
-            match &slot.field.shape {
-                Shape::Object(inner) if slot.field.inline => {
+            let name = &field.name;
+            match &field.shape {
+                Shape::Object(inner) if field.inline => {
                     self.fields(*inner, piece(&mut cursor, name, wire)?, object)?;
                 }
                 Shape::List(inner) => {
                     let items = list_in(object, name);
-                    if slot.wrapped {
-                        self.list(inner, name, piece(&mut cursor, name, wire)?, items)?;
-                    } else {
-                        self.item(inner, name, wire, &mut cursor, items)?;
-                    }
+                    self.item(inner, name, wire, &mut cursor, items)?;
                 }
                 Shape::Map(inner) => {
                     let (key, value) = self.entry(inner, name, piece(&mut cursor, name, wire)?)?;

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use serde_json::{Map, Value};
 
-use super::plan::{self, BYTES, FIXED64, Slot, VARINT};
+use super::plan::{self, BYTES, FIXED64, VARINT};
 use crate::normal::{BASE64, NEVER, parse_time};
 use crate::schema::{Field, Shape, TypeId};
 
@@ -94,26 +94,22 @@ pub(super) fn watch_event(out: &mut Backward, event: &str, object: &[u8]) {
 }
 
 fn fields(out: &mut Backward, of: TypeId, object: Option<&Map<String, Value>>) {
-    for slot in plan::of(of).iter().rev() {
-        match &slot.field.shape {
-            Shape::Object(inner) if slot.field.inline => {
-                out.message(slot.field.number, |out| fields(out, *inner, object));
+    for one in plan::of(of).iter().rev() {
+        match &one.shape {
+            Shape::Object(inner) if one.inline => {
+                out.message(one.number, |out| fields(out, *inner, object));
             }
             _ => {
-                let value =
-                    object.and_then(|object| object.get(&slot.field.name)).filter(|value| !value.is_null());
-                field(out, slot, value);
+                let value = object.and_then(|object| object.get(&one.name)).filter(|value| !value.is_null());
+                field(out, one, value);
             }
         }
     }
 }
 
-fn field(out: &mut Backward, slot: &Slot, value: Option<&Value>) {
-    let Field { number, shape, pointer, .. } = slot.field;
+fn field(out: &mut Backward, field: &Field, value: Option<&Value>) {
+    let Field { number, shape, pointer, .. } = field;
     match (shape, value) {
-        (Shape::List(of), Some(Value::Array(items))) if slot.wrapped => {
-            out.message(*number, |out| list(out, 1, of, items));
-        }
         (Shape::List(of), Some(Value::Array(items))) => list(out, *number, of, items),
         (Shape::Map(of), Some(Value::Object(entries))) => {
             for (key, value) in entries.iter().rev() {

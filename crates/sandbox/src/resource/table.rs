@@ -5,7 +5,7 @@
 //! Not here: what they mean.
 
 use super::{Resource, Sub};
-use Sub::{Approval, Binding, EphemeralContainers, Eviction, Finalize, Log, Resize, Scale, Status, Token};
+use Sub::{Binding, EphemeralContainers, Eviction, Finalize, Log, Scale, Status, Token};
 
 const ALL: &[&str] = &["all"];
 const NONE: &[&str] = &[];
@@ -68,7 +68,7 @@ const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
 const FLOWS: (&str, &str) = ("flowcontrol.apiserver.k8s.io", "v1");
 const DRA: (&str, &str) = ("resource.k8s.io", "v1");
-const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Log, Resize, Status];
+const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Log, Status];
 
 /// Everything that is served.
 pub static RESOURCES: &[Resource] = &[
@@ -163,7 +163,7 @@ pub static RESOURCES: &[Resource] = &[
         ("certificates.k8s.io", "v1"),
         ("certificatesigningrequests", "certificatesigningrequest", "CertificateSigningRequest"),
         &["csr"],
-        &[Approval, Status],
+        STATUS,
     ),
     spaced(("coordination.k8s.io", "v1"), ("leases", "lease", "Lease"), (NONE, NONE), &[]),
     spaced(

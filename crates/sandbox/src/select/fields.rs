@@ -43,30 +43,15 @@ const EVENT: &[&str] = &[
     "source",
     "type",
 ];
-const NEW_EVENT: &[&str] = &[
-    "regarding.kind",
-    "regarding.namespace",
-    "regarding.name",
-    "regarding.uid",
-    "regarding.apiVersion",
-    "regarding.resourceVersion",
-    "regarding.fieldPath",
-    "reason",
-    "reportingController",
-    "type",
-];
-
 /// The fields of a resource that can be asked, beside its name and namespace.
 fn selectable(resource: &Resource) -> &'static [&'static str] {
     match (resource.group, resource.plural) {
         ("", "pods") => POD,
         ("", "nodes") => &["spec.unschedulable"],
         ("", "events") => EVENT,
-        ("events.k8s.io", "events") => NEW_EVENT,
         ("", "namespaces") => &["status.phase"],
         ("", "secrets") => &["type"],
-        ("", "services") => &["spec.clusterIP", "spec.type"],
-        ("" | "apps", "replicationcontrollers" | "replicasets") => &["status.replicas"],
+        ("apps", "replicasets") => &["status.replicas"],
         ("batch", "jobs") => &["status.successful"],
         _ => &[],
     }
@@ -90,7 +75,7 @@ impl Fields {
                 };
                 return Err(Failure::bad_request(why));
             }
-            requirements.push(Requirement { path: home(path).to_owned(), value, equal });
+            requirements.push(Requirement { path: path.to_owned(), value, equal });
         }
         Ok(Self(requirements))
     }
@@ -106,23 +91,6 @@ impl Fields {
 
     pub(super) fn match_object(&self, object: &Value) -> bool {
         self.0.iter().all(|one| (text_at(object, &one.path) == one.value) == one.equal)
-    }
-}
-
-/// Events of both groups are kept in the form of the older one.
-fn home(path: &str) -> &str {
-    match path {
-        "reportingController" => "reportingComponent",
-        _ => match path.strip_prefix("regarding.") {
-            Some("kind") => "involvedObject.kind",
-            Some("namespace") => "involvedObject.namespace",
-            Some("name") => "involvedObject.name",
-            Some("uid") => "involvedObject.uid",
-            Some("apiVersion") => "involvedObject.apiVersion",
-            Some("resourceVersion") => "involvedObject.resourceVersion",
-            Some("fieldPath") => "involvedObject.fieldPath",
-            _ => path,
-        },
     }
 }
 

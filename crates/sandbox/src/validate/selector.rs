@@ -6,7 +6,8 @@
 
 use super::found::Faults;
 use super::{meta, words};
-use crate::parts::{entries, has, list, text};
+use crate::parts::{entries, list, text};
+use crate::select::from_object;
 use serde_json::Value;
 
 /// A selector that may be absent.
@@ -66,17 +67,5 @@ pub(super) fn is_broken(selector: &Value) -> bool {
 
 /// Whether it picks an object with these labels. None at all picks nothing.
 pub(super) fn picks(selector: &Value, labels: &Value) -> bool {
-    let has_label = |key: &str| has(labels, key);
-    selector.is_object()
-        && entries(selector, "matchLabels").all(|(key, value)| has_label(key) && &labels[key] == value)
-        && list(selector, "matchExpressions").iter().all(|wanted| {
-            let key = text(wanted, "key");
-            let among = has_label(key) && list(wanted, "values").contains(&labels[key]);
-            match text(wanted, "operator") {
-                "In" => among,
-                "NotIn" => !among,
-                "Exists" => has_label(key),
-                _ => !has_label(key),
-            }
-        })
+    from_object(selector).match_labels(labels)
 }

@@ -11,7 +11,6 @@ cases![
     what_new_events_must_have,
     an_event_elsewhere,
     events_are_selected_by_their_object,
-    new_events_are_selected_by_what_they_regard,
     a_series,
     events_are_watched_in_both,
     a_lease,
@@ -115,19 +114,6 @@ fn events_are_selected_by_their_object(play: &mut Play) {
         play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
     }
     play.get(format!("{path}?fieldSelector=message%3Da")).refused(400, "BadRequest");
-}
-
-fn new_events_are_selected_by_what_they_regard(play: &mut Play) {
-    let path = play.group("events.k8s.io/v1", "events");
-    let event = new(play, "a");
-    play.given(&path, &event);
-    let by = |selector: &str| format!("{path}?fieldSelector={selector}");
-    for selector in
-        ["regarding.name%3Dp", "involvedObject.name%3Dp", "reportingController%3Dexample.com/here"]
-    {
-        play.look(&NAMES, by(selector));
-    }
-    play.look(&NAMES, by("regarding.kind%3DPod,type%3DWarning")).is(200).lists(&["a"]);
 }
 
 fn a_series(play: &mut Play) {

@@ -12,7 +12,6 @@ cases![
     into_the_selection_and_out,
     into_the_field_and_out,
     only_one_name,
-    by_the_old_path,
     a_table,
     a_table_with_whole_objects,
     only_metadata,
@@ -131,16 +130,6 @@ fn only_one_name(play: &mut Play) {
     map(play, "a", json!({}));
     map(play, "b", json!({}));
     watch.tells(play, "ADDED", "b");
-}
-
-fn by_the_old_path(play: &mut Play) {
-    let own = play.own.clone();
-    map(play, "a", json!({}));
-    let mut watch = play.watch(&format!("/api/v1/watch/namespaces/{own}/configmaps?timeoutSeconds=20"));
-    watch.tells(play, "ADDED", "a");
-    map(play, "b", json!({}));
-    let mut one = play.watch(&format!("/api/v1/watch/namespaces/{own}/configmaps/b?timeoutSeconds=20"));
-    one.tells(play, "ADDED", "b");
 }
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
