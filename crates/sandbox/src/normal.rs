@@ -17,7 +17,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 pub(crate) use self::bounded::{Bounded, Room};
-pub(crate) use self::time::{NEVER, parse_time, time_value};
+pub(crate) use self::time::{EPOCH, NEVER, parse_time, time_value};
 pub use self::yaml::yaml_to_json;
 pub(crate) use self::yaml::{documents, read_long_yaml, whole_numbers};
 pub(crate) use self::zero::{complete, zero};

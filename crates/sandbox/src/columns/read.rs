@@ -4,7 +4,6 @@
 //! Goes out: text, numbers, lists, times.
 //! Not here: checks; an object in the store has passed them, and what is of another type counts as absent.
 
-use crate::normal::NEVER;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -60,7 +59,7 @@ pub(super) fn entry<'a>(object: &'a Value, path: &str, key: &str) -> Option<&'a 
 
 /// A time, if there is one.
 pub(super) fn time(object: &Value, path: &str) -> Option<Timestamp> {
-    string(object, path).parse().ok().filter(|time| *time != NEVER)
+    string(object, path).parse().ok()
 }
 
 /// A number or text; also a quantity.

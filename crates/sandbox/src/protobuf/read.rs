@@ -6,13 +6,13 @@
 //! Not here: writing; frames.
 
 use base64::Engine as _;
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::plan::{self, BYTES, VARINT};
 use super::{Fault, MAGIC, MAX_DEPTH, MAX_MESSAGES};
-use crate::normal::{BASE64, complete, time_value, zero};
+use crate::normal::{BASE64, EPOCH, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
 /// Reads one body.
@@ -249,7 +249,7 @@ fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, Fault> {
     let seconds = seconds.cast_signed();
     // What is left of a time in JSON: whole seconds, or whole microseconds.
     let nanos = if micro { i32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
-    let time = Timestamp::new(seconds, nanos).map_err(|_| Fault::BadTime(seconds))?;
+    let time = EPOCH.checked_add(SignedDuration::new(seconds, nanos)).map_err(|_| Fault::BadTime(seconds))?;
     Ok(time_value(time, micro))
 }
 

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use serde_json::{Map, Value};
 
 use super::plan::{self, BYTES, FIXED64, VARINT};
-use crate::normal::{BASE64, NEVER, parse_time};
+use crate::normal::{BASE64, EPOCH, NEVER, parse_time};
 use crate::schema::{Field, Shape, TypeId};
 
 /// Bytes in the opposite order.
@@ -180,7 +180,8 @@ fn text(value: Option<&Value>) -> &str {
 /// Seconds and nanoseconds; nothing at all for the zero time.
 fn time(out: &mut Backward, text: &str, micro: bool) {
     let Some(time) = parse_time(text, micro).ok().filter(|time| *time != NEVER) else { return };
-    let (micros, whole) = (time.as_microsecond(), 1_000_000);
-    out.number(2, if micro { micros.rem_euclid(whole).cast_unsigned() * 1000 } else { 0 });
-    out.number(1, micros.div_euclid(whole).cast_unsigned());
+    let nanos = if micro { time.subsec_nanosecond().unsigned_abs().into() } else { 0 };
+    out.number(2, nanos);
+    let whole = time.with().subsec_nanosecond(0).build().unwrap_or(time);
+    out.number(1, whole.duration_since(EPOCH).as_secs().cast_unsigned());
 }
