@@ -2,10 +2,10 @@
 //! Room:     values for fields that were left out; what admission and creation set; the generation.
 //! Comes in: objects as they were sent; on update, as they were.
 //! Goes out: the same objects, filled in.
-//! Not here: names, UIDs, times, cluster IPs (they are drawn or allocated); whether the object is right (`validate.rs`).
+//! Not here: names, UIDs, times (they are drawn); what nothing here looks at (Services, probes, volumes); whether the object is right (`validate.rs`).
 
 use crate::custom;
-use crate::parts::{self, at, fill, has, list, list_mut, object, text};
+use crate::parts::{self, at, fill, has, list, object, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -46,15 +46,12 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
         ("", "pods") => pod::pod(object),
         ("", "namespaces") => namespace(object),
         ("", "nodes") => node(object),
-        ("", "services") => service(object),
         ("", "secrets") => secret(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("apps" | "batch", _) => workload::workload(resource, object),
         (_, "mutatingwebhookconfigurations") => extension::webhooks(object, true),
         (_, "validatingwebhookconfigurations") => extension::webhooks(object, false),
         (_, "customresourcedefinitions") => extension::definition(object),
-        (_, "flowschemas") => extension::flow_schema(object),
-        (_, "prioritylevelconfigurations") => extension::priority_level(object),
         _ => {}
     }
 }
@@ -242,37 +239,6 @@ fn secret(secret: &mut Value) {
         }
     }
     fill(secret, "type", "Opaque");
-}
-
-fn service(service: &mut Value) {
-    let spec = object(service, "spec");
-    fill(spec, "sessionAffinity", "None");
-    match text(spec, "sessionAffinity") {
-        "ClientIP" if !has(&spec["sessionAffinityConfig"]["clientIP"], "timeoutSeconds") => {
-            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10800}});
-        }
-        "None" => {
-            spec.as_object_mut().map(|fields| fields.remove("sessionAffinityConfig"));
-        }
-        _ => {}
-    }
-    fill(spec, "type", "ClusterIP");
-    for port in list_mut(spec, "ports") {
-        fill(port, "protocol", "TCP");
-        if !has(port, "targetPort") || port["targetPort"] == json!(0) || port["targetPort"] == json!("") {
-            port["targetPort"] = port["port"].clone();
-        }
-    }
-    let kind = text(spec, "type").to_owned();
-    if ["NodePort", "LoadBalancer"].contains(&kind.as_str()) || !list(spec, "externalIPs").is_empty() {
-        fill(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if ["NodePort", "LoadBalancer", "ClusterIP"].contains(&kind.as_str()) {
-        fill(spec, "internalTrafficPolicy", "Cluster");
-    }
-    if kind == "LoadBalancer" {
-        fill(spec, "allocateLoadBalancerNodePorts", true);
-    }
 }
 
 #[cfg(test)]

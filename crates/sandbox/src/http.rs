@@ -12,7 +12,6 @@ mod discovery;
 mod form;
 mod health;
 mod log;
-mod metrics;
 mod openapi;
 mod options;
 mod pages;
@@ -137,7 +136,6 @@ impl Server {
         let short = path.strip_suffix('/').unwrap_or(path);
         let found = match short {
             "/version" => Some(Answer::json(&discovery::version())),
-            "/metrics" => Some(metrics::answer(self)),
             short => discovery::answer(short, asked)?,
         };
         match found {

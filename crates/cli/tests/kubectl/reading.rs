@@ -117,7 +117,7 @@ fn what_every_cluster_has_is_there() {
     stage.ok("wait --for=condition=Complete job/sums --timeout=60s");
     stage.says("get job sums", &["Complete", "1/1"]);
     stage.says("get pods -l job-name=sums", &["Completed"]);
-    stage.says("get --raw /", &["/apis/apps/v1", "/metrics"]);
+    stage.says("get --raw /", &["/apis/apps/v1", "/version"]);
     // Lists are what kubectl reads the older OpenAPI for.
     stage.file(
         "list.yaml",

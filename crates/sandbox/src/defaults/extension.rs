@@ -1,12 +1,12 @@
 //! # Extension: what extends an API server
-//! Room:     webhook configurations, definitions of custom kinds, the sharing of requests: their defaults and beginnings.
+//! Room:     webhook configurations, definitions of custom kinds: their defaults and beginnings.
 //! Comes in: objects as they were sent.
 //! Goes out: the same objects, filled in.
 //! Not here: acting on them, which nothing here does: no webhook of theirs is called, no kind of theirs is served but
-//!           those of taintward.io, no request waits.
+//!           those of taintward.io.
 
 use crate::custom;
-use crate::parts::{fill, has, list, list_mut, number, object, text};
+use crate::parts::{fill, has, list, list_mut, object, text};
 use serde_json::{Value, json};
 
 /// A webhook configuration.
@@ -74,36 +74,4 @@ pub(super) fn defined(definition: &mut Value) {
     let status = object(definition, "status");
     status["conditions"] = json!([names, established]);
     status["acceptedNames"] = accepted;
-}
-
-/// Which requests share what.
-pub(super) fn flow_schema(schema: &mut Value) {
-    let spec = object(schema, "spec");
-    if number(spec, "matchingPrecedence").unwrap_or_default() == 0 {
-        spec["matchingPrecedence"] = json!(1000);
-    }
-}
-
-/// How much they share.
-pub(super) fn priority_level(level: &mut Value) {
-    let spec = object(level, "spec");
-    if has(spec, "exempt") {
-        let exempt = object(spec, "exempt");
-        fill(exempt, "nominalConcurrencyShares", 0);
-        fill(exempt, "lendablePercent", 0);
-    }
-    if !has(spec, "limited") {
-        return;
-    }
-    let limited = object(spec, "limited");
-    fill(limited, "nominalConcurrencyShares", 30);
-    fill(limited, "lendablePercent", 0);
-    if has(&limited["limitResponse"], "queuing") {
-        let queuing = object(object(limited, "limitResponse"), "queuing");
-        for (field, usual) in [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)] {
-            if number(queuing, field).unwrap_or_default() == 0 {
-                queuing[field] = json!(usual);
-            }
-        }
-    }
 }

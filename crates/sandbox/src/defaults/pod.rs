@@ -1,8 +1,8 @@
 //! # Pod: what is filled in for pods and templates
-//! Room:     `spec` of pods and templates: policies, containers, probes, volumes, amounts.
+//! Room:     `spec` of pods and templates: policies, containers, amounts.
 //! Comes in: pods, templates.
 //! Goes out: the same, filled in.
-//! Not here: what admission sets (`admitted.rs`).
+//! Not here: what admission sets (`admitted.rs`); volumes, environment and probes, which nothing here looks at.
 
 use crate::parts::{fill, has, list_mut, object, text};
 use crate::quantity;
@@ -49,7 +49,6 @@ fn spec_of_any(spec: &mut Value) {
         spec["serviceAccountName"] = json!(account);
         spec["serviceAccount"] = json!(account);
     }
-    list_mut(spec, "volumes").for_each(volume);
     for name in CONTAINERS {
         list_mut(spec, name).for_each(container);
     }
@@ -67,95 +66,13 @@ fn container(container: &mut Value) {
     for port in list_mut(container, "ports") {
         fill(port, "protocol", "TCP");
     }
-    for variable in list_mut(container, "env") {
-        if has(&variable["valueFrom"], "fieldRef") {
-            fill(&mut variable["valueFrom"]["fieldRef"], "apiVersion", "v1");
-        }
-        if has(&variable["valueFrom"], "resourceFieldRef") {
-            fill(&mut variable["valueFrom"]["resourceFieldRef"], "divisor", "0");
-        }
-    }
-    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if has(container, name) {
-            probe(&mut container[name]);
-        }
-    }
-    for name in ["postStart", "preStop"] {
-        if has(&container["lifecycle"], name) {
-            http(&mut container["lifecycle"][name]);
-        }
-    }
 }
 
-/// The tag of an image is `latest`, or it has neither tag nor digest. What is no image's name has no tag either.
+/// The tag of an image is `latest`, or it has neither tag nor digest.
 fn is_latest(image: &str) -> bool {
     let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
-    let last = name.rfind('/').map_or(0, |slash| slash + 1);
-    let (path, tag) = match name[last..].split_once(':') {
-        Some((end, tag)) => (&name[..last + end.len()], Some(tag)),
-        None => (name, None),
-    };
-    let is_host = |part: &str| {
-        part == "localhost" || part.contains(['.', ':']) || part.bytes().any(|byte| byte.is_ascii_uppercase())
-    };
-    let path = path.split_once('/').filter(|(host, _)| is_host(host)).map_or(path, |(_, path)| path);
-    let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
-    let is_name = path.split('/').all(|part| !part.is_empty() && part.bytes().all(small));
-    is_name && tag.map_or(!digest, |tag| tag == "latest")
-}
-
-fn probe(probe: &mut Value) {
-    for (name, value) in
-        [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
-    {
-        if probe.get(name).and_then(Value::as_i64).unwrap_or_default() == 0 {
-            probe[name] = json!(value);
-        }
-    }
-    http(probe);
-    if has(probe, "grpc") && !has(&probe["grpc"], "service") {
-        probe["grpc"]["service"] = json!("");
-    }
-}
-
-fn http(handler: &mut Value) {
-    if has(handler, "httpGet") {
-        fill(&mut handler["httpGet"], "path", "/");
-        fill(&mut handler["httpGet"], "scheme", "HTTP");
-    }
-}
-
-fn volume(volume: &mut Value) {
-    let sourced = volume
-        .as_object()
-        .is_some_and(|fields| fields.iter().any(|(name, it)| name != "name" && !it.is_null()));
-    if !sourced {
-        fill(volume, "emptyDir", json!({}));
-    }
-    for name in ["secret", "configMap", "downwardAPI", "projected"] {
-        if has(volume, name) {
-            fill(&mut volume[name], "defaultMode", 0o644);
-        }
-    }
-    if has(volume, "hostPath") && !has(&volume["hostPath"], "type") {
-        volume["hostPath"]["type"] = json!("");
-    }
-    let sources =
-        volume.get_mut("projected").into_iter().flat_map(|projected| list_mut(projected, "sources"));
-    for source in sources {
-        if has(source, "serviceAccountToken") {
-            fill(&mut source["serviceAccountToken"], "expirationSeconds", 3600);
-        }
-    }
-    for item in volume.get_mut("downwardAPI").into_iter().flat_map(|api| list_mut(api, "items")) {
-        if has(item, "fieldRef") {
-            fill(&mut item["fieldRef"], "apiVersion", "v1");
-        }
-    }
-    if has(volume, "image") {
-        let latest = is_latest(text(&volume["image"], "reference"));
-        fill(&mut volume["image"], "pullPolicy", if latest { "Always" } else { "IfNotPresent" });
-    }
+    let last = name.rsplit('/').next().unwrap_or_default();
+    last.split_once(':').map_or(!digest, |(_, tag)| tag == "latest")
 }
 
 /// Requests that were left out are the limits.

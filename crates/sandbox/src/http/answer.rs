@@ -38,7 +38,6 @@ pub(super) enum Content {
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 pub(super) const JSON: &str = "application/json";
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 pub(super) const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
@@ -58,11 +57,6 @@ impl Answer {
     /// 204.
     pub(super) fn nothing() -> Self {
         Self::new(204, "", Bytes::new())
-    }
-
-    /// Prometheus' text.
-    pub(super) fn metrics(text: String) -> Self {
-        Self::new(200, METRICS, Bytes::from(text))
     }
 
     /// 404, where nobody knows of an API.

@@ -113,8 +113,7 @@ fn paths() -> Value {
         paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
     }
     paths.extend(
-        ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-            .map(String::from),
+        ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(String::from),
     );
     json!({"paths": paths})
 }

@@ -50,8 +50,7 @@ fn config_map(name: &str) -> Value {
 fn a_pod_gets_its_defaults(play: &mut Play) {
     let pods = play.core("pods");
     let spec = json!({"containers": [{"name": "main", "image": "registry.invalid/main:1",
-        "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "0.1", "memory": "1024Ki"}},
-        "livenessProbe": {"httpGet": {"port": 80}}}]});
+        "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "0.1", "memory": "1024Ki"}}}]});
     let made = play.post(&pods, &json!({"metadata": {"name": "web"}, "spec": spec})).is(201);
     made.has("/status/phase", "Pending").has("/spec/restartPolicy", "Always").has("/spec/priority", 0);
     play.get(format!("{pods}/web")).is(200).has("/metadata/generation", 1);

@@ -77,21 +77,22 @@ fn an_applied_webhook_configuration(play: &mut Play) {
 
 fn a_flow_schema(play: &mut Play) {
     let name = play.named("a");
-    let schema = json!({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{
+    let schema = json!({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 1000, "rules": [{
         "subjects": [{"kind": "User", "user": {"name": "nobody-at-all"}}],
         "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"], "clusterScope": true}],
     }]}});
     let made = play.post(format!("{FLOWS}/flowschemas"), &schema).is(201);
-    made.has("/spec/matchingPrecedence", 1000).has("/metadata/generation", 1);
+    made.has("/metadata/generation", 1);
     play.look(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
 }
 
 fn a_priority_level(play: &mut Play) {
     let path = format!("{FLOWS}/prioritylevelconfigurations");
-    for (name, limited) in [
-        ("a", json!({"limitResponse": {"type": "Reject"}})),
-        ("b", json!({"nominalConcurrencyShares": 1, "limitResponse": {"type": "Queue", "queuing": {}}})),
+    for (name, response) in [
+        ("a", json!({"type": "Reject"})),
+        ("b", json!({"type": "Queue", "queuing": {"handSize": 8, "queues": 64, "queueLengthLimit": 50}})),
     ] {
+        let limited = json!({"nominalConcurrencyShares": 1, "lendablePercent": 0, "limitResponse": response});
         let level =
             json!({"metadata": {"name": play.named(name)}, "spec": {"type": "Limited", "limited": limited}});
         play.keeping(&["/spec", "/metadata/generation"]).post(&path, &level).is(201);
