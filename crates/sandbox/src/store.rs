@@ -174,14 +174,6 @@ impl Store {
         let version = inner.version;
         inner.shelves.iter_mut().for_each(|shelf| shelf.forget(version));
     }
-
-    /// Sets the version, before anything is kept; for a store that goes on where another stopped.
-    pub fn begin_at(&self, version: u64) {
-        let mut inner = self.inner();
-        inner.version = inner.version.max(version);
-        let version = inner.version;
-        inner.shelves.iter_mut().for_each(|shelf| shelf.forget(version));
-    }
 }
 
 impl Inner {

@@ -74,10 +74,6 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         self.0.take(text.len()).map(|()| text.into())
     }
 
-    fn visit_string<E: Error>(self, text: String) -> Result<Value, E> {
-        self.0.take(text.len()).map(|()| text.into())
-    }
-
     fn visit_none<E: Error>(self) -> Result<Value, E> {
         self.visit_unit()
     }
