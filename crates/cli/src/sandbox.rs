@@ -24,19 +24,19 @@ use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{self, Server, User};
+use taintward_sandbox::api::{self, RequestUser, SandboxApi};
+use taintward_sandbox::demo_workloads;
 use taintward_sandbox::resource::known;
-use taintward_sandbox::sample;
-use taintward_sandbox::serve::Listening;
+use taintward_sandbox::serve::SandboxListener;
 use taintward_sandbox::standard;
-use taintward_sandbox::store::Range;
+use taintward_sandbox::store::ListRange;
 use taintward_sandbox::world::{self, World};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What `taintward sandbox` is to do.
 #[derive(Debug)]
 pub(crate) struct SandboxOptions {
-    pub(crate) world: world::Settings,
+    pub(crate) world: world::WorldSettings,
     pub(crate) listen: SocketAddr,
     pub(crate) kubeconfig_out: Option<PathBuf>,
     /// Without workloads to play with.
@@ -70,7 +70,7 @@ pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
     standard::furnish(&world);
     if !plan.empty {
-        sample::furnish(&world);
+        demo_workloads::furnish(&world);
     }
     if let Some(path) = &plan.nodes {
         files::nodes(&world, path)?;
@@ -86,7 +86,7 @@ pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let ending = EndSignals::asked_for();
     let address = plan.listen;
     // Over plain HTTP, kubectl would send no token.
-    let listening = Listening::open(address, true);
+    let listening = SandboxListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let (path, chosen) = match &plan.kubeconfig_out {
         // Another terminal is in another folder.
@@ -136,7 +136,7 @@ fn more_handles() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn save_on_signal(mut asked: Signal, server: Server, path: PathBuf) {
+async fn save_on_signal(mut asked: Signal, server: SandboxApi, path: PathBuf) {
     while asked.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
             crate::say::error(error);
@@ -202,8 +202,8 @@ async fn show(
 }
 
 /// What runs, how to get in, and what to try.
-fn opening(plan: &SandboxOptions, server: &Server, url: &str, kubeconfig: &Path) -> Vec<String> {
-    let all = Range { namespace: None, after: None, limit: 0 };
+fn opening(plan: &SandboxOptions, server: &SandboxApi, url: &str, kubeconfig: &Path) -> Vec<String> {
+    let all = ListRange { namespace: None, after: None, limit: 0 };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =
         nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();
@@ -256,9 +256,9 @@ fn tried(command: &str, what: &str) -> String {
 }
 
 /// Taintward itself, on the cluster in this process: the same code as on a real one.
-async fn controller(server: Server, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
+async fn controller(server: SandboxApi, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
     let wall = server.clock().now().as_microsecond();
-    let server = server.as_user(User::taintward());
+    let server = server.as_user(RequestUser::taintward());
     let client = kube_client(&server);
     let cluster = Connected {
         streams: kube_client(&server),
@@ -279,7 +279,7 @@ async fn controller(server: Server, speed: f64, settings: ControllerSettings, sh
 }
 
 /// Whoever held the lease in the cluster that was loaded is not in this one: nobody need wait for him.
-fn vacate(server: &Server, election: &ElectionSettings) {
+fn vacate(server: &SandboxApi, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);
     let removed = server.store().write(|store| {
@@ -289,6 +289,6 @@ fn vacate(server: &Server, election: &ElectionSettings) {
     debug_assert!(removed.is_ok(), "nothing in it refuses");
 }
 
-pub(crate) fn kube_client(server: &Server) -> kube::Client {
+pub(crate) fn kube_client(server: &SandboxApi) -> kube::Client {
     kube::Client::new(server.clone(), "default")
 }

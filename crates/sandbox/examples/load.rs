@@ -9,22 +9,22 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::error::Error;
 use std::time::{Duration, Instant};
-use taintward_sandbox::api::{On, Patch, Wish};
+use taintward_sandbox::api::{PatchBody, ResourcePath, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::store::Range;
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::store::ListRange;
+use taintward_sandbox::world::{World, WorldSettings};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let count: usize = std::env::args().nth(1).map_or(Ok(5000), |text| text.parse())?;
     let lives = std::env::args().nth(2).is_some_and(|text| text == "life");
-    let roles = if lives { Settings::default().roles } else { Vec::new() };
-    let world = World::new(&Settings { nodes: 1, roles, ..Settings::default() });
+    let roles = if lives { WorldSettings::default().roles } else { Vec::new() };
+    let world = World::new(&WorldSettings { nodes: 1, roles, ..WorldSettings::default() });
     let (server, pods) = (world.server(), known("", "pods"));
     let environment: Vec<_> = (0..12)
         .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
         .collect();
-    let wish = Wish { manager: "load".to_owned(), ..Wish::default() };
+    let wish = WriteOptions { manager: "load".to_owned(), ..WriteOptions::default() };
     let began = Instant::now();
     for number in 0..count {
         let pod = json!({
@@ -34,13 +34,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 {"name": "b", "image": "registry.example/b:1", "env": environment},
             ]},
         });
-        server.create(&On::object(pods, "default", ""), pod, &wish).map_err(|failure| failure.message)?;
+        server
+            .create(&ResourcePath::object(pods, "default", ""), pod, &wish)
+            .map_err(|failure| failure.message)?;
     }
     println!("creates: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
     let began = Instant::now();
     for number in 0..count {
-        let on = On::object(pods, "default", &format!("p-{number}"));
-        let patch = Patch::Merge(json!({"metadata": {"labels": {"patched": "yes"}}}));
+        let on = ResourcePath::object(pods, "default", &format!("p-{number}"));
+        let patch = PatchBody::Merge(json!({"metadata": {"labels": {"patched": "yes"}}}));
         server.patch(&on, &patch, &wish).map_err(|failure| failure.message)?;
     }
     println!("patches: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
@@ -52,7 +54,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("all run after {:.1} s", began.elapsed().as_secs_f64());
     }
-    let listed = server.store().list(pods, Range { namespace: None, after: None, limit: 0 }, None);
+    let listed = server.store().list(pods, ListRange { namespace: None, after: None, limit: 0 }, None);
     let bytes: usize = listed.iter().flat_map(|listed| &listed.objects).map(|(_, pod)| pod.json.len()).sum();
     println!("JSON of all pods: {} kB", bytes / 1000);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 /// The cluster's clock.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct VirtualClock {
     began: Instant,
     at: Timestamp,
     speed: f64,
 }
 
-impl Clock {
+impl VirtualClock {
     /// Starts at a moment; one real second is `speed` seconds of the cluster.
     ///
     /// # Panics

@@ -1,23 +1,23 @@
 //! # Custom: the kinds of taintward.io
 //! Room:     DedicatedPool and TaintwardPolicy as a server treats custom resources: from their definitions, as shipped.
 //! Comes in: `deploy/crds`; objects.
-//! Goes out: [`Definition`]: what is dropped, filled in, refused, shown and documented.
+//! Goes out: [`ResourceDefinition`]: what is dropped, filled in, refused, shown and documented.
 //! Keeps:    every rule of a definition has its check here, or nothing starts.
 //! Not here: verbs (`api`); what becomes of nodes and pods.
 
-mod columns;
 mod fields;
-mod judge;
 mod openapi;
+mod printer_columns;
 mod read;
 mod rules;
+mod schema_validation;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fields::{is_whole, types};
 
-use crate::normal::yaml_to_json;
+use crate::canonicalize::yaml_to_json;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -31,26 +31,26 @@ const FILES: [&str; 2] = [
 pub(crate) const GROUP: &str = "taintward.io";
 
 /// A kind, as its definition has it.
-pub(crate) struct Definition {
+pub(crate) struct ResourceDefinition {
     plural: String,
     kind: String,
     version: String,
     /// The structural schema.
     schema: Value,
-    columns: Vec<columns::Column>,
+    columns: Vec<printer_columns::PrinterColumn>,
     /// Whether the status is written apart.
     has_status: bool,
 }
 
-static DEFINITIONS: LazyLock<Vec<Definition>> =
-    LazyLock::new(|| definitions().map(|whole| Definition::new(&whole["spec"])).collect());
+static DEFINITIONS: LazyLock<Vec<ResourceDefinition>> =
+    LazyLock::new(|| definitions().map(|whole| ResourceDefinition::new(&whole["spec"])).collect());
 
 /// The definitions, as objects.
 pub(crate) fn definitions() -> impl Iterator<Item = Value> {
     FILES.iter().map(|text| yaml_to_json(text.as_bytes()).unwrap_or_else(|why| panic!("a definition: {why}")))
 }
 
-impl Definition {
+impl ResourceDefinition {
     fn new(spec: &Value) -> Self {
         let version = &spec["versions"][0];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -61,7 +61,7 @@ impl Definition {
             kind: text(&spec["names"]["kind"]),
             version: text(&version["name"]),
             schema,
-            columns: columns::read(&version["additionalPrinterColumns"]),
+            columns: printer_columns::read(&version["additionalPrinterColumns"]),
             has_status: version["subresources"].get("status").is_some(),
         }
     }
@@ -72,13 +72,13 @@ impl Definition {
 }
 
 /// The definition of a resource, if it is one of these.
-pub(crate) fn of(group: &str, plural: &str) -> Option<&'static Definition> {
+pub(crate) fn of(group: &str, plural: &str) -> Option<&'static ResourceDefinition> {
     let found = || DEFINITIONS.iter().find(|one| one.plural == plural);
     (group == GROUP).then(found).flatten()
 }
 
 /// The definition of a kind.
-pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<&'static Definition> {
+pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<&'static ResourceDefinition> {
     let version = api_version.strip_prefix(GROUP)?.strip_prefix('/')?;
     DEFINITIONS.iter().find(|one| one.version == version && one.kind == kind)
 }

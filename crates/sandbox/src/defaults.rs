@@ -5,7 +5,7 @@
 //! Not here: names, UIDs, times (they are drawn); what nothing here looks at (Services, probes, volumes); whether the object is right (`validate.rs`).
 
 use crate::custom;
-use crate::parts::{self, at, fill, has, list, object, text};
+use crate::json_ext::{self, at, fill, has, list, object, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
 
 /// Which of the admission steps run that a cluster may have or not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
+pub struct AdmissionDefaults {
     /// Pods get the service account `default`.
     pub service_account: bool,
     /// AD-2..4: pods bear not-ready and unreachable nodes for a while.
@@ -69,7 +69,7 @@ pub struct Admission {
     pub rules: bool,
 }
 
-impl Default for Admission {
+impl Default for AdmissionDefaults {
     fn default() -> Self {
         // A cluster has no webhook until somebody installs it.
         Self { service_account: true, default_tolerations: true, taint_new_nodes: true, rules: false }
@@ -77,7 +77,7 @@ impl Default for Admission {
 }
 
 /// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
-pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admission) {
+pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: AdmissionDefaults) {
     if let Some(definition) = custom::of(group, resource) {
         return definition.begin(new);
     }
@@ -117,7 +117,7 @@ pub fn on_update(
     (group, resource, subresource): (&str, &str, &str),
     old: &Value,
     new: &mut Value,
-    admission: Admission,
+    admission: AdmissionDefaults,
 ) {
     if let Some(definition) = custom::of(group, resource) {
         definition.keep(subresource, old, new);
@@ -190,12 +190,12 @@ pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
         object(new, "metadata")["generation"] = json!(1);
         return;
     };
-    let was = parts::number(&old["metadata"], "generation").unwrap_or_default();
+    let was = json_ext::number(&old["metadata"], "generation").unwrap_or_default();
     let counted = if resource.ends_with("webhookconfigurations") { "webhooks" } else { "spec" };
     let same = at(old, &[counted]) == at(new, &[counted])
         && (resource != "deployments"
-            || parts::entries(&old["metadata"], "annotations")
-                .eq(parts::entries(&new["metadata"], "annotations")));
+            || json_ext::entries(&old["metadata"], "annotations")
+                .eq(json_ext::entries(&new["metadata"], "annotations")));
     object(new, "metadata")["generation"] = json!(if same { was } else { was + 1 });
 }
 

@@ -5,8 +5,8 @@
 //! Goes out: answers, or what a client sees instead of them.
 //! Not here: what clients make of it.
 
-use crate::http::AnswerBody;
-use crate::ids::Ids;
+use crate::http::ResponseBody;
+use crate::id_generator::IdGenerator;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::StreamExt as _;
@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// What is done to a request, or to its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum InjectedFault {
     /// It never arrives.
     LostBefore,
     /// It is carried out, and nobody is told.
@@ -61,25 +61,25 @@ pub enum Fault {
 }
 
 /// Everything that can be done.
-const ALL: [Fault; 15] = [
-    Fault::LostBefore,
-    Fault::LostAfter,
-    Fault::TooMany,
-    Fault::Conflict,
-    Fault::Forbidden,
-    Fault::Internal,
-    Fault::Unavailable,
-    Fault::Timeout,
-    Fault::BlackHole,
-    Fault::Slow,
-    Fault::StreamClosed,
-    Fault::StreamBroken,
-    Fault::StreamSilent,
-    Fault::GoneStatus,
-    Fault::GoneEvent,
+const ALL: [InjectedFault; 15] = [
+    InjectedFault::LostBefore,
+    InjectedFault::LostAfter,
+    InjectedFault::TooMany,
+    InjectedFault::Conflict,
+    InjectedFault::Forbidden,
+    InjectedFault::Internal,
+    InjectedFault::Unavailable,
+    InjectedFault::Timeout,
+    InjectedFault::BlackHole,
+    InjectedFault::Slow,
+    InjectedFault::StreamClosed,
+    InjectedFault::StreamBroken,
+    InjectedFault::StreamSilent,
+    InjectedFault::GoneStatus,
+    InjectedFault::GoneEvent,
 ];
 
-impl Fault {
+impl InjectedFault {
     const fn is_of_streams(self) -> bool {
         matches!(
             self,
@@ -90,47 +90,47 @@ impl Fault {
 
 /// What broke.
 #[derive(Debug)]
-pub struct Broken(Fault);
+pub struct BrokenConnection(InjectedFault);
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for BrokenConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "the connection broke ({:?})", self.0)
     }
 }
 
-impl Error for Broken {}
+impl Error for BrokenConnection {}
 
 /// The body of an answer that may break.
-pub type FaultyBody = UnsyncBoxBody<Bytes, Broken>;
+pub type FaultyBody = UnsyncBoxBody<Bytes, BrokenConnection>;
 
 /// How faults come.
 #[derive(Clone)]
-pub struct Faults {
-    shared: Arc<Shared>,
+pub struct FaultInjector {
+    shared: Arc<FaultState>,
 }
 
-struct Shared {
-    ids: Ids,
+struct FaultState {
+    ids: IdGenerator,
     on: AtomicBool,
     /// One request in so many is broken.
     one_in: u64,
-    counts: Mutex<BTreeMap<Fault, u64>>,
+    counts: Mutex<BTreeMap<InjectedFault, u64>>,
     /// What meets every request just now.
-    outage: watch::Sender<Option<Fault>>,
+    outage: watch::Sender<Option<InjectedFault>>,
 }
 
-impl Faults {
+impl FaultInjector {
     /// One request in so many is broken; the same seed breaks the same ones.
     pub fn new(seed: u64, one_in: u64) -> Self {
         let counts = Mutex::new(BTreeMap::new());
         let on = AtomicBool::new(one_in > 0);
-        let (ids, outage) = (Ids::new(seed), watch::Sender::new(None));
-        Self { shared: Arc::new(Shared { ids, on, one_in: one_in.max(1), counts, outage }) }
+        let (ids, outage) = (IdGenerator::new(seed), watch::Sender::new(None));
+        Self { shared: Arc::new(FaultState { ids, on, one_in: one_in.max(1), counts, outage }) }
     }
 
     /// From now on every request meets this fault, and streams that are open break, or say nothing any more where
     /// nobody is answered; `None` ends the outage.
-    pub fn outage(&self, fault: Option<Fault>) {
+    pub fn outage(&self, fault: Option<InjectedFault>) {
         self.shared.outage.send_replace(fault);
     }
 
@@ -140,13 +140,13 @@ impl Faults {
     }
 
     /// What was broken how often.
-    pub fn counts(&self) -> BTreeMap<Fault, u64> {
+    pub fn counts(&self) -> BTreeMap<InjectedFault, u64> {
         self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A service behind these faults.
-    pub fn before<S>(&self, inner: S) -> Faulty<S> {
-        Faulty { inner, faults: self.clone() }
+    pub fn before<S>(&self, inner: S) -> FaultyService<S> {
+        FaultyService { inner, faults: self.clone() }
     }
 
     fn is_on(&self) -> bool {
@@ -154,7 +154,7 @@ impl Faults {
     }
 
     /// What is done to the next request.
-    fn next(&self, is_watch: bool) -> Option<Fault> {
+    fn next(&self, is_watch: bool) -> Option<InjectedFault> {
         let ids = &self.shared.ids;
         if let Some(fault) = *self.shared.outage.borrow() {
             self.count(fault);
@@ -163,14 +163,14 @@ impl Faults {
         if !self.is_on() || !ids.number().is_multiple_of(self.shared.one_in) {
             return None;
         }
-        let possible: Vec<Fault> =
+        let possible: Vec<InjectedFault> =
             ALL.into_iter().filter(|fault| is_watch || !fault.is_of_streams()).collect();
         let fault = possible[(ids.number() % possible.len() as u64) as usize];
         self.count(fault);
         Some(fault)
     }
 
-    fn count(&self, fault: Fault) {
+    fn count(&self, fault: InjectedFault) {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(fault).or_default() += 1;
     }
 
@@ -181,14 +181,14 @@ impl Faults {
 
 /// A service whose requests and answers may break.
 #[derive(Clone)]
-pub struct Faulty<S> {
+pub struct FaultyService<S> {
     inner: S,
-    faults: Faults,
+    faults: FaultInjector,
 }
 
-impl<S, B> tower::Service<Request<B>> for Faulty<S>
+impl<S, B> tower::Service<Request<B>> for FaultyService<S>
 where
-    S: tower::Service<Request<B>, Response = Response<AnswerBody>, Error = std::convert::Infallible>
+    S: tower::Service<Request<B>, Response = Response<ResponseBody>, Error = std::convert::Infallible>
         + Clone
         + Send
         + 'static,
@@ -196,10 +196,10 @@ where
     B: Send + 'static,
 {
     type Response = Response<FaultyBody>;
-    type Error = Broken;
-    type Future = BoxFuture<'static, Result<Self::Response, Broken>>;
+    type Error = BrokenConnection;
+    type Future = BoxFuture<'static, Result<Self::Response, BrokenConnection>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BrokenConnection>> {
         Poll::Ready(Ok(()))
     }
 
@@ -210,9 +210,9 @@ where
             let is_watch = *request.method() == Method::GET && query.contains("watch=");
             let fault = faults.next(is_watch);
             match fault {
-                Some(Fault::LostBefore) => return Err(Broken(Fault::LostBefore)),
-                Some(Fault::BlackHole) => std::future::pending().await,
-                Some(Fault::Slow) => arrive(Duration::from_millis(faults.below(20_000))).await?,
+                Some(InjectedFault::LostBefore) => return Err(BrokenConnection(InjectedFault::LostBefore)),
+                Some(InjectedFault::BlackHole) => std::future::pending().await,
+                Some(InjectedFault::Slow) => arrive(Duration::from_millis(faults.below(20_000))).await?,
                 _ => {}
             }
             if let Some(answer) = fault.and_then(|fault| refusal(fault, &faults)) {
@@ -223,7 +223,7 @@ where
                 Err(never) => match never {},
             };
             let answer = match fault {
-                Some(Fault::LostAfter) => return Err(Broken(Fault::LostAfter)),
+                Some(InjectedFault::LostAfter) => return Err(BrokenConnection(InjectedFault::LostAfter)),
                 Some(fault) if fault.is_of_streams() => cut(answer, fault, &faults),
                 _ => answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()),
             };
@@ -237,14 +237,17 @@ const OVERDUE: Duration = Duration::from_secs(1);
 
 /// Waits until a slow request arrives. If time has jumped past that moment, whoever asked was suspended, and the
 /// connection has died meanwhile: nothing arrives long after it was given up.
-async fn arrive(after: Duration) -> Result<(), Broken> {
+async fn arrive(after: Duration) -> Result<(), BrokenConnection> {
     let planned = Instant::now() + after;
     sleep_until(planned).await;
-    if planned.elapsed() > OVERDUE { Err(Broken(Fault::Slow)) } else { Ok(()) }
+    if planned.elapsed() > OVERDUE { Err(BrokenConnection(InjectedFault::Slow)) } else { Ok(()) }
 }
 
 /// A stream that an outage ends.
-fn mortal(answer: Response<FaultyBody>, outage: watch::Receiver<Option<Fault>>) -> Response<FaultyBody> {
+fn mortal(
+    answer: Response<FaultyBody>,
+    outage: watch::Receiver<Option<InjectedFault>>,
+) -> Response<FaultyBody> {
     answer.map(|body| {
         let stream = futures::StreamExt::boxed(BodyStream::new(body));
         let mortal = futures::stream::unfold(Some((stream, outage)), |open| async move {
@@ -252,8 +255,8 @@ fn mortal(answer: Response<FaultyBody>, outage: watch::Receiver<Option<Fault>>) 
             tokio::select! {
                 biased;
                 fault = struck(&mut outage) => match fault {
-                    Fault::BlackHole => std::future::pending().await,
-                    fault => Some((Err(Broken(fault)), None)),
+                    InjectedFault::BlackHole => std::future::pending().await,
+                    fault => Some((Err(BrokenConnection(fault)), None)),
                 },
                 frame = stream.next() => frame.map(|frame| (frame, Some((stream, outage)))),
             }
@@ -263,7 +266,7 @@ fn mortal(answer: Response<FaultyBody>, outage: watch::Receiver<Option<Fault>>) 
 }
 
 /// Waits for an outage.
-async fn struck(outage: &mut watch::Receiver<Option<Fault>>) -> Fault {
+async fn struck(outage: &mut watch::Receiver<Option<InjectedFault>>) -> InjectedFault {
     let fault = outage.wait_for(Option::is_some).await.ok().and_then(|fault| *fault);
     match fault {
         None => std::future::pending().await,
@@ -272,15 +275,15 @@ async fn struck(outage: &mut watch::Receiver<Option<Fault>>) -> Fault {
 }
 
 /// An answer that the server never gave.
-fn refusal(fault: Fault, faults: &Faults) -> Option<Response<FaultyBody>> {
+fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<FaultyBody>> {
     let (code, reason) = match fault {
-        Fault::TooMany => (429, "TooManyRequests"),
-        Fault::Conflict => (409, "Conflict"),
-        Fault::Forbidden => (403, "Forbidden"),
-        Fault::Internal => (500, "InternalError"),
-        Fault::Unavailable => (503, "ServiceUnavailable"),
-        Fault::Timeout => (504, "Timeout"),
-        Fault::GoneStatus => (410, "Expired"),
+        InjectedFault::TooMany => (429, "TooManyRequests"),
+        InjectedFault::Conflict => (409, "Conflict"),
+        InjectedFault::Forbidden => (403, "Forbidden"),
+        InjectedFault::Internal => (500, "InternalError"),
+        InjectedFault::Unavailable => (503, "ServiceUnavailable"),
+        InjectedFault::Timeout => (504, "Timeout"),
+        InjectedFault::GoneStatus => (410, "Expired"),
         _ => return None,
     };
     let status = json!({
@@ -291,7 +294,7 @@ fn refusal(fault: Fault, faults: &Faults) -> Option<Response<FaultyBody>> {
     let mut answer = Response::new(body);
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
     answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
-    if fault == Fault::TooMany {
+    if fault == InjectedFault::TooMany {
         // None, soon, or absurdly late.
         match faults.below(4) {
             0 => {}
@@ -303,7 +306,7 @@ fn refusal(fault: Fault, faults: &Faults) -> Option<Response<FaultyBody>> {
 }
 
 /// A stream that fails after a while.
-fn cut(answer: Response<AnswerBody>, fault: Fault, faults: &Faults) -> Response<FaultyBody> {
+fn cut(answer: Response<ResponseBody>, fault: InjectedFault, faults: &FaultInjector) -> Response<FaultyBody> {
     let json = answer
         .headers()
         .get("content-type")
@@ -320,10 +323,10 @@ fn cut(answer: Response<AnswerBody>, fault: Fault, faults: &Faults) -> Response<
                 Ok(Some(Err(never))) => match never {},
                 Ok(None) => None,
                 Err(_) => match fault {
-                    Fault::StreamSilent => std::future::pending().await,
-                    Fault::StreamBroken => Some((Err(Broken(fault)), (stream, true))),
+                    InjectedFault::StreamSilent => std::future::pending().await,
+                    InjectedFault::StreamBroken => Some((Err(BrokenConnection(fault)), (stream, true))),
                     // Only where it can be said in JSON; a stream of another kind ends.
-                    Fault::GoneEvent if json => {
+                    InjectedFault::GoneEvent if json => {
                         let event = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n";
                         Some((Ok(Frame::data(Bytes::from_static(event))), (stream, true)))
                     }

@@ -7,16 +7,16 @@
 mod apply;
 mod check;
 mod compare;
-mod fields;
+mod field_set;
 mod json;
-mod ledger;
+mod managed_fields;
+mod merge_rule;
 mod prune;
-mod rule;
 mod strategic;
 mod track;
 mod typed;
 
-pub use apply::{ApplyError, Conflict, apply};
+pub use apply::{ApplyConflict, ApplyError, apply};
 pub use json::{json_patch, merge_patch};
 pub use strategic::strategic;
 pub use track::{keep_times, track};
@@ -29,7 +29,7 @@ const DEPTH_MAX: usize = 512;
 
 /// Who writes, and as what.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer<'a> {
+pub struct FieldWriter<'a> {
     /// `fieldManager`, or what the user agent says up to its first `/`; `unknown` if empty.
     pub manager: &'a str,
     /// `status`, `scale`, …; empty for the object itself.

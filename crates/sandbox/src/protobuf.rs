@@ -1,7 +1,7 @@
 //! # Protobuf: Kubernetes' binary format
 //! Room:     objects as JSON on one side, `k8s\0` envelopes and watch frames on the other, for every kind.
 //! Comes in: values, which are objects of the schema (see `normal`); bytes, which may be anything.
-//! Goes out: the bytes a real server writes, field by field; values with Go's zero values in place; [`Fault`].
+//! Goes out: the bytes a real server writes, field by field; values with Go's zero values in place; [`ProtobufError`].
 //! Keeps:    no bytes make it panic, go deeper than [`MAX_DEPTH`] or make more than [`MAX_MESSAGES`] objects.
 //! Not here: wrong types and unknown fields of JSON (`normal`), content negotiation.
 
@@ -27,7 +27,7 @@ pub const MAX_MESSAGES: u32 = 1_000_000;
 
 /// Bytes that are no object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ProtobufError {
     /// There is no `k8s\0` in front.
     NoEnvelope,
     /// No type has this `apiVersion` and kind.
@@ -62,7 +62,7 @@ pub enum Fault {
     TooMany,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ProtobufError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnvelope => {
@@ -86,27 +86,27 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ProtobufError {}
 
 /// An object in its envelope.
 ///
 /// What the schema does not know is left out, and a value of the wrong type counts as not set: pass objects that went
 /// through `normal`. A kind the schema does not know comes out as an envelope with nothing in it.
 pub fn encode(api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
-    let mut out = write::Backward::default();
+    let mut out = write::ReverseWriter::default();
     write::envelope(&mut out, api_version, kind, type_of(api_version, kind), object);
     out.prefix(MAGIC);
     out.finish()
 }
 
 /// The object in an envelope, with its `apiVersion` and `kind`.
-pub fn decode(bytes: &[u8]) -> Result<Value, Fault> {
-    read::Reader::new().envelope(bytes)
+pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    read::ProtobufReader::new().envelope(bytes)
 }
 
 /// A frame of a watch: a big-endian length, then the event. `object` is in its envelope already.
 pub fn encode_watch_event(event: &str, object: &[u8]) -> Vec<u8> {
-    let mut out = write::Backward::default();
+    let mut out = write::ReverseWriter::default();
     write::watch_event(&mut out, event, object);
     let length =
         u32::try_from(out.len()).expect("a watch event is an object, and objects are limited to megabytes");

@@ -1,7 +1,7 @@
 //! # Resource: what is served
 //! Room:     the table of resources: names, scope, subresources.
 //! Comes in: a group and a plural name out of a path; a kind out of a body.
-//! Goes out: [`Resource`] and its [`Number`], which the store files objects under.
+//! Goes out: [`ResourceType`] and its [`ResourceId`], which the store files objects under.
 //! Not here: fields (`schema.rs`), columns, validation.
 
 mod table;
@@ -10,11 +10,11 @@ pub use table::RESOURCES;
 
 /// A resource's place in [`RESOURCES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Number(u16);
+pub struct ResourceId(u16);
 
 /// A subresource of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sub {
+pub enum Subresource {
     /// `status`: the half of an object that controllers write.
     Status,
     /// `scale`: the number of replicas in a common form.
@@ -33,7 +33,7 @@ pub enum Sub {
     Token,
 }
 
-impl Sub {
+impl Subresource {
     /// As it stands in paths.
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Sub {
 
 /// A resource.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Resource {
+pub struct ResourceType {
     /// API group; empty is core.
     pub group: &'static str,
     /// Version.
@@ -80,12 +80,12 @@ pub struct Resource {
     /// `all` among them.
     pub categories: &'static [&'static str],
     /// Its subresources.
-    pub subs: &'static [Sub],
+    pub subs: &'static [Subresource],
     /// Whether objects are kept; otherwise a POST is a question (access reviews).
     pub kept: bool,
 }
 
-impl Resource {
+impl ResourceType {
     /// `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         match self.group {
@@ -111,20 +111,20 @@ impl Resource {
     }
 
     /// The resource at a path.
-    pub fn find(group: &str, version: &str, plural: &str) -> Option<Number> {
+    pub fn find(group: &str, version: &str, plural: &str) -> Option<ResourceId> {
         RESOURCES
             .iter()
             .position(|one| (one.group, one.version, one.plural) == (group, version, plural))
-            .and_then(Number::at)
+            .and_then(ResourceId::at)
     }
 
     /// The resource of an object.
-    pub fn of_kind(api_version: &str, kind: &str) -> Option<Number> {
+    pub fn of_kind(api_version: &str, kind: &str) -> Option<ResourceId> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         RESOURCES
             .iter()
             .position(|one| (one.group, one.version, one.kind) == (group, version, kind))
-            .and_then(Number::at)
+            .and_then(ResourceId::at)
     }
 
     /// Whether all objects of a namespace, or of the cluster, can be deleted at once.
@@ -133,12 +133,12 @@ impl Resource {
     }
 
     /// A subresource by its name in paths.
-    pub fn sub(&self, name: &str) -> Option<Sub> {
+    pub fn sub(&self, name: &str) -> Option<Subresource> {
         self.subs.iter().copied().find(|sub| sub.name() == name)
     }
 }
 
-impl Number {
+impl ResourceId {
     fn at(position: usize) -> Option<Self> {
         u16::try_from(position).ok().map(Self)
     }
@@ -149,7 +149,7 @@ impl Number {
     }
 
     /// The resource itself.
-    pub fn get(self) -> &'static Resource {
+    pub fn get(self) -> &'static ResourceType {
         &RESOURCES[usize::from(self.0)]
     }
 
@@ -161,7 +161,7 @@ impl Number {
     /// Where the objects of this resource are kept: two groups may show the same objects (events).
     pub fn home(self) -> Self {
         match self.get().kind {
-            "Event" => Resource::find("", "v1", "events").unwrap_or(self),
+            "Event" => ResourceType::find("", "v1", "events").unwrap_or(self),
             _ => self,
         }
     }
@@ -171,7 +171,7 @@ impl Number {
 ///
 /// # Panics
 /// If it is not.
-pub fn known(group: &str, plural: &str) -> Number {
+pub fn known(group: &str, plural: &str) -> ResourceId {
     let position = RESOURCES.iter().position(|one| (one.group, one.plural) == (group, plural));
-    position.and_then(Number::at).unwrap_or_else(|| panic!("no resource {plural} in group {group:?}"))
+    position.and_then(ResourceId::at).unwrap_or_else(|| panic!("no resource {plural} in group {group:?}"))
 }

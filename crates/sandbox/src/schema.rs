@@ -67,7 +67,7 @@ pub enum Omit {
 
 /// How a strategic merge patch treats a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merge {
+pub struct MergeStrategy {
     /// Elements (or keys) are merged; otherwise the list is replaced.
     pub merge: bool,
     /// The patch may name the keys that are kept (`$retainKeys`).
@@ -78,7 +78,7 @@ pub struct Merge {
 
 /// A field of a type.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct SchemaField {
     /// Its number in protobuf; 0 if it has none.
     pub number: u32,
     /// Its name in JSON.
@@ -92,23 +92,23 @@ pub struct Field {
     /// When it is left out.
     pub omit: Omit,
     /// How a strategic merge patch treats it.
-    pub merge: Merge,
+    pub merge: MergeStrategy,
 }
 
 /// A type with fields.
 #[derive(Clone, Debug, Default)]
-pub struct Type {
+pub struct SchemaType {
     /// The last two parts of its Go package, and its name: `core/v1.Pod`.
     pub name: String,
     /// In the order of the declaration, which is the order of a real server's JSON.
-    pub fields: Vec<Field>,
+    pub fields: Vec<SchemaField>,
     /// Places of the fields that are not inline, in the order of their names.
     by_name: Vec<usize>,
 }
 
-impl Type {
+impl SchemaType {
     /// The field with this JSON name; those of inlined types are not among them.
-    pub fn own(&self, name: &str) -> Option<&Field> {
+    pub fn own(&self, name: &str) -> Option<&SchemaField> {
         self.own_place(name).map(|place| &self.fields[place])
     }
 
@@ -119,7 +119,7 @@ impl Type {
     }
 
     /// The fields whose own fields stand among these, with their types.
-    pub fn inlined(&self) -> impl Iterator<Item = (&Field, TypeId)> {
+    pub fn inlined(&self) -> impl Iterator<Item = (&SchemaField, TypeId)> {
         self.fields.iter().filter(|field| field.inline).filter_map(|field| match field.shape {
             Shape::Object(inner) => Some((field, inner)),
             _ => None,
@@ -130,7 +130,7 @@ impl Type {
 /// Everything known of the API's fields.
 #[derive(Debug, Default)]
 pub struct Schema {
-    types: Vec<Type>,
+    types: Vec<SchemaType>,
     by_name: HashMap<String, TypeId>,
     kinds: HashMap<(String, String), TypeId>,
 }
@@ -167,12 +167,12 @@ impl Schema {
     }
 
     /// A type.
-    pub fn at(&self, id: TypeId) -> &Type {
+    pub fn at(&self, id: TypeId) -> &SchemaType {
         &self.types[id.place()]
     }
 
     /// The field with this JSON name, those of inlined types included.
-    pub fn field(&self, of: TypeId, name: &str) -> Option<&Field> {
+    pub fn field(&self, of: TypeId, name: &str) -> Option<&SchemaField> {
         let declared = self.at(of);
         declared.own(name).or_else(|| declared.inlined().find_map(|(_, inner)| self.field(inner, name)))
     }
@@ -183,7 +183,7 @@ impl Schema {
         for name in lines().filter_map(|line| line.strip_prefix("type ")) {
             let id = TypeId(u32::try_from(schema.types.len()).map_err(|_| "too long".to_owned())?);
             schema.by_name.insert(name.to_owned(), id);
-            schema.types.push(Type { name: name.to_owned(), ..Type::default() });
+            schema.types.push(SchemaType { name: name.to_owned(), ..SchemaType::default() });
         }
         let mut at = None;
         for line in lines() {
@@ -213,16 +213,16 @@ impl Schema {
         Some(())
     }
 
-    fn read_field(&self, line: &str) -> Option<Field> {
+    fn read_field(&self, line: &str) -> Option<SchemaField> {
         let mut words = line.trim_start().split(' ');
-        let mut field = Field {
+        let mut field = SchemaField {
             number: words.next()?.parse().ok()?,
             name: words.next()?.to_owned(),
             shape: self.read_shape(words.next()?)?,
             inline: false,
             pointer: false,
             omit: Omit::Never,
-            merge: Merge::default(),
+            merge: MergeStrategy::default(),
         };
         for flag in words {
             match flag {

@@ -1,34 +1,34 @@
 //! # Select: label and field selectors
 //! Room:     reading selectors; whether an object matches.
 //! Comes in: `labelSelector` and `fieldSelector` of a query; a `LabelSelector` object.
-//! Goes out: [`Selector`].
+//! Goes out: [`ObjectSelector`].
 //! Not here: which objects are asked.
 
 mod fields;
 mod labels;
 
-pub use labels::{Labels, from_object};
+pub use labels::{LabelQuery, from_object};
 
-use crate::failure::Failure;
-use crate::resource::Resource;
-use crate::store::Object;
-use fields::Fields;
+use crate::api_status::StatusError;
+use crate::resource::ResourceType;
+use crate::store::StoredObject;
+use fields::FieldSelector;
 use serde_json::Value;
 
 /// What a list or a watch is limited to.
 #[derive(Clone, Debug, Default)]
-pub struct Selector {
-    labels: Labels,
-    fields: Fields,
+pub struct ObjectSelector {
+    labels: LabelQuery,
+    fields: FieldSelector,
 }
 
-impl Selector {
+impl ObjectSelector {
     /// Reads both selectors.
     ///
     /// # Errors
     /// 400, in a real server's words.
-    pub fn read(resource: &Resource, labels: &str, fields: &str) -> Result<Self, Failure> {
-        Ok(Self { labels: Labels::read(labels)?, fields: Fields::read(resource, fields)? })
+    pub fn read(resource: &ResourceType, labels: &str, fields: &str) -> Result<Self, StatusError> {
+        Ok(Self { labels: LabelQuery::read(labels)?, fields: FieldSelector::read(resource, fields)? })
     }
 
     /// Whether everything matches.
@@ -42,7 +42,7 @@ impl Selector {
     }
 
     /// Whether a kept object matches. It is only read if there is something to ask.
-    pub fn matches(&self, object: &Object) -> bool {
+    pub fn matches(&self, object: &StoredObject) -> bool {
         self.is_all() || self.matches_value(&object.value())
     }
 

@@ -3,29 +3,29 @@
 //! Comes in: an address; a server.
 //! Goes out: answers over HTTP/1.1 and HTTP/2.
 //! Keeps:    only those who may come in are answered (`door`); at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
-//!           not read, or is gone ([`Limits`]).
+//!           not read, or is gone ([`SandboxLimits`]).
 //! Not here: what is answered (`http`); where to listen (the command line).
 
+mod acceptor;
 mod bodies;
-mod door;
-mod reception;
+mod request_guard;
 
-pub use bodies::Late;
+pub use bodies::BodyTimeout;
 
-use crate::api::Server;
-use crate::http::AnswerBody;
-use crate::token::Token;
+use crate::api::SandboxApi;
+use crate::http::ResponseBody;
+use crate::token::BearerToken;
+use acceptor::ConnectionAcceptor;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bodies::Timely;
+use bodies::TimedBody;
 use bytes::Bytes;
-use door::Door;
 use futures::future::{BoxFuture, ready};
 use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use reception::Reception;
+use request_guard::RequestGuard;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
@@ -49,7 +49,7 @@ const SENDING_MOST: usize = 64 << 10;
 
 /// How long clients are waited for, and how many there may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Connections at the same time.
     pub connections: usize,
     /// Large bodies that are read at the same time; others wait for their turn.
@@ -64,7 +64,7 @@ pub struct Limits {
     pub silence: Duration,
 }
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -79,20 +79,20 @@ impl Default for Limits {
 }
 
 /// An open socket, before anything is answered on it.
-pub struct Listening {
+pub struct SandboxListener {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<Tls>,
-    limits: Limits,
+    tls: Option<SandboxTls>,
+    limits: SandboxLimits,
 }
 
-struct Tls {
+struct SandboxTls {
     acceptor: TlsAcceptor,
     /// The certificate clients are to trust.
     pem: String,
 }
 
-impl Listening {
+impl SandboxListener {
     /// Opens a socket, with a certificate of its own making if asked to.
     ///
     /// # Errors
@@ -100,13 +100,13 @@ impl Listening {
     pub async fn open(address: SocketAddr, tls: bool) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let tls = if tls { Some(Tls::generate(address)?) } else { None };
-        Ok(Self { listener, address, tls, limits: Limits::default() })
+        let tls = if tls { Some(SandboxTls::generate(address)?) } else { None };
+        Ok(Self { listener, address, tls, limits: SandboxLimits::default() })
     }
 
     /// With other limits.
     #[must_use]
-    pub fn within(self, limits: Limits) -> Self {
+    pub fn within(self, limits: SandboxLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -122,7 +122,7 @@ impl Listening {
     }
 
     /// A kubeconfig that leads here. Over plain HTTP kubectl sends no token, whatever stands in it.
-    pub fn kubeconfig(&self, token: &Token) -> String {
+    pub fn kubeconfig(&self, token: &BearerToken) -> String {
         let trust = self.tls.as_ref().map_or_else(String::new, |tls| {
             format!("    certificate-authority-data: {}\n", STANDARD.encode(&tls.pem))
         });
@@ -136,16 +136,16 @@ impl Listening {
     }
 
     /// Answers until the task is dropped.
-    pub async fn serve(self, server: Server) -> Infallible {
+    pub async fn serve(self, server: SandboxApi) -> Infallible {
         let limits = self.limits;
         let large = Arc::new(Semaphore::new(limits.large_bodies));
-        let door = Arc::new(Door::new(self.address, server.token().clone()));
+        let door = Arc::new(RequestGuard::new(self.address, server.token().clone()));
         let acceptor = self.tls.map(|tls| tls.acceptor);
-        let mut arrived = Reception { acceptor, limits }.open(self.listener);
+        let mut arrived = ConnectionAcceptor { acceptor, limits }.open(self.listener);
         while let Some((stream, permit)) = arrived.recv().await {
             let begun = Arc::default();
             let (server, door, large) = (server.clone(), Arc::clone(&door), Arc::clone(&large));
-            let service = Careful { server, door, limits, large, begun };
+            let service = SandboxService { server, door, limits, large, begun };
             tokio::spawn(async move {
                 converse(stream, service).await;
                 drop(permit);
@@ -156,7 +156,7 @@ impl Listening {
 }
 
 /// One connection, to its end; how it ends is the client's affair.
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Careful) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: SandboxService) {
     let limits = service.limits;
     let begun = Arc::clone(&service.begun);
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -184,21 +184,21 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 
 /// The server, for clients that cannot be trusted to be quick.
 #[derive(Clone)]
-struct Careful {
-    server: Server,
-    door: Arc<Door>,
-    limits: Limits,
+struct SandboxService {
+    server: SandboxApi,
+    door: Arc<RequestGuard>,
+    limits: SandboxLimits,
     large: Arc<Semaphore>,
     /// Whether the connection has asked for anything.
     begun: Arc<AtomicBool>,
 }
 
-impl<B> tower::Service<Request<B>> for Careful
+impl<B> tower::Service<Request<B>> for SandboxService
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -212,11 +212,11 @@ where
             let (head, _) = request.into_parts();
             return Box::pin(ready(Ok(self.server.refuse(&head, failure))));
         }
-        self.server.call(request.map(|body| Timely::new(body, self.limits.body, &self.large)))
+        self.server.call(request.map(|body| TimedBody::new(body, self.limits.body, &self.large)))
     }
 }
 
-impl Tls {
+impl SandboxTls {
     fn generate(address: SocketAddr) -> io::Result<Self> {
         let names = vec!["localhost".to_owned(), address.ip().to_string()];
         let own = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;

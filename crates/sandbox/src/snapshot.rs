@@ -5,13 +5,13 @@
 //! Keeps:    what cannot be read is left out and named; what can be read is there, once.
 //! Not here: files (the command line opens them).
 
-use crate::api::{Server, key};
+use crate::api::{SandboxApi, key};
+use crate::canonicalize::normal;
 use crate::custom;
 use crate::defaults::apply_defaults;
-use crate::file::{self, Unread};
-use crate::normal::normal;
-use crate::resource::{Number, Resource, known};
-use crate::store::Range;
+use crate::object_file::{self, FileReadError};
+use crate::resource::{ResourceId, ResourceType, known};
+use crate::store::ListRange;
 use crate::validate;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ const SHOWN_MOST: usize = 80;
 pub enum SnapshotError {
     /// It cannot be read.
     #[error(transparent)]
-    Unread(#[from] Unread),
+    Unread(#[from] FileReadError),
     /// It can be read, and none of it can be used.
     #[error("none of its {count} objects can be used; the first: {first}")]
     NothingUsable {
@@ -41,7 +41,7 @@ pub enum SnapshotError {
 
 /// What was loaded.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadResult {
     /// Objects that are there now.
     pub objects: usize,
     /// Objects that are not, each with the reason; the first ones.
@@ -54,10 +54,10 @@ pub struct Loaded {
 ///
 /// # Errors
 /// If it cannot be read to its end, or there is nothing in it that could be an object.
-pub fn load(server: &Server, bytes: &[u8]) -> Result<Loaded, SnapshotError> {
-    let mut loaded = Loaded::default();
+pub fn load(server: &SandboxApi, bytes: &[u8]) -> Result<LoadResult, SnapshotError> {
+    let mut loaded = LoadResult::default();
     let mut seen = HashSet::new();
-    file::each(bytes, |place, item| match take(server, item, &mut seen) {
+    object_file::each(bytes, |place, item| match take(server, item, &mut seen) {
         Ok(()) => loaded.objects += 1,
         Err(why) => {
             loaded.left_out_count += 1;
@@ -75,7 +75,7 @@ pub fn load(server: &Server, bytes: &[u8]) -> Result<Loaded, SnapshotError> {
 }
 
 /// One object, as it was.
-fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> Result<(), String> {
+fn take(server: &SandboxApi, item: Value, seen: &mut HashSet<(ResourceId, String)>) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if !item.is_object() {
         return Err("it is no object".to_owned());
@@ -84,7 +84,7 @@ fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> R
     let (name, namespace) = (text(&item["metadata"]["name"]), text(&item["metadata"]["namespace"]));
     let called = shortened(&format!("{kind} {}", key(&namespace, &name)));
     let kind_shown = shortened(&kind);
-    let Some(number) = Resource::of_kind(&version, &kind).filter(|number| number.get().kept) else {
+    let Some(number) = ResourceType::of_kind(&version, &kind).filter(|number| number.get().kept) else {
         let version = shortened(&version);
         return Err(format!("{called}: kind {kind_shown} of {version} is not known here"));
     };
@@ -139,22 +139,23 @@ fn shortened(text: &str) -> String {
 }
 
 /// A namespace that was not part of the file.
-fn ensure_namespace(server: &Server, name: &str) {
+fn ensure_namespace(server: &SandboxApi, name: &str) {
     let namespaces = known("", "namespaces");
     if server.store().get(namespaces, name).is_none() {
-        let on = crate::api::On::object(namespaces, "", "");
+        let on = crate::api::ResourcePath::object(namespaces, "", "");
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         // It was not there a moment ago; if it is now, all the better.
-        let _ = server.create(&on, object, &crate::api::Wish::by("sandbox"));
+        let _ = server.create(&on, object, &crate::api::WriteOptions::by("sandbox"));
     }
 }
 
 /// All objects but events, as one List in JSON, an object a line.
-pub fn save(server: &Server) -> Vec<u8> {
+pub fn save(server: &SandboxApi) -> Vec<u8> {
     let mut text = b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[".to_vec();
-    let all = Range { namespace: None, after: None, limit: 0 };
+    let all = ListRange { namespace: None, after: None, limit: 0 };
     let mut first = true;
-    for number in Number::all().filter(|number| number.home() == *number && number.get().kind != "Event") {
+    for number in ResourceId::all().filter(|number| number.home() == *number && number.get().kind != "Event")
+    {
         for (_, object) in server.store().list(number, all, None).map(|list| list.objects).unwrap_or_default()
         {
             text.extend_from_slice(if first { b"\n" } else { b",\n" });
@@ -169,18 +170,18 @@ pub fn save(server: &Server) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{SnapshotError, load, save};
-    use crate::file::Unread;
+    use crate::object_file::FileReadError;
     use crate::resource::known;
-    use crate::world::{Settings, World};
+    use crate::world::{World, WorldSettings};
 
     fn empty() -> World {
-        World::new(&Settings { nodes: 0, ..Settings::default() })
+        World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() })
     }
 
     #[tokio::test]
     async fn what_is_saved_comes_back_as_it_was() {
-        let world = World::new(&Settings::default());
-        crate::sample::furnish(&world);
+        let world = World::new(&WorldSettings::default());
+        crate::demo_workloads::furnish(&world);
         let file = save(world.server());
         let other = empty();
         let loaded = load(other.server(), &file).unwrap();
@@ -234,10 +235,10 @@ mod tests {
         let world = empty();
         assert!(matches!(
             load(world.server(), b"{\"a\": ["),
-            Err(SnapshotError::Unread(Unread::Syntax { line: 1, .. }))
+            Err(SnapshotError::Unread(FileReadError::Syntax { line: 1, .. }))
         ));
         for nothing in [&b"hello"[..], b"", b"{}", b"---\n# nothing\n---\n"] {
-            assert_eq!(load(world.server(), nothing), Err(SnapshotError::Unread(Unread::NoObjects)));
+            assert_eq!(load(world.server(), nothing), Err(SnapshotError::Unread(FileReadError::NoObjects)));
         }
     }
 }

@@ -31,11 +31,11 @@ pub fn furnish(world: &World) {
 mod tests {
     use super::{ROLES, furnish};
     use crate::resource::known;
-    use crate::world::{Settings, World};
+    use crate::world::{World, WorldSettings};
     use serde_json::Value;
 
     fn furnished() -> World {
-        let world = World::new(&Settings { nodes: 0, ..Settings::default() });
+        let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
         furnish(&world);
         world
     }

@@ -7,21 +7,21 @@
 //! Not here: what may be written (`api`); encoding; HTTP.
 
 mod history;
-mod shelf;
+mod resource_store;
 
-pub use history::{Change, Event};
+pub use history::{ChangeKind, StoreEvent};
 
-use crate::failure::Failure;
-use crate::resource::Number;
+use crate::api_status::StatusError;
+use crate::resource::ResourceId;
 use bytes::Bytes;
+use resource_store::ResourceStore;
 use serde_json::Value;
-use shelf::Shelf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// A kept object, as of one version.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct StoredObject {
     /// The version it was written at.
     pub version: u64,
     /// Its identity.
@@ -30,7 +30,7 @@ pub struct Object {
     pub json: Bytes,
 }
 
-impl Object {
+impl StoredObject {
     /// All of it, to be worked on.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.json).unwrap_or_default()
@@ -39,18 +39,18 @@ impl Object {
 
 /// A list as of one version.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListResult {
     /// The version it stands for.
     pub version: u64,
     /// The objects in the order of their keys, each with its key.
-    pub objects: Vec<(Arc<str>, Arc<Object>)>,
+    pub objects: Vec<(Arc<str>, Arc<StoredObject>)>,
     /// How many come after these.
     pub remaining: usize,
 }
 
 /// What of a resource is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Range<'a> {
+pub struct ListRange<'a> {
     /// Only this namespace.
     pub namespace: Option<&'a str>,
     /// Only keys after this one.
@@ -61,58 +61,58 @@ pub struct Range<'a> {
 
 /// How much is remembered of one resource's past.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct HistoryLimits {
     /// Changes.
     pub changes: usize,
     /// Bytes of objects that are no longer the present ones.
     pub bytes: usize,
 }
 
-impl Default for Memory {
+impl Default for HistoryLimits {
     fn default() -> Self {
         Self { changes: 20_000, bytes: 64 << 20 }
     }
 }
 
 /// A change, told to whoever follows the whole cluster.
-pub type Log = Box<dyn FnMut(Number, &Arc<Event>) + Send>;
+pub type CommitLog = Box<dyn FnMut(ResourceId, &Arc<StoreEvent>) + Send>;
 
 /// The objects of a cluster.
-pub struct Store {
-    inner: Mutex<Inner>,
+pub struct ObjectStore {
+    inner: Mutex<StoreState>,
     /// By resource: the version of its latest change.
     moved: Vec<watch::Sender<u64>>,
 }
 
-struct Inner {
+struct StoreState {
     version: u64,
-    shelves: Vec<Shelf>,
-    log: Option<Log>,
+    shelves: Vec<ResourceStore>,
+    log: Option<CommitLog>,
     /// What the present transaction changed.
-    touched: Vec<(Number, u64)>,
+    touched: Vec<(ResourceId, u64)>,
 }
 
-impl Default for Store {
+impl Default for ObjectStore {
     fn default() -> Self {
-        Self::new(Memory::default())
+        Self::new(HistoryLimits::default())
     }
 }
 
-impl Store {
+impl ObjectStore {
     /// An empty one.
-    pub fn new(memory: Memory) -> Self {
-        let shelves = Number::all().map(|_| Shelf::new(memory)).collect();
-        let moved = Number::all().map(|_| watch::Sender::new(1)).collect();
-        Self { inner: Mutex::new(Inner { version: 1, shelves, log: None, touched: Vec::new() }), moved }
+    pub fn new(memory: HistoryLimits) -> Self {
+        let shelves = ResourceId::all().map(|_| ResourceStore::new(memory)).collect();
+        let moved = ResourceId::all().map(|_| watch::Sender::new(1)).collect();
+        Self { inner: Mutex::new(StoreState { version: 1, shelves, log: None, touched: Vec::new() }), moved }
     }
 
     /// A panic elsewhere leaves whole objects behind: each change is one assignment.
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, StoreState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells every change from now on to `log`, in order, while it is made.
-    pub fn follow(&self, log: Log) {
+    pub fn follow(&self, log: CommitLog) {
         self.inner().log = Some(log);
     }
 
@@ -121,9 +121,12 @@ impl Store {
     ///
     /// # Errors
     /// Whatever `work` fails with.
-    pub fn write<T>(&self, work: impl FnOnce(&mut Txn<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    pub fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StatusError>,
+    ) -> Result<T, StatusError> {
         let mut inner = self.inner();
-        let done = work(&mut Txn { inner: &mut inner });
+        let done = work(&mut Transaction { inner: &mut inner });
         let touched = std::mem::take(&mut inner.touched);
         drop(inner);
         for (number, version) in touched {
@@ -142,29 +145,29 @@ impl Store {
     }
 
     /// One object.
-    pub fn get(&self, number: Number, key: &str) -> Option<Arc<Object>> {
+    pub fn get(&self, number: ResourceId, key: &str) -> Option<Arc<StoredObject>> {
         self.inner().shelf(number).get(key)
     }
 
     /// How many objects of a resource there are.
-    pub fn count(&self, number: Number) -> usize {
+    pub fn count(&self, number: ResourceId) -> usize {
         self.inner().shelf(number).len()
     }
 
     /// A list, of now or of a version that is still remembered; `None` if it is not.
-    pub fn list(&self, number: Number, range: Range<'_>, at: Option<u64>) -> Option<Listed> {
+    pub fn list(&self, number: ResourceId, range: ListRange<'_>, at: Option<u64>) -> Option<ListResult> {
         let inner = self.inner();
         let version = at.unwrap_or(inner.version);
         inner.shelf(number).list(range, version, version < inner.version)
     }
 
     /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
-    pub fn changes(&self, number: Number, after: u64, limit: usize) -> Option<Vec<Arc<Event>>> {
+    pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
         self.inner().shelf(number).changes(after, limit)
     }
 
     /// Wakes on every change of a resource.
-    pub fn moved(&self, number: Number) -> watch::Receiver<u64> {
+    pub fn moved(&self, number: ResourceId) -> watch::Receiver<u64> {
         self.moved[number.home().position()].subscribe()
     }
 
@@ -176,26 +179,26 @@ impl Store {
     }
 }
 
-impl Inner {
-    fn shelf(&self, number: Number) -> &Shelf {
+impl StoreState {
+    fn shelf(&self, number: ResourceId) -> &ResourceStore {
         &self.shelves[number.home().position()]
     }
 }
 
 /// The right to write.
-pub struct Txn<'a> {
-    inner: &'a mut Inner,
+pub struct Transaction<'a> {
+    inner: &'a mut StoreState,
 }
 
-impl Txn<'_> {
+impl Transaction<'_> {
     /// One object.
-    pub fn get(&self, number: Number, key: &str) -> Option<Arc<Object>> {
+    pub fn get(&self, number: ResourceId, key: &str) -> Option<Arc<StoredObject>> {
         self.inner.shelf(number).get(key)
     }
 
     /// All objects of a resource, of a namespace if one is given.
-    pub fn all(&self, number: Number, namespace: Option<&str>) -> Vec<(Arc<str>, Arc<Object>)> {
-        let range = Range { namespace, after: None, limit: 0 };
+    pub fn all(&self, number: ResourceId, namespace: Option<&str>) -> Vec<(Arc<str>, Arc<StoredObject>)> {
+        let range = ListRange { namespace, after: None, limit: 0 };
         let listed = self.inner.shelf(number).list(range, self.inner.version, false);
         listed.map(|listed| listed.objects).unwrap_or_default()
     }
@@ -206,12 +209,12 @@ impl Txn<'_> {
     }
 
     /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
-    pub fn changes(&self, number: Number, after: u64, limit: usize) -> Option<Vec<Arc<Event>>> {
+    pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
         self.inner.shelf(number).changes(after, limit)
     }
 
     /// Writes an object and returns it with its new version in it.
-    pub fn put(&mut self, number: Number, key: &str, mut value: Value) -> Arc<Object> {
+    pub fn put(&mut self, number: ResourceId, key: &str, mut value: Value) -> Arc<StoredObject> {
         let version = self.next(&mut value);
         let object = Arc::new(object(version, &value));
         self.change(number, key, &object, true);
@@ -219,7 +222,7 @@ impl Txn<'_> {
     }
 
     /// Removes an object; what is returned is its last state, with the version of its removal in it.
-    pub fn remove(&mut self, number: Number, key: &str, mut value: Value) -> Arc<Object> {
+    pub fn remove(&mut self, number: ResourceId, key: &str, mut value: Value) -> Arc<StoredObject> {
         let version = self.next(&mut value);
         let object = Arc::new(object(version, &value));
         self.change(number, key, &object, false);
@@ -233,7 +236,7 @@ impl Txn<'_> {
         self.inner.version
     }
 
-    fn change(&mut self, number: Number, key: &str, last: &Arc<Object>, stays: bool) {
+    fn change(&mut self, number: ResourceId, key: &str, last: &Arc<StoredObject>, stays: bool) {
         let shelf = &mut self.inner.shelves[number.home().position()];
         let event = shelf.change(key, last.version, Arc::clone(last), stays);
         self.inner.touched.push((number.home(), last.version));
@@ -243,9 +246,9 @@ impl Txn<'_> {
     }
 }
 
-fn object(version: u64, value: &Value) -> Object {
+fn object(version: u64, value: &Value) -> StoredObject {
     let uid = value["metadata"]["uid"].as_str().unwrap_or_default().into();
-    Object { version, uid, json: bytes(value) }
+    StoredObject { version, uid, json: bytes(value) }
 }
 
 /// An object's bytes, in no more room than they take: what is kept is kept for long.

@@ -3,7 +3,7 @@
 //! Comes in: the system's randomness; what somebody offers.
 //! Goes out: text for a kubeconfig; whether the offer is right.
 //! Keeps:    how long a comparison takes tells nothing but the length.
-//! Not here: where it is asked for (`serve/door.rs`).
+//! Not here: where it is asked for (`serve/request_guard.rs`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,9 +11,9 @@ use std::fmt;
 
 /// A secret.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct BearerToken(String);
 
-impl Token {
+impl BearerToken {
     /// A new one.
     ///
     /// # Panics
@@ -39,7 +39,7 @@ impl Token {
 }
 
 /// Secrets are not shown.
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
@@ -47,11 +47,11 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
-    use super::Token;
+    use super::BearerToken;
 
     #[test]
     fn no_two_are_the_same_and_each_is_only_itself() {
-        let (one, other) = (Token::random(), Token::random());
+        let (one, other) = (BearerToken::random(), BearerToken::random());
         assert!(one.is(one.text().as_bytes()) && !one.is(other.text().as_bytes()));
         assert!(!one.is(b"") && !one.is(b"sandbox") && !one.is(&one.text().as_bytes()[1..]));
         assert_eq!(one.text().len(), 43);

@@ -1,13 +1,13 @@
 //! # Validate: what the API refuses, in its words
 //! Room:     which checks a kind has on create and on update: those of kinds that some part of the sandbox acts on.
 //! Comes in: objects with their defaults and their metadata as they are to be kept.
-//! Goes out: [`Invalid`]; the [`status`] that answers with them.
+//! Goes out: [`FieldError`]; the [`status`] that answers with them.
 //! Not here: defaults (`defaults.rs`); unknown fields and wrong types, which never get this far. Of other kinds, whatever
 //!           fits its type is accepted.
 
 use serde_json::Value;
 
-mod found;
+mod field_error;
 mod meta;
 mod node_affinity;
 mod pod;
@@ -18,12 +18,12 @@ mod taints;
 mod words;
 mod workload;
 
-pub use found::{Invalid, Kind, status};
+pub use field_error::{FieldError, FieldErrorKind, status};
 
 use crate::custom;
-use crate::parts::text;
+use crate::json_ext::text;
 use crate::resource::RESOURCES;
-use found::Faults;
+use field_error::FieldErrors;
 
 /// Whether objects of a resource are in namespaces.
 fn is_namespaced(group: &str, resource: &str) -> bool {
@@ -31,7 +31,7 @@ fn is_namespaced(group: &str, resource: &str) -> bool {
 }
 
 /// What a kind's names must look like.
-fn name_format(group: &str, resource: &str) -> meta::Name {
+fn name_format(group: &str, resource: &str) -> meta::NameValidator {
     match (group, resource) {
         ("", "namespaces") => words::dns_label,
         ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _)
@@ -41,8 +41,8 @@ fn name_format(group: &str, resource: &str) -> meta::Name {
 }
 
 /// What is wrong with a new object. Empty: it may be created.
-pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
-    let mut faults = Faults::default();
+pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<FieldError> {
+    let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(group, resource) {
         meta::whole(&mut faults, object, false, words::dns_subdomain);
         definition.judge(object, "", &mut faults.0);
@@ -73,15 +73,21 @@ pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value
         || resource.ends_with("webhookconfigurations")
         || custom::of(group, resource).is_some();
     (unnamed && strict).then(|| {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
         status(group, resource, text(&new["metadata"], "name"), &faults.0)
     })
 }
 
 /// What is wrong with a change. `subresource` is empty or `status`, or `finalize` of a namespace. Empty: it may be made.
-pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, new: &Value) -> Vec<Invalid> {
-    let mut faults = Faults::default();
+pub fn on_update(
+    group: &str,
+    resource: &str,
+    subresource: &str,
+    old: &Value,
+    new: &Value,
+) -> Vec<FieldError> {
+    let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(group, resource) {
         meta::whole(&mut faults, new, false, words::path_segment);
         // A server judges the change of metadata twice, and tells of it once.
@@ -108,7 +114,7 @@ pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, ne
 }
 
 /// What is wrong with an object by itself.
-fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value) {
+fn itself(faults: &mut FieldErrors, group: &str, resource: &str, object: &Value) {
     match (group, resource) {
         ("", "pods") => return pod::create(faults, object),
         ("", "bindings") => return simple::binding(faults, object),
@@ -134,7 +140,7 @@ fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value) {
     }
 }
 
-fn changed(faults: &mut Faults, group: &str, resource: &str, old: &Value, new: &Value) {
+fn changed(faults: &mut FieldErrors, group: &str, resource: &str, old: &Value, new: &Value) {
     match (group, resource) {
         ("", "pods") => pod_update::update(faults, old, new),
         ("", "nodes") => {
@@ -173,7 +179,7 @@ fn changed(faults: &mut Faults, group: &str, resource: &str, old: &Value, new: &
     }
 }
 
-fn kept_running(faults: &mut Faults, resource: &str, old: &Value, new: &Value) {
+fn kept_running(faults: &mut FieldErrors, resource: &str, old: &Value, new: &Value) {
     match resource {
         "deployments" => workload::deployment(faults, new),
         "replicasets" => workload::replica_set(faults, new),

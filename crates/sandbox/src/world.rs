@@ -2,14 +2,14 @@
 //! Room:     the server, what every cluster has from its beginning, its nodes, and the life in it.
 //! Comes in: how many nodes and zones; a seed; a clock.
 //! Goes out: [`World`].
-//! Not here: sockets (`serve.rs`), workloads to play with (`sample.rs`).
+//! Not here: sockets (`serve.rs`), workloads to play with (`demo_workloads.rs`).
 
-use crate::api::{On, Server, Wish};
-use crate::clock::Clock;
-use crate::defaults::Admission;
-use crate::life::{Life, Role};
+use crate::api::{ResourcePath, SandboxApi, WriteOptions};
+use crate::clock::VirtualClock;
+use crate::controllers::{Component, ReconcileLoop};
+use crate::defaults::AdmissionDefaults;
 use crate::resource::known;
-use crate::store::Store;
+use crate::store::ObjectStore;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const NAME: &str = "sandbox";
 
 /// What a world is like.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct WorldSettings {
     /// The same seed gives the same names and the same life.
     pub seed: u64,
     /// The cluster's time at the beginning.
@@ -30,14 +30,14 @@ pub struct Settings {
     /// In how many zones.
     pub zones: usize,
     /// What goes on in it.
-    pub roles: Vec<Role>,
+    pub roles: Vec<Component>,
     /// How often kubelets renew their leases.
     pub renew: SignedDuration,
     /// What is done to objects on their way in.
-    pub admission: Admission,
+    pub admission: AdmissionDefaults,
 }
 
-impl Default for Settings {
+impl Default for WorldSettings {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -45,25 +45,25 @@ impl Default for Settings {
             speed: 1.0,
             nodes: 6,
             zones: 3,
-            roles: Role::ALL.to_vec(),
+            roles: Component::ALL.to_vec(),
             renew: SignedDuration::from_secs(10),
-            admission: Admission::default(),
+            admission: AdmissionDefaults::default(),
         }
     }
 }
 
 /// A cluster.
 pub struct World {
-    server: Server,
-    roles: Vec<Role>,
+    server: SandboxApi,
+    roles: Vec<Component>,
     renew: SignedDuration,
 }
 
 impl World {
     /// Begins one.
-    pub fn new(settings: &Settings) -> Self {
-        let clock = Clock::starting(settings.start, settings.speed);
-        let server = Server::new(Store::default(), clock, settings.seed, settings.admission);
+    pub fn new(settings: &WorldSettings) -> Self {
+        let clock = VirtualClock::starting(settings.start, settings.speed);
+        let server = SandboxApi::new(ObjectStore::default(), clock, settings.seed, settings.admission);
         let world = Self { server, roles: settings.roles.clone(), renew: settings.renew };
         world.begin();
         (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));
@@ -71,19 +71,19 @@ impl World {
     }
 
     /// Its API server.
-    pub fn server(&self) -> &Server {
+    pub fn server(&self) -> &SandboxApi {
         &self.server
     }
 
     /// The life in it, to be run.
-    pub fn life(&self) -> Life {
-        Life::new(self.server.clone(), &self.roles, self.renew)
+    pub fn life(&self) -> ReconcileLoop {
+        ReconcileLoop::new(self.server.clone(), &self.roles, self.renew)
     }
 
     /// Puts an object in; one that is there already stays as it is.
     pub fn create(&self, group: &str, plural: &str, namespace: &str, object: Value) {
-        let on = On::object(known(group, plural), namespace, "");
-        let _ = self.server.create(&on, object, &Wish::by(NAME));
+        let on = ResourcePath::object(known(group, plural), namespace, "");
+        let _ = self.server.create(&on, object, &WriteOptions::by(NAME));
     }
 
     fn begin(&self) {

@@ -6,20 +6,21 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};
-use taintward_sandbox::api::{Made, On, Patch, Server, User, Wish};
-use taintward_sandbox::defaults::Admission;
-use taintward_sandbox::failure::Failure;
-use taintward_sandbox::resource::{Sub, known};
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::api::{CreateResult, PatchBody, RequestUser, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api_status::StatusError;
+use taintward_sandbox::defaults::AdmissionDefaults;
+use taintward_sandbox::resource::{Subresource, known};
+use taintward_sandbox::world::{World, WorldSettings};
 
 struct Stage {
-    server: Server,
+    server: SandboxApi,
 }
 
 impl Stage {
     fn with(rules: bool) -> Self {
-        let admission = Admission { rules, service_account: false, ..Admission::default() };
-        let world = World::new(&Settings { nodes: 4, roles: Vec::new(), admission, ..Settings::default() });
+        let admission = AdmissionDefaults { rules, service_account: false, ..AdmissionDefaults::default() };
+        let world =
+            World::new(&WorldSettings { nodes: 4, roles: Vec::new(), admission, ..WorldSettings::default() });
         let stage = Self { server: world.server().clone() };
         for (name, team) in [("team-a", "a"), ("team-b", "b")] {
             let metadata = json!({"name": name, "labels": {"team": team}});
@@ -36,8 +37,14 @@ impl Stage {
         Self::with(true)
     }
 
-    fn put(&self, group: &str, plural: &str, namespace: &str, object: &Value) -> Result<Made, Failure> {
-        self.put_by(group, plural, namespace, object, &Wish::by("hand"))
+    fn put(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        object: &Value,
+    ) -> Result<CreateResult, StatusError> {
+        self.put_by(group, plural, namespace, object, &WriteOptions::by("hand"))
     }
 
     fn put_by(
@@ -46,16 +53,16 @@ impl Stage {
         plural: &str,
         namespace: &str,
         object: &Value,
-        wish: &Wish,
-    ) -> Result<Made, Failure> {
+        wish: &WriteOptions,
+    ) -> Result<CreateResult, StatusError> {
         let number = known(group, plural);
         let mut object = object.clone();
         object["apiVersion"] = number.get().api_version().into();
         object["kind"] = number.get().kind.into();
-        self.server.create(&On::object(number, namespace, ""), object, wish)
+        self.server.create(&ResourcePath::object(number, namespace, ""), object, wish)
     }
 
-    fn pod(&self, namespace: &str, name: &str, spec: &Value) -> Result<Made, Failure> {
+    fn pod(&self, namespace: &str, name: &str, spec: &Value) -> Result<CreateResult, StatusError> {
         self.put("", "pods", namespace, &pod(name, spec))
     }
 
@@ -73,18 +80,20 @@ impl Stage {
     }
 
     fn change_node(&self, name: &str, change: impl FnOnce(&mut Value)) {
-        self.server.change(&On::object(known("", "nodes"), "", name), "node-controller", change).unwrap();
+        self.server
+            .change(&ResourcePath::object(known("", "nodes"), "", name), "node-controller", change)
+            .unwrap();
     }
 
     fn ready(&self, name: &str) {
-        let on = On::object(known("", "nodes"), "", name).part(Sub::Status);
+        let on = ResourcePath::object(known("", "nodes"), "", name).part(Subresource::Status);
         let ready = json!([{"type": "Ready", "status": "True"}]);
         self.server.change(&on, "kubelet", |node| node["status"]["conditions"] = ready).unwrap();
     }
 
-    fn taint(&self, name: &str, key: &str, wish: &Wish) -> Result<Made, Failure> {
+    fn taint(&self, name: &str, key: &str, wish: &WriteOptions) -> Result<CreateResult, StatusError> {
         let patch = json!({"spec": {"taints": [{"key": key, "effect": "NoExecute"}]}});
-        self.server.patch(&On::object(known("", "nodes"), "", name), &Patch::Merge(patch), wish)
+        self.server.patch(&ResourcePath::object(known("", "nodes"), "", name), &PatchBody::Merge(patch), wish)
     }
 }
 
@@ -100,7 +109,7 @@ fn smuggled(pool: &str) -> Value {
     json!({"tolerations": [{"key": "example.com/pool", "operator": "Equal", "value": pool, "effect": "NoSchedule"}]})
 }
 
-fn seconds_of(made: &Made, key: &str) -> Option<i64> {
+fn seconds_of(made: &CreateResult, key: &str) -> Option<i64> {
     let pod = made.object.value();
     let all = pod["spec"]["tolerations"].as_array().unwrap().clone();
     all.iter().find(|one| one["key"] == key)?["tolerationSeconds"].as_i64()
@@ -140,10 +149,10 @@ fn who_smuggles_a_toleration_in_is_refused_and_told() {
         failure.message
     );
     assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
-    let dry = Wish { dry_run: true, ..Wish::by("hand") };
+    let dry = WriteOptions { dry_run: true, ..WriteOptions::by("hand") };
     let refused = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
     assert_eq!(refused.unwrap_err().code, 403, "a rehearsal is refused as well");
-    let on = On::object(known("", "pods"), "team-b", "sly");
+    let on = ResourcePath::object(known("", "pods"), "team-b", "sly");
     assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
     // Without a pool, and without the rules, nobody minds.
     assert!(Stage::set().pod("team-b", "sly", &smuggled("a")).is_ok());
@@ -172,8 +181,8 @@ fn who_asks_counts_where_nobody_is_between() {
     });
     stage.put("taintward.io", "dedicatedpools", "", &pool).unwrap();
     let by = |name: &str| {
-        let user = User { name: name.to_owned(), groups: Vec::new() };
-        Wish { user, ..Wish::by("hand") }
+        let user = RequestUser { name: name.to_owned(), groups: Vec::new() };
+        WriteOptions { user, ..WriteOptions::by("hand") }
     };
     let made =
         stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
@@ -198,8 +207,8 @@ fn default_seconds_go_by_policy_and_annotations() {
     let made = stage.put("", "pods", "team-a", &wishful).unwrap();
     assert_eq!(seconds_of(&made, NOT_READY), Some(60), "the bound is kept");
     assert_eq!(made.warnings.len(), 1, "and told: {:?}", made.warnings);
-    let on = On::object(known("taintward.io", "taintwardpolicies"), "", "a");
-    stage.server.delete(&on, &Default::default(), &Wish::by("hand")).unwrap();
+    let on = ResourcePath::object(known("taintward.io", "taintwardpolicies"), "", "a");
+    stage.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
     assert_eq!(seconds_of(&stage.pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
 }
 
@@ -231,7 +240,7 @@ fn who_is_refused_hears_the_warnings_too() {
 #[test]
 fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     let stage = Stage::set();
-    let hand = Wish::by("hand");
+    let hand = WriteOptions::by("hand");
     assert!(stage.taint("n1", "oops", &hand).is_ok() && stage.taint("n2", "oops", &hand).is_ok());
     let failure = stage.taint("n3", "oops", &hand).unwrap_err();
     assert!(
@@ -244,7 +253,7 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     });
     assert!(stage.taint("n3", "oops", &hand).is_ok(), "whoever means it says so");
     // What node health says in Kubernetes' words is believed.
-    let ours = Wish { user: User::taintward(), ..Wish::by("taintward") };
+    let ours = WriteOptions { user: RequestUser::taintward(), ..WriteOptions::by("taintward") };
     assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
     let plain = Stage::with(false);
     assert!(["n1", "n2", "n3", "n4"].iter().all(|node| plain.taint(node, "oops", &hand).is_ok()));
@@ -261,9 +270,9 @@ fn a_namespaces_own_lists_count() {
     let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
     // Nobody is asked about the system's own namespace.
-    let on = On::object(known("", "namespaces"), "", "kube-system");
-    let listed = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
-    stage.server.patch(&on, &listed, &Wish::by("hand")).unwrap();
+    let on = ResourcePath::object(known("", "namespaces"), "", "kube-system");
+    let listed = PatchBody::Merge(json!({"metadata": {"annotations": annotations}}));
+    stage.server.patch(&on, &listed, &WriteOptions::by("hand")).unwrap();
     let made = stage.pod("kube-system", "p", &json!({})).unwrap().object.value();
     assert!(!made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
 }
@@ -273,11 +282,11 @@ fn an_old_pod_can_still_be_changed() {
     let stage = Stage::set();
     stage.pod("team-b", "old", &smuggled("a")).unwrap();
     stage.pool("a", "Deny");
-    let on = On::object(known("", "pods"), "team-b", "old");
-    let label = Patch::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
-    assert!(stage.server.patch(&on, &label, &Wish::by("hand")).is_ok());
-    let status = Patch::Merge(json!({"status": {"phase": "Running"}}));
-    assert!(stage.server.patch(&on.part(Sub::Status), &status, &Wish::by("kubelet")).is_ok());
+    let on = ResourcePath::object(known("", "pods"), "team-b", "old");
+    let label = PatchBody::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
+    assert!(stage.server.patch(&on, &label, &WriteOptions::by("hand")).is_ok());
+    let status = PatchBody::Merge(json!({"status": {"phase": "Running"}}));
+    assert!(stage.server.patch(&on.part(Subresource::Status), &status, &WriteOptions::by("kubelet")).is_ok());
 }
 
 #[test]
@@ -287,8 +296,8 @@ fn who_came_before_the_past_was_forgotten_is_known() {
     stage.pool("a", "Deny");
     stage.server.store().compact();
     assert_eq!(stage.pod("team-b", "sly", &smuggled("a")).unwrap_err().code, 403);
-    let on = On::object(known("taintward.io", "dedicatedpools"), "", "a");
-    stage.server.delete(&on, &Default::default(), &Wish::by("hand")).unwrap();
+    let on = ResourcePath::object(known("taintward.io", "dedicatedpools"), "", "a");
+    stage.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
     stage.server.store().compact();
     assert!(stage.pod("team-b", "sly", &smuggled("a")).is_ok());
 }

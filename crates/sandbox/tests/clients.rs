@@ -8,10 +8,10 @@
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::{Limits, Listening};
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::serve::{SandboxLimits, SandboxListener};
+use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -23,24 +23,25 @@ const SHORT: Duration = Duration::from_millis(400);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// None of the limits but those a test is about.
-fn limits() -> Limits {
+fn limits() -> SandboxLimits {
     let long = PATIENCE * 4;
-    Limits { head: long, body: long, stall: long, silence: long, ..Limits::default() }
+    SandboxLimits { head: long, body: long, stall: long, silence: long, ..SandboxLimits::default() }
 }
 
 struct Stage {
     address: SocketAddr,
-    server: Server,
+    server: SandboxApi,
 }
 
 impl Stage {
-    async fn set(limits: Limits) -> Self {
+    async fn set(limits: SandboxLimits) -> Self {
         Self::with_tls(limits, false).await
     }
 
-    async fn with_tls(limits: Limits, tls: bool) -> Self {
-        let world = World::new(&Settings { nodes: 2, roles: Vec::new(), ..Settings::default() });
-        let listening = Listening::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
+    async fn with_tls(limits: SandboxLimits, tls: bool) -> Self {
+        let world = World::new(&WorldSettings { nodes: 2, roles: Vec::new(), ..WorldSettings::default() });
+        let listening =
+            SandboxListener::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
         let (address, server) = (listening.address(), world.server().clone());
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }
@@ -83,13 +84,13 @@ impl Stage {
 
     /// Changes that are a few megabytes each.
     fn write(&self, count: usize, name: &str) {
-        let on = On::object(known("", "configmaps"), "default", "");
+        let on = ResourcePath::object(known("", "configmaps"), "default", "");
         for number in 0..count {
             let object = json!({
                 "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}{number}")},
                 "data": {"a": "x".repeat(900_000)},
             });
-            self.server.create(&on, object, &Wish::by("test")).unwrap();
+            self.server.create(&on, object, &WriteOptions::by("test")).unwrap();
         }
     }
 }
@@ -117,7 +118,7 @@ async fn ends(stream: &mut TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobody() {
-    let stage = Stage::set(Limits { body: SHORT, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { body: SHORT, ..limits() }).await;
     let stream = stage.send(&stage.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
@@ -138,7 +139,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobod
 
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
-    let stage = Stage::set(Limits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
     let _slow = stage.send(&stage.post(2_000_000, &" ".repeat(200_000))).await;
     sleep(SHORT).await;
     let (small, large) = (config("small", 10), config("large", 500_000));
@@ -154,7 +155,7 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
     for said in tried {
-        let stage = Stage::set(Limits { head: SHORT, connections: 1, ..limits() }).await;
+        let stage = Stage::set(SandboxLimits { head: SHORT, connections: 1, ..limits() }).await;
         let mut mute = stage.send(said).await;
         let waited = stage.answers().await;
         assert!(waited >= SHORT / 2, "{said:?}: too early: {waited:?}");
@@ -164,13 +165,13 @@ async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
 
 #[tokio::test]
 async fn who_never_begins_tls_is_closed() {
-    let stage = Stage::with_tls(Limits { head: SHORT, ..limits() }, true).await;
+    let stage = Stage::with_tls(SandboxLimits { head: SHORT, ..limits() }, true).await;
     assert!(ends(&mut stage.connect().await).await);
 }
 
 #[tokio::test]
 async fn who_never_reads_an_answer_loses_the_place() {
-    let stage = Stage::set(Limits { stall: SHORT, connections: 1, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { stall: SHORT, connections: 1, ..limits() }).await;
     stage.write(30, "c");
     let _held = stage.get("/api/v1/configmaps").await;
     let waited = stage.answers().await;
@@ -179,7 +180,7 @@ async fn who_never_reads_an_answer_loses_the_place() {
 
 #[tokio::test]
 async fn a_watcher_that_does_not_read_is_ended() {
-    let stage = Stage::set(Limits { stall: SHORT, connections: 1, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { stall: SHORT, connections: 1, ..limits() }).await;
     let mut watcher = stage.get("/api/v1/configmaps?watch=true").await;
     assert!(status(&mut watcher).await.contains("200"));
     stage.write(30, "c");
@@ -189,7 +190,7 @@ async fn a_watcher_that_does_not_read_is_ended() {
 
 #[tokio::test]
 async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
-    let stage = Stage::set(Limits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
     let mut watcher = stage.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
     assert!(status(&mut watcher).await.contains("200"));
     let mut bytes = vec![0; 2 << 20];
@@ -198,8 +199,8 @@ async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
     assert!(!String::from_utf8_lossy(&bytes[..told]).contains("ADDED"));
     stage.write(3, "other");
     let last = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}});
-    let on = On::object(known("", "configmaps"), "default", "");
-    stage.server.create(&on, last, &Wish::by("test")).unwrap();
+    let on = ResourcePath::object(known("", "configmaps"), "default", "");
+    stage.server.create(&on, last, &WriteOptions::by("test")).unwrap();
     let mut said = String::new();
     while !said.contains("\"last\"") {
         let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
@@ -226,7 +227,8 @@ fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
 #[tokio::test]
 async fn who_vanishes_without_closing_is_missed() {
     let stage =
-        Stage::set(Limits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() }).await;
+        Stage::set(SandboxLimits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() })
+            .await;
     let bearer = format!("Bearer {}", stage.server.token().text());
     let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
     let mut said = vec![0; 4096];
@@ -242,7 +244,7 @@ async fn who_vanishes_without_closing_is_missed() {
 
 #[tokio::test]
 async fn watchers_that_break_off_give_their_places_back() {
-    let stage = Stage::set(Limits { connections: 50, ..limits() }).await;
+    let stage = Stage::set(SandboxLimits { connections: 50, ..limits() }).await;
     for _ in 0..4 {
         let mut watchers = Vec::new();
         for _ in 0..50 {
@@ -267,7 +269,8 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_chang
     handles.current = handles.maximum;
     setrlimit(Resource::Nofile, handles).unwrap();
     let stage =
-        Stage::set(Limits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+        Stage::set(SandboxLimits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() })
+            .await;
     let path = format!("/api/v1/nodes?watch=true&resourceVersion={}", stage.server.store().version());
     let before = resident();
     let mut watchers = Vec::new();
@@ -281,7 +284,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_chang
     // Both ends are in this process.
     assert!(each < 64 << 10, "{each} bytes for each watch");
     assert!(stage.answers().await < Duration::from_secs(5), "they block others");
-    let on = On::object(known("", "nodes"), "", "n1");
+    let on = ResourcePath::object(known("", "nodes"), "", "n1");
     stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
     for watcher in &mut watchers {
         let mut bytes = vec![0; 16 << 10];

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use taintward_sandbox::columns::{Include, table};
+use taintward_sandbox::table_columns::{TableInclude, table};
 
 const ROWS: &str = include_str!("golden/columns.txt");
 
@@ -50,7 +50,7 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 /// The table of a file.
-fn ours(name: &str, include: Include) -> Value {
+fn ours(name: &str, include: TableInclude) -> Value {
     let (resource, group) = split(name);
     let objects = read(name);
     table(group, resource, &objects.iter().collect::<Vec<_>>(), now().0, include)
@@ -100,7 +100,7 @@ fn the_golden_file_tells_of_every_sample() {
 fn columns_are_those_of_a_real_server() {
     for sheet in golden() {
         assert_eq!(
-            ours(sheet.name, Include::None)["columnDefinitions"],
+            ours(sheet.name, TableInclude::None)["columnDefinitions"],
             json!(sheet.columns),
             "{}",
             sheet.name
@@ -113,7 +113,7 @@ fn cells_are_those_of_a_real_server() {
     let mut wrong = Vec::new();
     for sheet in golden() {
         let objects = read(sheet.name);
-        let ours = ours(sheet.name, Include::None);
+        let ours = ours(sheet.name, TableInclude::None);
         for ((row, object), (cells, conditions)) in
             ours["rows"].as_array().unwrap().iter().zip(&objects).zip(&sheet.rows)
         {
@@ -137,10 +137,10 @@ fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
         "spec": {"nodeName": "n"},
     });
     let row = |include| table("", "pods", &[&pod], now().0, include)["rows"][0]["object"].clone();
-    assert_eq!(row(Include::None), Value::Null);
-    assert_eq!(row(Include::Object), pod);
+    assert_eq!(row(TableInclude::None), Value::Null);
+    assert_eq!(row(TableInclude::Object), pod);
     assert_eq!(
-        row(Include::Metadata),
+        row(TableInclude::Metadata),
         json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
             "metadata": {"name": "p", "namespace": "default", "uid": "u"},
@@ -152,7 +152,7 @@ fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
 fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
     let bookmark = |said: &str| {
         let pod = json!({"kind": "Pod", "metadata": {"annotations": {"k8s.io/initial-events-end": said}}});
-        table("", "pods", &[&pod], now().0, Include::None)["rows"][0]["object"].clone()
+        table("", "pods", &[&pod], now().0, TableInclude::None)["rows"][0]["object"].clone()
     };
     assert_eq!(bookmark("true")["kind"], "PartialObjectMetadata");
     assert_eq!(bookmark("true")["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
@@ -161,7 +161,7 @@ fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
 
 #[test]
 fn a_table_is_a_table_without_rows_too() {
-    let empty = table("", "pods", &[], now().0, Include::default());
+    let empty = table("", "pods", &[], now().0, TableInclude::default());
     assert_eq!(empty["kind"], "Table");
     assert_eq!(empty["apiVersion"], "meta.k8s.io/v1");
     assert_eq!(empty["metadata"], json!({}));
@@ -172,7 +172,7 @@ fn a_table_is_a_table_without_rows_too() {
 #[test]
 fn what_is_not_known_has_a_name_and_a_date() {
     let thing = json!({"metadata": {"name": "x", "creationTimestamp": "2026-02-03T04:05:06Z"}});
-    let table = table("things.example", "pods", &[&thing], now().0, Include::None);
+    let table = table("things.example", "pods", &[&thing], now().0, TableInclude::None);
     assert_eq!(table["columnDefinitions"][1]["name"], "Created At");
     assert_eq!(table["columnDefinitions"][1]["type"], "date");
     assert_eq!(table["rows"][0]["cells"], json!(["x", "2026-02-03T04:05:06Z"]));

@@ -8,10 +8,10 @@
 
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::Listening;
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::serve::SandboxListener;
+use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -21,18 +21,22 @@ const NAMESPACES: &str = "/api/v1/namespaces";
 /// A sandbox with something in it that is nobody's business.
 struct Stage {
     address: SocketAddr,
-    server: Server,
+    server: SandboxApi,
 }
 
 impl Stage {
     async fn set() -> Self {
-        let world = World::new(&Settings { nodes: 1, roles: Vec::new(), ..Settings::default() });
+        let world = World::new(&WorldSettings { nodes: 1, roles: Vec::new(), ..WorldSettings::default() });
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "data": {"a": "aHVudGVyMg=="}});
         world
             .server()
-            .create(&On::object(known("", "secrets"), "default", ""), secret, &Wish::by("test"))
+            .create(
+                &ResourcePath::object(known("", "secrets"), "default", ""),
+                secret,
+                &WriteOptions::by("test"),
+            )
             .unwrap();
-        let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let listening = SandboxListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
         let (address, server) = (listening.address(), world.server().clone());
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }
@@ -127,9 +131,9 @@ async fn who_has_not_read_the_kubeconfig_learns_what_a_real_server_tells_everybo
 #[tokio::test]
 async fn tokens_that_are_handed_out_let_in_and_are_recognized() {
     let stage = Stage::set().await;
-    let on = On::object(known("", "serviceaccounts"), "default", "");
+    let on = ResourcePath::object(known("", "serviceaccounts"), "default", "");
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}});
-    let _there_already = stage.server.create(&on, account, &Wish::by("test"));
+    let _there_already = stage.server.create(&on, account, &WriteOptions::by("test"));
     let inside = ["host: HERE", ENTRY, "content-type: application/json"];
     let line = "POST /api/v1/namespaces/default/serviceaccounts/a/token";
     let (code, answer) = stage.send(line, &inside, "{}").await;

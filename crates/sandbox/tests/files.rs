@@ -7,19 +7,19 @@
 
 use serde_json::json;
 use std::time::{Duration, Instant};
-use taintward_sandbox::file::Unread;
+use taintward_sandbox::object_file::FileReadError;
 use taintward_sandbox::resource::known;
-use taintward_sandbox::snapshot::{Loaded, SnapshotError, load, save};
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::snapshot::{LoadResult, SnapshotError, load, save};
+use taintward_sandbox::world::{World, WorldSettings};
 
 /// Long enough for a busy machine, too short for what grows without end.
 const SOON: Duration = Duration::from_secs(30);
 
 fn empty() -> World {
-    World::new(&Settings { nodes: 0, roles: Vec::new(), ..Settings::default() })
+    World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() })
 }
 
-fn loaded(text: impl AsRef<[u8]>) -> Result<Loaded, SnapshotError> {
+fn loaded(text: impl AsRef<[u8]>) -> Result<LoadResult, SnapshotError> {
     let began = Instant::now();
     let loaded = load(empty().server(), text.as_ref());
     assert!(began.elapsed() < SOON, "it took {:?}", began.elapsed());
@@ -77,7 +77,7 @@ fn depth_is_limited() {
 
 #[test]
 fn what_is_no_text_is_named_by_its_first_wrong_byte() {
-    assert_eq!(refused([0x1f, 0x8b, 8, 0]), Unread::Compressed.to_string());
+    assert_eq!(refused([0x1f, 0x8b, 8, 0]), FileReadError::Compressed.to_string());
     assert!(refused([b"kind: List\n".as_slice(), &[0xff, 0xfe]].concat()).contains("byte 11 is 0xff"));
     assert!(refused(b"kind: List\0items: []").contains("byte 10 is 0x00"));
     let noise: Vec<u8> = (0_u32..1 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -86,7 +86,7 @@ fn what_is_no_text_is_named_by_its_first_wrong_byte() {
 
 #[test]
 fn what_is_cut_off_is_refused() {
-    let world = World::new(&Settings::default());
+    let world = World::new(&WorldSettings::default());
     let file = save(world.server());
     let why = refused(&file[..file.len() / 2]);
     assert!(why.contains("neither JSON nor YAML") && why.contains("line"), "{why}");
@@ -99,7 +99,7 @@ fn what_is_cut_off_is_refused() {
 #[test]
 fn what_is_no_object_is_told_apart() {
     for nothing in ["", "\n\n", "# nothing\n", "hello", "a: b\n", "{}", "kind: 7\n"] {
-        assert_eq!(loaded(nothing), Err(SnapshotError::Unread(Unread::NoObjects)), "{nothing:?}");
+        assert_eq!(loaded(nothing), Err(SnapshotError::Unread(FileReadError::NoObjects)), "{nothing:?}");
     }
     for wrong in ["items: 7\n", "items: {a: b}\n", "items: word\n"] {
         assert!(refused(format!("{LIST}{wrong}")).contains("a list of objects as items"), "{wrong}");
@@ -107,7 +107,7 @@ fn what_is_no_object_is_told_apart() {
     let kinds = "items:\n- 7\n- []\n- {}\n- {apiVersion: v1, kind: 7}\n- {apiVersion: v9, kind: Pod, metadata: {name: p}}\n";
     let why = refused(format!("{LIST}{kinds}"));
     assert!(why.contains("none of its 5 objects") && why.contains("item 1: it is no object"), "{why}");
-    assert_eq!(loaded(format!("{LIST}items: []\n")).unwrap(), Loaded::default());
+    assert_eq!(loaded(format!("{LIST}items: []\n")).unwrap(), LoadResult::default());
 }
 
 #[test]

@@ -29,25 +29,25 @@ use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_sandbox::api::Server;
-use taintward_sandbox::http::AnswerBody;
-use taintward_sandbox::store::{Memory, Store};
-use taintward_sandbox::world::{Settings, World};
+use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::http::ResponseBody;
+use taintward_sandbox::store::{HistoryLimits, ObjectStore};
+use taintward_sandbox::world::{World, WorldSettings};
 use tower::Service as _;
 
 const JSON: &str = "application/json";
 
 fn world() -> World {
-    World::new(&Settings { nodes: 2, roles: Vec::new(), ..Settings::default() })
+    World::new(&WorldSettings { nodes: 2, roles: Vec::new(), ..WorldSettings::default() })
 }
 
 async fn ask(
-    server: &Server,
+    server: &SandboxApi,
     method: Method,
     path: &str,
     kind: &str,
     body: impl Into<Bytes>,
-) -> (u16, AnswerBody) {
+) -> (u16, ResponseBody) {
     let request = Request::builder().method(method).uri(path).header("content-type", kind);
     let request = request.body(Full::new(body.into())).unwrap();
     let answer = server.clone().call(request).await.unwrap();
@@ -56,7 +56,7 @@ async fn ask(
 
 /// The answer's code and its `Status`.
 async fn refused(
-    server: &Server,
+    server: &SandboxApi,
     method: Method,
     path: &str,
     kind: &str,
@@ -70,7 +70,7 @@ async fn refused(
     (code, body)
 }
 
-async fn lives(server: &Server) {
+async fn lives(server: &SandboxApi) {
     let (code, _) = ask(server, Method::GET, "/api/v1/nodes", JSON, "").await;
     assert_eq!(code, 200);
 }
@@ -190,7 +190,7 @@ async fn paths_nobody_should_ask_for_are_not_there() {
 }
 
 /// Bytes of a watch that are there already.
-fn heard(body: &mut AnswerBody) -> Option<Bytes> {
+fn heard(body: &mut ResponseBody) -> Option<Bytes> {
     body.frame().now_or_never().flatten().and_then(|frame| frame.unwrap().into_data().ok())
 }
 
@@ -217,9 +217,10 @@ async fn a_thousand_idle_watches_hear_of_the_one_change() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
-    let clock = taintward_sandbox::clock::Clock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
-    let store = Store::new(Memory { changes: 50, bytes: 1 << 20 });
-    let server = Server::new(store, clock, 1, taintward_sandbox::defaults::Admission::default());
+    let clock =
+        taintward_sandbox::clock::VirtualClock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
+    let store = ObjectStore::new(HistoryLimits { changes: 50, bytes: 1 << 20 });
+    let server = SandboxApi::new(store, clock, 1, taintward_sandbox::defaults::AdmissionDefaults::default());
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}).to_string();
     assert_eq!(ask(&server, Method::POST, "/api/v1/namespaces", JSON, namespace).await.0, 201);
@@ -264,7 +265,7 @@ async fn a_watch_for_ever_is_no_trouble() {
 /// What does not match is passed over, however much of it there is.
 #[tokio::test(start_paused = true)]
 async fn a_watch_finds_the_one_object_among_many() {
-    let world = World::new(&Settings { nodes: 900, roles: Vec::new(), ..Settings::default() });
+    let world = World::new(&WorldSettings { nodes: 900, roles: Vec::new(), ..WorldSettings::default() });
     let path = "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dn899";
     let mut body = ask(world.server(), Method::GET, path, JSON, "").await.1;
     let first = body.frame().now_or_never().flatten().expect("it waits for a change").unwrap();

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
-use taintward_sandbox::patch::{self, Writer};
+use taintward_sandbox::patch::{self, FieldWriter};
 use taintward_sandbox::schema::{Schema, TypeId};
 
 /// A time no server has: where it stands, a time moved.
@@ -41,7 +41,7 @@ async fn a_real_server_does_the_same() {
         let made = created(&api, &format!("{collection}?fieldManager=maker"), &object).await;
         let of = type_of(&made);
         let writer =
-            Writer { manager: "maker", subresource: "", version: text(&made, "/apiVersion"), now: NOW };
+            FieldWriter { manager: "maker", subresource: "", version: text(&made, "/apiVersion"), now: NOW };
         let mut sent = unmanaged(&made);
         for (_, parent, name) in ADDED_LATER.iter().filter(|(kind, ..)| *kind == text(&made, "/kind")) {
             sent.pointer_mut(parent).and_then(Value::as_object_mut).unwrap().remove(*name);
@@ -120,7 +120,7 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let body: Value = serde_json::from_str(case.body).unwrap();
     let like = before.as_ref().unwrap_or(&body);
     let (of, version) = (type_of(like), text(like, "/apiVersion").to_owned());
-    let writer = Writer { manager: case.manager, subresource, version: &version, now: NOW };
+    let writer = FieldWriter { manager: case.manager, subresource, version: &version, now: NOW };
     let ours = match case.how {
         How::Json => patch::json_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status()),
         How::Merge => patch::merge_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status()),

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use taintward_sandbox::{normal, protobuf};
+use taintward_sandbox::{canonicalize, protobuf};
 
 struct Recorded {
     input: Option<Value>,
@@ -40,7 +40,7 @@ fn kind(object: &Value) -> (&str, &str) {
 fn its_answers_are_normal_already() {
     for Recorded { answer, .. } in recorded() {
         let (api_version, kind) = kind(&answer);
-        let ours = normal::normal(api_version, kind, answer.clone()).unwrap();
+        let ours = canonicalize::normal(api_version, kind, answer.clone()).unwrap();
         assert_eq!(ours.value, answer, "{kind}");
         assert!(ours.unknown.is_empty());
     }
@@ -93,7 +93,7 @@ fn what_was_sent_comes_back_in_our_form() {
     for Recorded { input, answer, .. } in recorded() {
         let Some(input) = input else { continue };
         let (api_version, kind) = kind(&input);
-        let ours = normal::normal(api_version, kind, input.clone()).unwrap().value;
+        let ours = canonicalize::normal(api_version, kind, input.clone()).unwrap().value;
         stands_in(&ours, &answer, kind);
         compared += 1;
     }

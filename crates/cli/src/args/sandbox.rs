@@ -16,9 +16,9 @@ use taintward_controller::settings::{
     ControllerSettings, ElectionSettings, EnabledControllers, Marking, ServingSettings, WriteMode,
 };
 use taintward_core::node_lifecycle;
-use taintward_sandbox::defaults::Admission;
-use taintward_sandbox::fleet::NODES_MOST;
-use taintward_sandbox::life::Role;
+use taintward_sandbox::controllers::Component;
+use taintward_sandbox::defaults::AdmissionDefaults;
+use taintward_sandbox::node_file::NODES_MOST;
 use taintward_sandbox::world;
 
 #[derive(Debug, Args)]
@@ -187,7 +187,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         Some(zones) => zones,
         None => ZONES.min(count.max(1)),
     };
-    let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
+    let known: Vec<&str> = Component::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(SandboxArgsError::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
@@ -201,7 +201,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         controllers: EnabledControllers {
             taint_eviction: true,
             dedicated_pools: true,
-            node_lifecycle: (!left_out(Role::Nodes.name())).then(|| node_health(args.tour)),
+            node_lifecycle: (!left_out(Component::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: WriteMode::Enforce,
         marking: Marking::Always,
@@ -214,9 +214,9 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         seed: None,
     });
     // Taintward itself looks after nodes, where it runs.
-    let is_ours = |role: &Role| *role == Role::Nodes && controller.is_some();
-    let roles = Role::ALL.into_iter().filter(|role| !left_out(role.name()) && !is_ours(role)).collect();
-    let world = world::Settings {
+    let is_ours = |role: &Component| *role == Component::Nodes && controller.is_some();
+    let roles = Component::ALL.into_iter().filter(|role| !left_out(role.name()) && !is_ours(role)).collect();
+    let world = world::WorldSettings {
         seed: args.seed,
         speed: args.speed,
         nodes: if args.load.is_some() { 0 } else { count },
@@ -224,8 +224,8 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
         // What a cluster with Taintward's webhook has, whether a Taintward acts in it or not.
-        admission: Admission { rules: true, ..Admission::default() },
-        ..world::Settings::default()
+        admission: AdmissionDefaults { rules: true, ..AdmissionDefaults::default() },
+        ..world::WorldSettings::default()
     };
     Ok(SandboxOptions {
         world,

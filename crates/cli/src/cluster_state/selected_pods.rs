@@ -12,21 +12,21 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_sandbox::resource::known;
-use taintward_sandbox::select::Selector;
+use taintward_sandbox::select::ObjectSelector;
 
 /// Which pods are meant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SelectedPods {
     /// All if empty.
     namespace: String,
-    selector: Selector,
+    selector: ObjectSelector,
     /// Namespaces and names of those that the selector fits, where there is one.
     fitting: BTreeSet<(String, String)>,
 }
 
 impl SelectedPods {
     pub(super) fn of(cluster: &ClusterOptions) -> Result<Self, ClusterStateError> {
-        let selector = Selector::read(known("", "pods").get(), &cluster.selector, &cluster.fields)
+        let selector = ObjectSelector::read(known("", "pods").get(), &cluster.selector, &cluster.fields)
             .map_err(|why| ClusterStateError::Selector(why.message))?;
         let namespace = cluster.named_namespace().to_owned();
         Ok(Self { namespace, selector, fitting: BTreeSet::new() })

@@ -142,8 +142,8 @@ fn a_file_is_known_by_what_is_in_it() {
 async fn a_list_goes_on_when_its_moment_is_forgotten() {
     use std::time::Duration;
     use taintward_kube::paged_list::{ListRequest, pages};
-    use taintward_sandbox::world::{Settings, World};
-    let world = World::new(&Settings { nodes: 600, roles: Vec::new(), ..Settings::default() });
+    use taintward_sandbox::world::{World, WorldSettings};
+    let world = World::new(&WorldSettings { nodes: 600, roles: Vec::new(), ..WorldSettings::default() });
     let client = crate::sandbox::kube_client(world.server());
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
     let mut names = std::collections::BTreeSet::new();

@@ -22,9 +22,9 @@ use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::store::Change;
+use taintward_sandbox::store::ChangeKind;
 use taintward_sandbox::world::{self, World};
 
 const HAND: &str = "kubectl";
@@ -34,13 +34,17 @@ type Log = Arc<Mutex<BTreeMap<String, Timestamp>>>;
 
 fn world() -> (World, Log) {
     let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
-    let world =
-        World::new(&world::Settings { start, nodes: 4, roles: Vec::new(), ..world::Settings::default() });
+    let world = World::new(&world::WorldSettings {
+        start,
+        nodes: 4,
+        roles: Vec::new(),
+        ..world::WorldSettings::default()
+    });
     let log = Log::default();
     let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
     world.server().store().follow(Box::new(move |number, event| {
         let object = event.object.value();
-        let goes = event.change == Change::Deleted || !object["metadata"]["deletionTimestamp"].is_null();
+        let goes = event.change == ChangeKind::Deleted || !object["metadata"]["deletionTimestamp"].is_null();
         if number == known("", "pods") && goes {
             let name = object["metadata"]["name"].as_str().unwrap().to_owned();
             all.lock().unwrap().entry(name).or_insert_with(|| clock.now());
@@ -50,7 +54,7 @@ fn world() -> (World, Log) {
     (world, log)
 }
 
-fn connected(server: &Server) -> Connected {
+fn connected(server: &SandboxApi) -> Connected {
     let client = || kube_client(server);
     Connected {
         client: client(),
@@ -63,7 +67,7 @@ fn connected(server: &Server) -> Connected {
     }
 }
 
-fn controller(server: &Server) -> tokio::task::JoinHandle<()> {
+fn controller(server: &SandboxApi) -> tokio::task::JoinHandle<()> {
     let settings = ControllerSettings {
         cluster: ClusterAccess { relist_every: None, ..ClusterAccess::default() },
         controllers: EnabledControllers::default(),
@@ -84,7 +88,7 @@ fn controller(server: &Server) -> tokio::task::JoinHandle<()> {
     })
 }
 
-fn pod(server: &Server, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
+fn pod(server: &SandboxApi, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
     let toleration = |&(key, seconds): &(&str, Option<i64>)| {
         let mut one = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
         if let Some(seconds) = seconds {
@@ -100,11 +104,13 @@ fn pod(server: &Server, name: &str, node: &str, tolerations: &[(&str, Option<i64
             "containers": [{ "name": "c", "image": "i" }],
         },
     });
-    server.create(&On::object(known("", "pods"), "default", ""), object, &Wish::by(HAND)).unwrap();
+    server
+        .create(&ResourcePath::object(known("", "pods"), "default", ""), object, &WriteOptions::by(HAND))
+        .unwrap();
 }
 
 /// The node has these taints from now on; those that it had are told with when they came.
-fn taint(server: &Server, node: &str, taints: &[(&str, Option<Timestamp>)]) {
+fn taint(server: &SandboxApi, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     let one = |(key, added): &(&str, Option<Timestamp>)| {
         let mut taint = json!({ "key": key, "effect": "NoExecute" });
         if let Some(added) = added {
@@ -113,12 +119,12 @@ fn taint(server: &Server, node: &str, taints: &[(&str, Option<Timestamp>)]) {
         taint
     };
     let taints: Vec<Value> = taints.iter().map(one).collect();
-    let on = On::object(known("", "nodes"), "", node);
+    let on = ResourcePath::object(known("", "nodes"), "", node);
     server.change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
 }
 
 /// Outcome and deadline, as `-o json` has them.
-async fn told(server: &Server, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
+async fn told(server: &SandboxApi, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().settle();
     cluster.patience = Duration::from_secs(30);
     let reach =

@@ -13,7 +13,7 @@ use taintward_core::node_lifecycle::{NodeLifecycleConfig, SilenceForecast, ZoneM
 use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
-use taintward_sandbox::select::Labels;
+use taintward_sandbox::select::LabelQuery;
 
 /// Nodes that are told by name; of more, only the number is.
 const NAMED_MOST: usize = 5;
@@ -24,7 +24,7 @@ pub(crate) enum NodeSet {
     All,
     Names(Vec<String>),
     /// As typed, and as read.
-    Labels(String, Labels),
+    Labels(String, LabelQuery),
 }
 
 /// What is done to nodes.
@@ -87,7 +87,7 @@ impl NodeSet {
             return Ok(Self::All);
         }
         if text.contains(['=', '!', '(']) {
-            let labels = Labels::read(text)
+            let labels = LabelQuery::read(text)
                 .map_err(|why| format!("{text:?} is no label selector: {}", why.message))?;
             return Ok(Self::Labels(text.to_owned(), labels));
         }

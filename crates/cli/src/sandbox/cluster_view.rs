@@ -11,10 +11,10 @@ use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintSt
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
-use taintward_sandbox::api::Server;
-use taintward_sandbox::facts;
-use taintward_sandbox::life::Mirror;
-use taintward_sandbox::resource::{Number, known};
+use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::controllers::InformerCache;
+use taintward_sandbox::core_types;
+use taintward_sandbox::resource::{ResourceId, known};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,23 +31,23 @@ pub(crate) struct NodeRow {
 
 /// The objects, and since when each taint is there.
 pub(crate) struct ClusterView {
-    server: Server,
-    mirror: Mirror,
+    server: SandboxApi,
+    mirror: InformerCache,
     taints: HashMap<(String, String, String), Mono>,
     pods: HashMap<Box<str>, Mono>,
 }
 
-fn nodes() -> Number {
+fn nodes() -> ResourceId {
     known("", "nodes")
 }
 
-fn pods() -> Number {
+fn pods() -> ResourceId {
     known("", "pods")
 }
 
 impl ClusterView {
-    pub(crate) fn new(server: Server) -> Self {
-        let mirror = Mirror::new(&[nodes(), pods()]);
+    pub(crate) fn new(server: SandboxApi) -> Self {
+        let mirror = InformerCache::new(&[nodes(), pods()]);
         Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
     }
 
@@ -70,7 +70,7 @@ impl ClusterView {
     fn remember(&mut self, now: Mono) {
         let mut taints = HashMap::new();
         for (_, node) in self.mirror.all(nodes()) {
-            for taint in facts::taints(node) {
+            for taint in core_types::taints(node) {
                 let key = (text(node, "uid"), taint.key.to_string(), taint.effect.as_str().to_owned());
                 let since = self.taints.get(&key).copied().unwrap_or(now);
                 taints.insert(key, since);
@@ -85,7 +85,7 @@ impl ClusterView {
 
     fn row(&self, node: &Value, now: Now) -> NodeRow {
         let name = text(node, "name");
-        let ready = facts::list(&node["status"]["conditions"])
+        let ready = core_types::list(&node["status"]["conditions"])
             .any(|one| one["type"] == "Ready" && one["status"] == "True");
         let cordoned = node["spec"]["unschedulable"] == true;
         let instances = self.instances(node, now.mono);
@@ -96,7 +96,7 @@ impl ClusterView {
                 continue;
             }
             let pod = seen.value();
-            let tolerations = facts::tolerations(&pod["spec"]);
+            let tolerations = core_types::tolerations(&pod["spec"]);
             let at = self.pods.get(seen.uid()).copied().unwrap_or(now.mono);
             let arrival = PodBinding { at, source: BindingSource::SeenLive };
             let subject = PodInput { tolerations: &tolerations, arrival, exemption: None };
@@ -115,13 +115,14 @@ impl ClusterView {
         );
         let zone =
             node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().unwrap_or_default().to_owned();
-        let taints = facts::taints(node).iter().map(ToString::to_string).collect();
+        let taints = core_types::taints(node).iter().map(ToString::to_string).collect();
         NodeRow { name, zone, state, taints, pods: count, leaving }
     }
 
     fn instances(&self, node: &Value, now: Mono) -> Vec<TaintInstance> {
         let uid = text(node, "uid");
-        let counted = facts::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        let counted =
+            core_types::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
         let instance = |taint: taintward_core::taint::Taint| {
             let key = (uid.clone(), taint.key.to_string(), taint.effect.as_str().to_owned());
             let at = self.taints.get(&key).copied().unwrap_or(now);

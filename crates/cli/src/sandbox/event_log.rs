@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use taintward_sandbox::facts;
-use taintward_sandbox::resource::{Number, known};
-use taintward_sandbox::store::{Change, Event, Object};
+use taintward_sandbox::core_types;
+use taintward_sandbox::resource::{ResourceId, known};
+use taintward_sandbox::store::{ChangeKind, StoreEvent, StoredObject};
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
@@ -52,14 +52,14 @@ pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()
 }
 
 /// What a change means to people.
-fn words(number: Number, event: &Event) -> Vec<String> {
+fn words(number: ResourceId, event: &StoreEvent) -> Vec<String> {
     if number == known("", "nodes") {
         return of_node(event);
     }
     if number == known("", "pods") {
         return of_pod(event);
     }
-    if number == known("", "events") && event.change != Change::Deleted {
+    if number == known("", "events") && event.change != ChangeKind::Deleted {
         return of_event(&event.object.value());
     }
     Vec::new()
@@ -69,17 +69,18 @@ fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-fn of_node(event: &Event) -> Vec<String> {
+fn of_node(event: &StoreEvent) -> Vec<String> {
     let (before, after) =
         (event.before.as_ref().map(|one| one.value()).unwrap_or_default(), event.object.value());
     let node = name(&after);
     match event.change {
-        Change::Added => return vec![format!("node {node} is there")],
-        Change::Deleted => return vec![format!("node {node} is gone")],
-        Change::Modified => {}
+        ChangeKind::Added => return vec![format!("node {node} is there")],
+        ChangeKind::Deleted => return vec![format!("node {node} is gone")],
+        ChangeKind::Modified => {}
     }
-    let taints =
-        |node: &Value| -> BTreeSet<String> { facts::taints(node).iter().map(ToString::to_string).collect() };
+    let taints = |node: &Value| -> BTreeSet<String> {
+        core_types::taints(node).iter().map(ToString::to_string).collect()
+    };
     let (old, new) = (taints(&before), taints(&after));
     let mut lines: Vec<String> = health(ready(&before), ready(&after))
         .map(|words| format!("node {node}: {words}"))
@@ -92,7 +93,7 @@ fn of_node(event: &Event) -> Vec<String> {
 
 /// What a node says of its being ready; empty before it has said anything.
 fn ready(node: &Value) -> &str {
-    let ready = facts::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
+    let ready = core_types::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
     ready.and_then(|ready| ready["status"].as_str()).unwrap_or_default()
 }
 
@@ -142,7 +143,7 @@ struct SummaryCondition {
 }
 
 impl ObjectSummary {
-    fn at(object: &Object) -> Self {
+    fn at(object: &StoredObject) -> Self {
         serde_json::from_slice(&object.json).unwrap_or_default()
     }
 
@@ -153,11 +154,11 @@ impl ObjectSummary {
     }
 }
 
-fn of_pod(event: &Event) -> Vec<String> {
+fn of_pod(event: &StoreEvent) -> Vec<String> {
     let after = ObjectSummary::at(&event.object);
     let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
     let node = after.spec.node.as_deref().unwrap_or("no node");
-    if event.change == Change::Deleted {
+    if event.change == ChangeKind::Deleted {
         return vec![format!("pod {pod} is gone from {node}")];
     }
     let before = event.before.as_deref().map(ObjectSummary::at).unwrap_or_default();

@@ -9,9 +9,9 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use taintward_sandbox::api::Server;
-use taintward_sandbox::file::{BYTES_MOST, Unread};
-use taintward_sandbox::fleet::{self, FleetError};
+use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::node_file::{self, NodeFileError};
+use taintward_sandbox::object_file::{BYTES_MOST, FileReadError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
 use taintward_sandbox::world::World;
 
@@ -23,7 +23,7 @@ pub(crate) enum FileError {
     #[error("cannot load {path}: {why}")]
     Load { path: String, why: SnapshotError },
     #[error("cannot take the nodes from {path}: {why}")]
-    Nodes { path: String, why: FleetError },
+    Nodes { path: String, why: NodeFileError },
     #[error("cannot save to {path}: {why}; choose another place with --save")]
     Save { path: String, why: io::Error },
     #[error("cannot write the kubeconfig {path}: {why}; choose another place with --kubeconfig-out")]
@@ -33,7 +33,7 @@ pub(crate) enum FileError {
 /// Puts the objects of a file in, and says how many and which not.
 pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Load { path: named(path), why };
-    let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
+    let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
     let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
     let objects = super::counted(loaded.objects, "object");
     say::line("", format_args!("{objects} loaded from {}", named(path)));
@@ -50,8 +50,8 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
 /// Registers the nodes of a file.
 pub(super) fn nodes(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Nodes { path: named(path), why };
-    let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
-    fleet::register(world, &bytes).map(drop).map_err(failed)
+    let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
+    node_file::register(world, &bytes).map(drop).map_err(failed)
 }
 
 /// All of a file; `None` if that would be too much.
@@ -86,7 +86,7 @@ pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
 }
 
 /// Whole or not at all: what was saved before stays until the new file is complete.
-pub(super) fn save(server: &Server, path: &Path) -> Result<(), FileError> {
+pub(super) fn save(server: &SandboxApi, path: &Path) -> Result<(), FileError> {
     replace(&target(path), &snapshot::save(server)).map_err(|why| FileError::Save { path: named(path), why })
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use std::future::Future;
 use std::time::Duration;
 use taintward_kube::config::{self, ConnectError, Connected, ProbeError, connect, probe};
+use taintward_sandbox::controllers::{PRESSURE, SILENCE};
 use taintward_sandbox::http::MARK;
-use taintward_sandbox::life::{PRESSURE, SILENCE};
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);

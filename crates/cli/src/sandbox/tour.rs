@@ -11,11 +11,11 @@ use crate::output::{self, Terminal, width, wrap};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_sandbox::api::{Deletion, On, Server, Wish};
-use taintward_sandbox::facts;
-use taintward_sandbox::resource::{Sub, known};
-use taintward_sandbox::sample::{CART_SECONDS, NAMESPACE};
-use taintward_sandbox::store::Range;
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::core_types;
+use taintward_sandbox::demo_workloads::{CART_SECONDS, NAMESPACE};
+use taintward_sandbox::resource::{Subresource, known};
+use taintward_sandbox::store::ListRange;
 use taintward_sandbox::world::World;
 
 type TourStep = Result<(), String>;
@@ -76,12 +76,12 @@ fn print(text: &str) -> TourStep {
 }
 
 struct Tour {
-    server: Server,
+    server: SandboxApi,
 }
 
 impl Tour {
     fn pods(&self) -> Vec<Value> {
-        let all = Range { namespace: Some(NAMESPACE), after: None, limit: 0 };
+        let all = ListRange { namespace: Some(NAMESPACE), after: None, limit: 0 };
         let listed = self.server.store().list(known("", "pods"), all, None);
         listed.map(|listed| listed.objects.iter().map(|(_, pod)| pod.value()).collect()).unwrap_or_default()
     }
@@ -147,9 +147,9 @@ impl Tour {
     }
 
     fn set_taint(&self, node: &str, on: bool) -> TourStep {
-        let object = On::object(known("", "nodes"), "", node);
+        let object = ResourcePath::object(known("", "nodes"), "", node);
         let changed = self.server.change(&object, "tour", |node| {
-            let mut taints: Vec<Value> = facts::list(&node["spec"]["taints"]).cloned().collect();
+            let mut taints: Vec<Value> = core_types::list(&node["spec"]["taints"]).cloned().collect();
             taints.retain(|taint| taint["key"] != TAINT);
             if on {
                 taints.push(json!({"key": TAINT, "value": "now", "effect": "NoExecute"}));
@@ -223,14 +223,16 @@ impl Tour {
         say(&format!(
             "\n5. kubectl drain {node}   (its web pods are evicted one by one; the budget wants 4 of 6 at all times)"
         ))?;
-        let on = On::object(known("", "nodes"), "", &node);
+        let on = ResourcePath::object(known("", "nodes"), "", &node);
         let cordon = self.server.change(&on, "tour", |node| node["spec"]["unschedulable"] = json!(true));
         cordon.map_err(|failure| failure.message)?;
         let mut least = usize::MAX;
         for pod in &web {
-            let on = On::object(known("", "pods"), NAMESPACE, pod).part(Sub::Eviction);
+            let on = ResourcePath::object(known("", "pods"), NAMESPACE, pod).part(Subresource::Eviction);
             let end = tokio::time::Instant::now() + SOON;
-            while let Err(refusal) = self.server.evict(&on, &Deletion::default(), &Wish::by("tour")) {
+            while let Err(refusal) =
+                self.server.evict(&on, &DeleteOptions::default(), &WriteOptions::by("tour"))
+            {
                 if refusal.code != 429 || tokio::time::Instant::now() > end {
                     return Err(refusal.message);
                 }
@@ -250,7 +252,7 @@ impl Tour {
     }
 
     fn nodes(&self) -> Vec<Value> {
-        let all = Range { namespace: None, after: None, limit: 0 };
+        let all = ListRange { namespace: None, after: None, limit: 0 };
         let listed = self.server.store().list(known("", "nodes"), all, None);
         listed.map(|listed| listed.objects.iter().map(|(_, node)| node.value()).collect()).unwrap_or_default()
     }

@@ -4,19 +4,23 @@
 //! Goes out: the same, completed; a refusal if what they name is not there.
 //! Not here: what needs nothing but the object (`defaults.rs`).
 
+use crate::api_status::StatusError;
 use crate::defaults;
-use crate::failure::Failure;
-use crate::resource::{Resource, known};
-use crate::store::Txn;
+use crate::resource::{ResourceType, known};
+use crate::store::Transaction;
 use serde_json::Value;
 
 /// A new object, before it is given anything: what it asks for must be there.
-pub(super) fn check(txn: &Txn<'_>, resource: &Resource, body: &Value) -> Result<Option<Value>, Failure> {
+pub(super) fn check(
+    txn: &Transaction<'_>,
+    resource: &ResourceType,
+    body: &Value,
+) -> Result<Option<Value>, StatusError> {
     let name = body["metadata"]["name"].as_str().unwrap_or_default();
     if resource.kind == "ValidatingAdmissionPolicy" && !is_of_an_installation(body) {
         // Controllers watch them, so there is a list; a policy in it that stops nobody would be a trap.
         let why = format!("{name}: this sandbox evaluates no admission policies, so it keeps none");
-        return Err(Failure::new(501, "NotImplemented", why));
+        return Err(StatusError::new(501, "NotImplemented", why));
     }
     if resource.kind != "Pod" {
         return Ok(None);
@@ -26,7 +30,7 @@ pub(super) fn check(txn: &Txn<'_>, resource: &Resource, body: &Value) -> Result<
     let class = class(txn, asked);
     if class.is_none() && !asked.is_empty() {
         let why = format!("no PriorityClass with name {asked} was found");
-        return Err(Failure::forbidden(resource, pod, &why));
+        return Err(StatusError::forbidden(resource, pod, &why));
     }
     let computed = class.as_ref().and_then(|class| class["value"].as_i64()).unwrap_or(0);
     match body["spec"]["priority"].as_i64() {
@@ -35,7 +39,7 @@ pub(super) fn check(txn: &Txn<'_>, resource: &Resource, body: &Value) -> Result<
                 "the integer value of priority ({said}) must not be provided in pod spec; priority admission \
                  controller computed {computed} from the given PriorityClass name"
             );
-            Err(Failure::forbidden(resource, pod, &why))
+            Err(StatusError::forbidden(resource, pod, &why))
         }
         _ => Ok(class),
     }
@@ -47,7 +51,7 @@ fn is_of_an_installation(policy: &Value) -> bool {
 }
 
 /// The class of this name, or the default one.
-fn class(txn: &Txn<'_>, name: &str) -> Option<Value> {
+fn class(txn: &Transaction<'_>, name: &str) -> Option<Value> {
     let classes = known("scheduling.k8s.io", "priorityclasses");
     if !name.is_empty() {
         return txn.get(classes, name).map(|class| class.value());

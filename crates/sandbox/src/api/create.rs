@@ -4,11 +4,11 @@
 //! Goes out: the kept object.
 //! Not here: bindings and evictions, which are POSTs too.
 
-use super::gate::Coming;
-use super::{On, Server, Wish, admit, events, meta, rules};
-use crate::failure::Failure;
+use super::admission_plugin::AdmissionAttributes;
+use super::{ResourcePath, SandboxApi, WriteOptions, admit, events, meta, rules};
+use crate::api_status::StatusError;
 use crate::resource::known;
-use crate::store::{self, Object, Txn};
+use crate::store::{self, StoredObject, Transaction};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -18,21 +18,26 @@ const DOTTED: &str = "metadata.name: this is used in the Pod's hostname, which c
 
 /// A write that was done.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct CreateResult {
     /// The object as it is kept now.
-    pub object: Arc<Object>,
+    pub object: Arc<StoredObject>,
     /// Whether it is new.
     pub new: bool,
     /// Warnings for the answer's headers.
     pub warnings: Vec<String>,
 }
 
-impl Server {
+impl SandboxApi {
     /// Creates an object.
     ///
     /// # Errors
     /// Whatever a real server refuses.
-    pub fn create(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
+    pub fn create(
+        &self,
+        on: &ResourcePath,
+        body: Value,
+        wish: &WriteOptions,
+    ) -> Result<CreateResult, StatusError> {
         let (body, warnings) = rules::read(on.number.get(), body, wish)?;
         self.store().write(|txn| self.create_in(txn, on, body, wish, warnings))
     }
@@ -40,12 +45,12 @@ impl Server {
     /// Creates an object that was read already.
     pub(super) fn create_in(
         &self,
-        txn: &mut Txn<'_>,
-        on: &On,
+        txn: &mut Transaction<'_>,
+        on: &ResourcePath,
         mut body: Value,
-        wish: &Wish,
+        wish: &WriteOptions,
         mut warnings: Vec<String>,
-    ) -> Result<Made, Failure> {
+    ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         meta::settle_place(resource, on, &mut body)?;
         let version = body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
@@ -60,7 +65,7 @@ impl Server {
         rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
         events::to_home(resource, &mut body);
-        let coming = Coming { on, old: None, wish };
+        let coming = AdmissionAttributes { on, old: None, wish };
         if let Some(gate) = &self.shared.gate {
             body = gate.complete(txn, coming, body, &mut warnings)?;
         }
@@ -72,12 +77,12 @@ impl Server {
         // What is no number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
             let why = "resourceVersion should not be set on objects to be created";
-            return Err(Failure::new(500, "", why));
+            return Err(StatusError::new(500, "", why));
         }
         let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let key = super::key(&on.namespace, &name);
         if let Some(there) = txn.get(on.number, &key) {
-            let mut failure = Failure::exists(resource, &name);
+            let mut failure = StatusError::exists(resource, &name);
             if meta::is_ending(&there.value()) {
                 failure.message.insert_str(0, "object is being deleted: ");
             }
@@ -96,15 +101,15 @@ impl Server {
             }
             false => txn.put(on.number, &key, body),
         };
-        Ok(Made { object, new: true, warnings })
+        Ok(CreateResult { object, new: true, warnings })
     }
 }
 
 /// The namespace must be there and not on its way out.
-fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> {
+fn check_namespace(txn: &Transaction<'_>, on: &ResourcePath, body: &Value) -> Result<(), StatusError> {
     let namespaces = known("", "namespaces");
     let Some(namespace) = txn.get(namespaces, &on.namespace) else {
-        return Err(Failure::not_found(namespaces.get(), &on.namespace));
+        return Err(StatusError::not_found(namespaces.get(), &on.namespace));
     };
     if namespace.value()["metadata"]["deletionTimestamp"].is_null() {
         return Ok(());
@@ -112,7 +117,7 @@ fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> 
     let name = body["metadata"]["name"].as_str().unwrap_or_default();
     let why =
         format!("unable to create new content in namespace {} because it is being terminated", on.namespace);
-    let failure = Failure::forbidden(on.number.get(), name, &why);
+    let failure = StatusError::forbidden(on.number.get(), name, &why);
     let mut details = failure.details.as_deref().cloned().unwrap_or_default();
     details["causes"] = json!([{
         "reason": "NamespaceTerminating",
@@ -123,6 +128,6 @@ fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> 
 }
 
 /// An object as it would be.
-pub(super) fn unkept(value: &Value) -> Arc<Object> {
-    Arc::new(Object { version: 0, uid: "".into(), json: store::bytes(value) })
+pub(super) fn unkept(value: &Value) -> Arc<StoredObject> {
+    Arc::new(StoredObject { version: 0, uid: "".into(), json: store::bytes(value) })
 }

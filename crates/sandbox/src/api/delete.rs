@@ -6,10 +6,10 @@
 //! Not here: the dependents (the garbage collector's).
 
 use super::create::unkept;
-use super::{On, Propagation, Server, Wish, meta};
-use crate::failure::Failure;
-use crate::resource::Resource;
-use crate::store::{Object, Txn};
+use super::{Propagation, ResourcePath, SandboxApi, WriteOptions, meta};
+use crate::api_status::StatusError;
+use crate::resource::ResourceType;
+use crate::store::{StoredObject, Transaction};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// How an object is to go.
 #[derive(Clone, Debug, Default)]
-pub struct Deletion {
+pub struct DeleteOptions {
     /// Only this one.
     pub uid: Option<String>,
     /// Only this version of it.
@@ -35,40 +35,45 @@ pub struct Deletion {
 
 /// What became of it.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct DeleteResult {
     /// Its last, or its present, state.
-    pub object: Arc<Object>,
+    pub object: Arc<StoredObject>,
     /// Whether it is no more.
     pub gone: bool,
 }
 
-impl Server {
+impl SandboxApi {
     /// Deletes an object.
     ///
     /// # Errors
     /// 404; 409 if a precondition does not hold.
-    pub fn delete(&self, on: &On, how: &Deletion, wish: &Wish) -> Result<Gone, Failure> {
+    pub fn delete(
+        &self,
+        on: &ResourcePath,
+        how: &DeleteOptions,
+        wish: &WriteOptions,
+    ) -> Result<DeleteResult, StatusError> {
         self.store().write(|txn| self.delete_in(txn, on, how, wish))
     }
 
     pub(super) fn delete_in(
         &self,
-        txn: &mut Txn<'_>,
-        on: &On,
-        how: &Deletion,
-        wish: &Wish,
-    ) -> Result<Gone, Failure> {
+        txn: &mut Transaction<'_>,
+        on: &ResourcePath,
+        how: &DeleteOptions,
+        wish: &WriteOptions,
+    ) -> Result<DeleteResult, StatusError> {
         let resource = on.number.get();
         if resource.kind == "Namespace" && IMMORTAL.contains(&on.name.as_str()) {
-            return Err(Failure::forbidden(resource, &on.name, "this namespace may not be deleted"));
+            return Err(StatusError::forbidden(resource, &on.name, "this namespace may not be deleted"));
         }
         let Some(old) = txn.get(on.number, &on.key()) else {
-            return Err(Failure::not_found(resource, &on.name));
+            return Err(StatusError::not_found(resource, &on.name));
         };
         let before = old.value();
         check(resource, on, how, &old, &before)?;
         let Some(after) = ending(resource, &before, how, self.clock().now()) else {
-            return Ok(Gone { object: old, gone: false });
+            return Ok(DeleteResult { object: old, gone: false });
         };
         let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         let stays = grace > 0 || meta::is_held(&after) || is_namespace_in_use(resource, &after);
@@ -89,16 +94,22 @@ impl Server {
                 old
             }
         };
-        Ok(Gone { object, gone: !stays })
+        Ok(DeleteResult { object, gone: !stays })
     }
 }
 
-fn is_namespace_in_use(resource: &Resource, object: &Value) -> bool {
+fn is_namespace_in_use(resource: &ResourceType, object: &Value) -> bool {
     resource.kind == "Namespace"
         && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-fn check(resource: &Resource, on: &On, how: &Deletion, old: &Object, before: &Value) -> Result<(), Failure> {
+fn check(
+    resource: &ResourceType,
+    on: &ResourcePath,
+    how: &DeleteOptions,
+    old: &StoredObject,
+    before: &Value,
+) -> Result<(), StatusError> {
     let version = before["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     let fails = |field: &str, asked: &str, is: &str, perhaps: &str| {
         let mut details = json!({"name": on.name, "kind": resource.kind});
@@ -111,7 +122,7 @@ fn check(resource: &Resource, on: &On, how: &Deletion, old: &Object, before: &Va
             resource.qualified_kind(),
             on.name
         );
-        Err(Failure::new(409, "Conflict", message).with(details))
+        Err(StatusError::new(409, "Conflict", message).with(details))
     };
     match (&how.uid, &how.version) {
         (Some(uid), _) if **uid != *old.uid => fails("UID", uid, &old.uid, "deleted and then recreated"),
@@ -121,7 +132,7 @@ fn check(resource: &Resource, on: &On, how: &Deletion, old: &Object, before: &Va
 }
 
 /// The object with its end written into it; `None` if that is so already.
-fn ending(resource: &Resource, before: &Value, how: &Deletion, now: Timestamp) -> Option<Value> {
+fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Timestamp) -> Option<Value> {
     let mut after = before.clone();
     let grace = grace(resource, before, how);
     settle_dependents(&mut after, how.propagation);
@@ -156,7 +167,7 @@ fn ending(resource: &Resource, before: &Value, how: &Deletion, now: Timestamp) -
 }
 
 /// Only pods that may run somewhere have a grace period.
-fn grace(resource: &Resource, object: &Value, how: &Deletion) -> i64 {
+fn grace(resource: &ResourceType, object: &Value, how: &DeleteOptions) -> i64 {
     if resource.kind != "Pod" {
         return 0;
     }

@@ -4,7 +4,7 @@
 //! Goes out: the other form.
 //! Not here: what events say.
 
-use crate::resource::Resource;
+use crate::resource::ResourceType;
 use serde_json::{Map, Value, json};
 
 /// The newer name of a field, and the older.
@@ -30,16 +30,16 @@ const ALWAYS: [(&str, Value); 7] = [
 ];
 
 /// Whether this resource shows objects that are kept in another form.
-pub(crate) fn is_shown_otherwise(resource: &Resource) -> bool {
+pub(crate) fn is_shown_otherwise(resource: &ResourceType) -> bool {
     is_newer(resource)
 }
 
-fn is_newer(resource: &Resource) -> bool {
+fn is_newer(resource: &ResourceType) -> bool {
     resource.group == "events.k8s.io" && resource.kind == "Event"
 }
 
 /// Into the form in which events are kept.
-pub(super) fn to_home(resource: &Resource, object: &mut Value) {
+pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
     if !is_newer(resource) || object["apiVersion"] == "v1" {
         return;
     }
@@ -57,7 +57,7 @@ pub(super) fn to_home(resource: &Resource, object: &mut Value) {
 }
 
 /// Into the form of the resource that is asked for.
-pub(crate) fn from_home(resource: &Resource, mut object: Value) -> Value {
+pub(crate) fn from_home(resource: &ResourceType, mut object: Value) -> Value {
     if !is_newer(resource) || object["apiVersion"] != "v1" {
         return object;
     }

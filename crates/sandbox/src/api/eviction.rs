@@ -4,20 +4,20 @@
 //! Goes out: a bound pod; a pod that goes, unless a budget says no.
 //! Not here: budgets' status (`life/budget.rs`).
 
-use super::{Deletion, Gone, On, Server, Wish, meta};
-use crate::clock::Clock;
-use crate::failure::Failure;
-use crate::resource::{Sub, known};
+use super::{DeleteOptions, DeleteResult, ResourcePath, SandboxApi, WriteOptions, meta};
+use crate::api_status::StatusError;
+use crate::clock::VirtualClock;
+use crate::resource::{Subresource, known};
 use crate::select;
-use crate::store::Txn;
+use crate::store::Transaction;
 use serde_json::{Value, json};
 
-impl Server {
+impl SandboxApi {
     /// Gives a pod a node.
     ///
     /// # Errors
     /// 409 if it has one; 404.
-    pub fn bind(&self, on: &On, binding: &Value, wish: &Wish) -> Result<(), Failure> {
+    pub fn bind(&self, on: &ResourcePath, binding: &Value, wish: &WriteOptions) -> Result<(), StatusError> {
         let resource = on.number.get();
         let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
         match binding["target"]["kind"].as_str() {
@@ -25,29 +25,29 @@ impl Server {
             Some(kind) => {
                 let known = r#"supported values: "Node", "<empty>""#;
                 let why = format!("target.kind: Unsupported value: \"{kind}\": {known}");
-                return Err(Failure::new(500, "", why));
+                return Err(StatusError::new(500, "", why));
             }
         }
         if node.is_empty() {
-            return Err(Failure::new(500, "", "target.name: Required value"));
+            return Err(StatusError::new(500, "", "target.name: Required value"));
         }
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
-            let old = old.ok_or_else(|| Failure::not_found(resource, &on.name))?;
+            let old = old.ok_or_else(|| StatusError::not_found(resource, &on.name))?;
             super::update::check_uid(resource, on, &old, binding)?;
             let mut pod = old.value();
             if meta::is_ending(&pod) {
                 let why = format!("pod {} is being deleted, cannot be assigned to a host", on.name);
-                return Err(Failure::conflict(&BINDING, &on.name, &why));
+                return Err(StatusError::conflict(&BINDING, &on.name, &why));
             }
             if let Some(bound) = pod["spec"]["nodeName"].as_str().filter(|bound| !bound.is_empty()) {
                 let why = format!("pod {} is already assigned to node \"{bound}\"", on.name);
-                return Err(Failure::conflict(&BINDING, &on.name, &why));
+                return Err(StatusError::conflict(&BINDING, &on.name, &why));
             }
             let gates = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
             if gates {
                 let why = format!("pod {} has non-empty .spec.schedulingGates", on.name);
-                return Err(Failure::conflict(&BINDING, &on.name, &why));
+                return Err(StatusError::conflict(&BINDING, &on.name, &why));
             }
             pod["spec"]["nodeName"] = json!(node);
             let condition = json!({
@@ -70,11 +70,16 @@ impl Server {
     ///
     /// # Errors
     /// 429 if a budget does not; 404.
-    pub fn evict(&self, on: &On, how: &Deletion, wish: &Wish) -> Result<Gone, Failure> {
+    pub fn evict(
+        &self,
+        on: &ResourcePath,
+        how: &DeleteOptions,
+        wish: &WriteOptions,
+    ) -> Result<DeleteResult, StatusError> {
         let resource = on.number.get();
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
-            let pod = old.ok_or_else(|| Failure::not_found(resource, &on.name))?.value();
+            let pod = old.ok_or_else(|| StatusError::not_found(resource, &on.name))?.value();
             if !needs_no_budget(&pod) {
                 spend_budget(txn, on, &pod, wish, self.clock())?;
             }
@@ -90,13 +95,13 @@ impl Server {
                 );
                 txn.put(on.number, &on.key(), marked);
             }
-            let how = Deletion { version: None, ..how.clone() };
+            let how = DeleteOptions { version: None, ..how.clone() };
             self.delete_in(txn, on, &how, wish)
         })
     }
 }
 
-static BINDING: crate::resource::Resource = crate::resource::Resource {
+static BINDING: crate::resource::ResourceType = crate::resource::ResourceType {
     group: "",
     version: "v1",
     plural: "pods/binding",
@@ -121,7 +126,13 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
     conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
 }
 
-fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, clock: &Clock) -> Result<(), Failure> {
+fn spend_budget(
+    txn: &mut Transaction<'_>,
+    on: &ResourcePath,
+    pod: &Value,
+    wish: &WriteOptions,
+    clock: &VirtualClock,
+) -> Result<(), StatusError> {
     let budgets = known("policy", "poddisruptionbudgets");
     let matching: Vec<_> = txn
         .all(budgets, Some(&on.namespace))
@@ -134,7 +145,7 @@ fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, clock: &Cl
         Err(none) if none.is_empty() => return Ok(()),
         Err(_) => {
             let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-            return Err(Failure::new(500, "", why));
+            return Err(StatusError::new(500, "", why));
         }
     };
     let name = budget["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -180,17 +191,17 @@ fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, clock: &Cl
                 "observedGeneration": generation, "lastTransitionTime": now,
             }),
         );
-        let by = Wish::by("kube-apiserver");
+        let by = WriteOptions::by("kube-apiserver");
         let resource = budgets.get();
-        super::rules::track(resource, Some(&before), &mut budget, &by, Some(Sub::Status), clock);
+        super::rules::track(resource, Some(&before), &mut budget, &by, Some(Subresource::Status), clock);
         txn.put(budgets, &key, budget);
     }
     Ok(())
 }
 
-fn too_many(message: &str, why: &str) -> Failure {
+fn too_many(message: &str, why: &str) -> StatusError {
     let causes = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
-    Failure::new(429, "TooManyRequests", message).with(causes)
+    StatusError::new(429, "TooManyRequests", message).with(causes)
 }
 
 /// Puts a condition in the place of the one of its type, or after the others. The time of one that does not change

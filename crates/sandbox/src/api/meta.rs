@@ -4,22 +4,26 @@
 //! Goes out: the body with its metadata settled.
 //! Not here: managedFields (`rules.rs`).
 
-use super::{On, Server};
-use crate::failure::Failure;
-use crate::resource::Resource;
+use super::{ResourcePath, SandboxApi};
+use crate::api_status::StatusError;
+use crate::resource::ResourceType;
 use serde_json::{Map, Value, json};
 
 /// The longest start of a generated name.
 const GENERATED_MOST: usize = 58;
 
 /// Name and namespace of the path and of the body must not contradict each other.
-pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Result<(), Failure> {
+pub(super) fn settle_place(
+    resource: &ResourceType,
+    on: &ResourcePath,
+    body: &mut Value,
+) -> Result<(), StatusError> {
     let metadata = metadata(body);
     let said = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let place = if resource.namespaced { on.namespace.as_str() } else { "" };
     if resource.namespaced && !said.is_empty() && said != place {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
-        return Err(Failure::bad_request(why));
+        return Err(StatusError::bad_request(why));
     }
     match place {
         "" => metadata.remove("namespace"),
@@ -32,16 +36,16 @@ pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Re
                 "the name of the object ({} based on URL) was undeterminable: name must be provided",
                 on.name
             );
-            return Err(Failure::bad_request(why));
+            return Err(StatusError::bad_request(why));
         }
         let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
-        return Err(Failure::bad_request(why));
+        return Err(StatusError::bad_request(why));
     }
     Ok(())
 }
 
 /// A new object's identity.
-pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
+pub(super) fn begin(resource: &ResourceType, body: &mut Value, server: &SandboxApi) {
     let metadata = metadata(body);
     for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
         metadata.remove(field);

@@ -4,19 +4,19 @@
 //! Goes out: bodies as a real server keeps them, or a refusal.
 //! Not here: the rules themselves.
 
-use super::{On, Patch, Strictness, Wish, kind, meta};
-use crate::clock::Clock;
-use crate::defaults::Admission;
-use crate::failure::Failure;
-use crate::normal::{Fault, Normal, normal};
-use crate::patch::{self, PatchError, Writer};
-use crate::resource::{Resource, Sub};
+use super::{FieldValidation, PatchBody, ResourcePath, WriteOptions, kind, meta};
+use crate::api_status::StatusError;
+use crate::canonicalize::{Canonical, CanonicalizeError, normal};
+use crate::clock::VirtualClock;
+use crate::defaults::AdmissionDefaults;
+use crate::patch::{self, FieldWriter, PatchError};
+use crate::resource::{ResourceType, Subresource};
 use crate::schema::{Schema, TypeId};
 use crate::{custom, defaults, validate};
 use serde_json::{Value, json};
 
 /// An object through its type. An empty list of owners is a wish to forget them, and would not come back from there.
-fn typed(version: &str, kind: &str, body: Value) -> Result<Normal, Fault> {
+fn typed(version: &str, kind: &str, body: Value) -> Result<Canonical, CanonicalizeError> {
     let forgets = body["metadata"]["managedFields"] == json!([]);
     let mut read = match custom::of_kind(version, kind) {
         Some(definition) => definition.read(body)?,
@@ -29,62 +29,68 @@ fn typed(version: &str, kind: &str, body: Value) -> Result<Normal, Fault> {
 }
 
 /// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
-pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Value, Vec<String>), Failure> {
+pub(super) fn read(
+    resource: &ResourceType,
+    body: Value,
+    wish: &WriteOptions,
+) -> Result<(Value, Vec<String>), StatusError> {
     let refused = |why: &dyn std::fmt::Display| {
         let (kind, version) = (resource.kind, resource.version);
-        Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+        StatusError::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+        ))
     };
     let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
     match wish.strictness {
-        Strictness::Ignore => Ok((read.value, Vec::new())),
-        Strictness::Strict if !read.unknown.is_empty() => {
+        FieldValidation::Ignore => Ok((read.value, Vec::new())),
+        FieldValidation::Strict if !read.unknown.is_empty() => {
             Err(refused(&format_args!("strict decoding error: {}", read.unknown.join(", "))))
         }
-        Strictness::Warn | Strictness::Strict => Ok((read.value, read.unknown)),
+        FieldValidation::Warn | FieldValidation::Strict => Ok((read.value, read.unknown)),
     }
 }
 
-fn is_custom(resource: &Resource) -> bool {
+fn is_custom(resource: &ResourceType) -> bool {
     custom::of(resource.group, resource.plural).is_some()
 }
 
 /// A body with the values for what it leaves out.
-pub(super) fn defaulted(resource: &Resource, mut body: Value) -> Value {
+pub(super) fn defaulted(resource: &ResourceType, mut body: Value) -> Value {
     defaults::apply_defaults(resource.group, resource.plural, &mut body);
     body
 }
 
 /// Reads what a patch made of an object. What is wrong with it is the patch's fault.
 pub(super) fn read_patched(
-    resource: &Resource,
+    resource: &ResourceType,
     patched: Value,
-    patch: &Patch,
-    wish: &Wish,
-) -> Result<(Value, Vec<String>), Failure> {
-    if matches!(patch, Patch::Apply(_)) {
+    patch: &PatchBody,
+    wish: &WriteOptions,
+) -> Result<(Value, Vec<String>), StatusError> {
+    if matches!(patch, PatchBody::Apply(_)) {
         return read(resource, patched, wish);
     }
     kind::check_body(resource, &patched).and_then(|()| read(resource, patched, wish)).map_err(|failure| {
         let message = format!("Invalid value: {}", failure.message);
         let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "patch"});
-        Failure::invalid("", "", "", &[format!("patch: {message}")], vec![cause])
+        StatusError::invalid("", "", "", &[format!("patch: {message}")], vec![cause])
     })
 }
 
 /// What a new object is given.
-pub(super) fn begin(resource: &Resource, body: &mut Value, admission: Admission) {
+pub(super) fn begin(resource: &ResourceType, body: &mut Value, admission: AdmissionDefaults) {
     defaults::on_create(resource.group, resource.plural, body, admission);
 }
 
 /// What a changed object is given, and what of it stays as it was.
 pub(super) fn again(
-    resource: &Resource,
-    sub: Option<Sub>,
+    resource: &ResourceType,
+    sub: Option<Subresource>,
     old: &Value,
     body: &mut Value,
-    admission: Admission,
+    admission: AdmissionDefaults,
 ) {
-    let place = (resource.group, resource.plural, sub.map_or("", Sub::name));
+    let place = (resource.group, resource.plural, sub.map_or("", Subresource::name));
     defaults::on_update(place, old, body, admission);
 }
 
@@ -92,43 +98,51 @@ pub(super) fn again(
 ///
 /// # Errors
 /// 500 for what does not fit its type: whatever comes from outside was read, and refused, before.
-pub(super) fn complete(body: Value) -> Result<Value, Failure> {
+pub(super) fn complete(body: Value) -> Result<Value, StatusError> {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
     let complete = typed(&version, &kind, body);
-    complete.map(|complete| complete.value).map_err(|fault| Failure::new(500, "InternalError", fault.0))
+    complete.map(|complete| complete.value).map_err(|fault| StatusError::new(500, "InternalError", fault.0))
 }
 
-fn refused(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Result<(), Failure> {
+fn refused(
+    resource: &ResourceType,
+    object: &Value,
+    faults: &[validate::FieldError],
+) -> Result<(), StatusError> {
     if faults.is_empty() { Ok(()) } else { Err(invalid(resource, object, faults)) }
 }
 
 /// The refusal of an object with faults.
-pub(super) fn invalid(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Failure {
+pub(super) fn invalid(
+    resource: &ResourceType,
+    object: &Value,
+    faults: &[validate::FieldError],
+) -> StatusError {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     // Events are judged, and named, in the form in which they are kept.
     let group = if resource.kind == "Event" { "" } else { resource.group };
-    Failure::of_status(&validate::status(group, resource.kind, name, faults))
+    StatusError::of_status(&validate::status(group, resource.kind, name, faults))
 }
 
 /// Whether a new object may be.
-pub(super) fn check_new(resource: &Resource, body: &Value) -> Result<(), Failure> {
+pub(super) fn check_new(resource: &ResourceType, body: &Value) -> Result<(), StatusError> {
     refused(resource, body, &validate::on_create(resource.group, resource.plural, body))
 }
 
 /// Whether a change may be.
 pub(super) fn check_changed(
-    resource: &Resource,
-    sub: Option<Sub>,
+    resource: &ResourceType,
+    sub: Option<Subresource>,
     old: &Value,
     body: &Value,
-) -> Result<(), Failure> {
-    let sub = sub.map_or("", Sub::name);
+) -> Result<(), StatusError> {
+    let sub = sub.map_or("", Subresource::name);
     refused(resource, body, &validate::on_update(resource.group, resource.plural, sub, old, body))
 }
 
 /// What a server says of an object that it takes.
-pub(super) fn warnings(resource: &Resource, body: &Value) -> Vec<String> {
+pub(super) fn warnings(resource: &ResourceType, body: &Value) -> Vec<String> {
     if !is_custom(resource) {
         return Vec::new();
     }
@@ -145,34 +159,34 @@ pub(super) fn warnings(resource: &Resource, body: &Value) -> Vec<String> {
 }
 
 /// `metadata.generation`.
-pub(super) fn generation(resource: &Resource, old: Option<&Value>, body: &mut Value) {
+pub(super) fn generation(resource: &ResourceType, old: Option<&Value>, body: &mut Value) {
     defaults::generation(old, body, resource.plural);
 }
 
 /// Kinds of which an update must say which version it was made from.
-pub(super) fn without_version(resource: &Resource, body: &Value) -> Option<Failure> {
+pub(super) fn without_version(resource: &ResourceType, body: &Value) -> Option<StatusError> {
     let status = validate::without_version(resource.group, resource.plural, body)?;
-    Some(Failure::of_status(&status))
+    Some(StatusError::of_status(&status))
 }
 
 /// Who owns which fields now. What was applied is owned already: then nobody is named.
 pub(super) fn track(
-    resource: &Resource,
+    resource: &ResourceType,
     old: Option<&Value>,
     body: &mut Value,
-    wish: &Wish,
-    sub: Option<Sub>,
-    clock: &Clock,
+    wish: &WriteOptions,
+    sub: Option<Subresource>,
+    clock: &VirtualClock,
 ) {
     if wish.manager.is_empty() {
         return;
     }
     let Some(of) = type_of(resource, body) else { return };
     let (now, version) = (clock.stamp(), resource.api_version());
-    let subresource = sub.map_or("", Sub::name);
-    let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
+    let subresource = sub.map_or("", Subresource::name);
+    let writer = FieldWriter { manager: &wish.manager, subresource, version: &version, now: &now };
     let mut fields = patch::track(old, body, of, &writer);
-    if sub == Some(Sub::Scale) {
+    if sub == Some(Subresource::Scale) {
         untime(&mut fields);
     }
     let metadata = meta::metadata(body);
@@ -193,59 +207,59 @@ fn untime(fields: &mut Value) {
     }
 }
 
-fn type_of(resource: &Resource, body: &Value) -> Option<TypeId> {
+fn type_of(resource: &ResourceType, body: &Value) -> Option<TypeId> {
     let version = body["apiVersion"].as_str().map_or_else(|| resource.api_version(), String::from);
     Schema::get().kind(&version, resource.kind)
 }
 
-fn unfit(error: &PatchError) -> Failure {
-    Failure::of_status(&error.status())
+fn unfit(error: &PatchError) -> StatusError {
+    StatusError::of_status(&error.status())
 }
 
 /// An object after a patch.
 pub(super) fn patched(
-    resource: &Resource,
-    on: &On,
+    resource: &ResourceType,
+    on: &ResourcePath,
     live: Option<&Value>,
-    patch: &Patch,
-    wish: &Wish,
-    clock: &Clock,
-) -> Result<Value, Failure> {
+    patch: &PatchBody,
+    wish: &WriteOptions,
+    clock: &VirtualClock,
+) -> Result<Value, StatusError> {
     let nothing = Value::Null;
     let Some(of) = Schema::get().kind(&resource.api_version(), resource.kind) else {
-        return Err(Failure::no_such_path());
+        return Err(StatusError::no_such_path());
     };
     match patch {
-        Patch::Apply(applied) => {
+        PatchBody::Apply(applied) => {
             let (now, version) = (clock.stamp(), resource.api_version());
-            let subresource = on.sub.map_or("", Sub::name);
-            let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
+            let subresource = on.sub.map_or("", Subresource::name);
+            let writer = FieldWriter { manager: &wish.manager, subresource, version: &version, now: &now };
             let done = patch::apply(live, applied, of, &writer, wish.force);
-            done.map_err(|error| Failure::of_status(&error.status()))
+            done.map_err(|error| StatusError::of_status(&error.status()))
         }
         other => by_kind(live.unwrap_or(&nothing), other, of),
     }
 }
 
-fn by_kind(live: &Value, patch: &Patch, of: TypeId) -> Result<Value, Failure> {
+fn by_kind(live: &Value, patch: &PatchBody, of: TypeId) -> Result<Value, StatusError> {
     match patch {
-        Patch::Json(patch) => patch::json_patch(live, patch),
-        Patch::Merge(patch) => patch::merge_patch(live, patch),
-        Patch::Strategic(patch) | Patch::Apply(patch) => patch::strategic(live, patch, of),
+        PatchBody::Json(patch) => patch::json_patch(live, patch),
+        PatchBody::Merge(patch) => patch::merge_patch(live, patch),
+        PatchBody::Strategic(patch) | PatchBody::Apply(patch) => patch::strategic(live, patch, of),
     }
     .map_err(|error| unfit(&error))
 }
 
 /// A Scale after a patch.
-pub(super) fn patched_scale(scale: &Value, patch: &Patch) -> Result<Value, Failure> {
+pub(super) fn patched_scale(scale: &Value, patch: &PatchBody) -> Result<Value, StatusError> {
     match Schema::get().kind("autoscaling/v1", "Scale") {
         Some(of) => by_kind(scale, patch, of),
-        None => Err(Failure::no_such_path()),
+        None => Err(StatusError::no_such_path()),
     }
 }
 
 /// Kinds that a PUT makes where they are not there yet.
-pub(super) fn made_by_update(resource: &Resource) -> bool {
+pub(super) fn made_by_update(resource: &ResourceType) -> bool {
     matches!(
         resource.kind,
         "Lease"

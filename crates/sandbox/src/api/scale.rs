@@ -4,9 +4,9 @@
 //! Goes out: Scales; changed replicas.
 //! Not here: making it so (`life`).
 
-use super::{Made, On, Patch, Server, Wish};
-use crate::columns::selector;
-use crate::failure::Failure;
+use super::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions};
+use crate::api_status::StatusError;
+use crate::table_columns::selector;
 use serde_json::{Value, json};
 
 /// An object's Scale.
@@ -29,27 +29,27 @@ pub(super) fn of(object: &Value) -> Value {
 }
 
 /// A Scale that was sent.
-pub(crate) fn read(scale: Value, name: &str) -> Result<Value, Failure> {
-    let read = crate::normal::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
-        Failure::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
+pub(crate) fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
+    let read = crate::canonicalize::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
+        StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
     })?;
     match read.value["metadata"]["name"].as_str().unwrap_or_default() {
         said if said == name => Ok(read.value),
-        "" => Err(Failure::bad_request(format!(
+        "" => Err(StatusError::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         ))),
-        said => Err(Failure::bad_request(format!(
+        said => Err(StatusError::bad_request(format!(
             "the name of the object ({said}) does not match the name on the URL ({name})"
         ))),
     }
 }
 
 /// A patched Scale.
-pub(crate) fn patched(scale: Value, patch: &Patch) -> Result<Value, Failure> {
+pub(crate) fn patched(scale: Value, patch: &PatchBody) -> Result<Value, StatusError> {
     super::rules::patched_scale(&scale, patch)
 }
 
-impl Server {
+impl SandboxApi {
     /// An object's Scale.
     pub(crate) fn scale_of(&self, object: &Value) -> Value {
         of(object)
@@ -61,13 +61,13 @@ impl Server {
     /// 404, 409, and what validation says.
     pub(crate) fn rescale(
         &self,
-        on: &On,
-        change: impl FnOnce(Value) -> Result<Value, Failure>,
-        wish: &Wish,
-    ) -> Result<(Value, Made), Failure> {
+        on: &ResourcePath,
+        change: impl FnOnce(Value) -> Result<Value, StatusError>,
+        wish: &WriteOptions,
+    ) -> Result<(Value, CreateResult), StatusError> {
         let made = self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
-            let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
+            let old = old.ok_or_else(|| StatusError::not_found(on.number.get(), &on.name))?;
             let mut object = old.value();
             let scale = change(of(&object))?;
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
@@ -77,7 +77,7 @@ impl Server {
                 let cause = format!("Invalid value: {replicas}: {why}");
                 let cause =
                     json!({"reason": "FieldValueInvalid", "message": cause, "field": "spec.replicas"});
-                return Err(Failure::invalid("autoscaling", "Scale", &on.name, &[message], vec![cause]));
+                return Err(StatusError::invalid("autoscaling", "Scale", &on.name, &[message], vec![cause]));
             }
             object["spec"]["replicas"] = json!(replicas);
             // A Scale without a version is meant whatever the version is.

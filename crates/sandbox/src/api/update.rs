@@ -5,19 +5,19 @@
 //! Keeps:    what would change nothing writes nothing.
 //! Not here: how patches work (`patch.rs`).
 
+use super::admission_plugin::AdmissionAttributes;
 use super::create::unkept;
-use super::gate::Coming;
-use super::{Made, On, Server, Wish, events, meta, rules};
-use crate::failure::Failure;
-use crate::parts::same_but;
-use crate::resource::{Resource, Sub};
-use crate::store::{Object, Txn};
+use super::{CreateResult, ResourcePath, SandboxApi, WriteOptions, events, meta, rules};
+use crate::api_status::StatusError;
+use crate::json_ext::same_but;
+use crate::resource::{ResourceType, Subresource};
+use crate::store::{StoredObject, Transaction};
 use serde_json::Value;
 use std::sync::Arc;
 
 /// A patch of one of the four kinds.
 #[derive(Clone, Debug)]
-pub enum Patch {
+pub enum PatchBody {
     /// RFC 6902.
     Json(Value),
     /// RFC 7386.
@@ -28,12 +28,17 @@ pub enum Patch {
     Apply(Value),
 }
 
-impl Server {
+impl SandboxApi {
     /// Replaces an object, or a part of it.
     ///
     /// # Errors
     /// Whatever a real server refuses.
-    pub fn update(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
+    pub fn update(
+        &self,
+        on: &ResourcePath,
+        body: Value,
+        wish: &WriteOptions,
+    ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         let (mut body, warnings) = rules::read(resource, body, wish)?;
         meta::settle_place(resource, on, &mut body)?;
@@ -45,7 +50,7 @@ impl Server {
             None if on.sub.is_none() && rules::made_by_update(resource) => {
                 self.create_in(txn, on, body, wish, warnings)
             }
-            None => Err(Failure::not_found(resource, &on.name)),
+            None => Err(StatusError::not_found(resource, &on.name)),
         })
     }
 
@@ -53,27 +58,32 @@ impl Server {
     ///
     /// # Errors
     /// Whatever a real server refuses.
-    pub fn patch(&self, on: &On, patch: &Patch, wish: &Wish) -> Result<Made, Failure> {
+    pub fn patch(
+        &self,
+        on: &ResourcePath,
+        patch: &PatchBody,
+        wish: &WriteOptions,
+    ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let (live, old) = match (old, patch) {
                 (Some(old), _) => (Some(events::from_home(resource, old.value())), Some(old)),
-                (None, Patch::Apply(_)) if on.sub.is_none() => (None, None),
-                (None, _) => return Err(Failure::not_found(resource, &on.name)),
+                (None, PatchBody::Apply(_)) if on.sub.is_none() => (None, None),
+                (None, _) => return Err(StatusError::not_found(resource, &on.name)),
             };
             let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
             if let Some(uid) = patched["metadata"]["uid"].as_str()
                 && live.is_none()
                 && !uid.is_empty()
             {
-                return Err(Failure::conflict(resource, &on.name, &no_such_uid(uid)));
+                return Err(StatusError::conflict(resource, &on.name, &no_such_uid(uid)));
             }
             let (mut body, warnings) = rules::read_patched(resource, patched, patch, wish)?;
             meta::settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.
-                Patch::Apply(_) => &Wish { manager: String::new(), ..wish.clone() },
+                PatchBody::Apply(_) => &WriteOptions { manager: String::new(), ..wish.clone() },
                 _ => wish,
             };
             match old {
@@ -94,27 +104,32 @@ impl Server {
     ///
     /// # Errors
     /// 404, and whatever validation says.
-    pub fn change(&self, on: &On, by: &str, change: impl FnOnce(&mut Value)) -> Result<Made, Failure> {
+    pub fn change(
+        &self,
+        on: &ResourcePath,
+        by: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<CreateResult, StatusError> {
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
-            let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
+            let old = old.ok_or_else(|| StatusError::not_found(on.number.get(), &on.name))?;
             let before = old.value();
             let mut body = before.clone();
             change(&mut body);
-            self.replace(txn, on, (&old, before), body, &Wish::by(by), Vec::new())
+            self.replace(txn, on, (&old, before), body, &WriteOptions::by(by), Vec::new())
         })
     }
 
     /// Puts a body in the place of an object that is there, and was read.
     pub(super) fn replace(
         &self,
-        txn: &mut Txn<'_>,
-        on: &On,
-        (old, before): (&Arc<Object>, Value),
+        txn: &mut Transaction<'_>,
+        on: &ResourcePath,
+        (old, before): (&Arc<StoredObject>, Value),
         mut body: Value,
-        wish: &Wish,
+        wish: &WriteOptions,
         mut warnings: Vec<String>,
-    ) -> Result<Made, Failure> {
+    ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         check_preconditions(resource, on, &before, &body)?;
         meta::carry_over(&before, &mut body);
@@ -127,7 +142,7 @@ impl Server {
         rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
-        let coming = Coming { on, old: Some(&before), wish };
+        let coming = AdmissionAttributes { on, old: Some(&before), wish };
         if let Some(gate) = &self.shared.gate {
             body = gate.complete(txn, coming, body, &mut warnings)?;
         }
@@ -135,13 +150,13 @@ impl Server {
         if let Some(gate) = &self.shared.gate {
             gate.check(txn, coming, &body, &mut warnings)?;
         }
-        if matches!(on.sub, None | Some(Sub::Scale)) {
+        if matches!(on.sub, None | Some(Subresource::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body)?;
         warnings.extend(rules::warnings(resource, &body));
         if is_same(&before, &body) {
-            return Ok(Made { object: Arc::clone(old), new: false, warnings });
+            return Ok(CreateResult { object: Arc::clone(old), new: false, warnings });
         }
         let over = meta::is_ending(&body) && !meta::is_held(&body) && !is_graceful(&body);
         let object = match (wish.dry_run, over) {
@@ -154,7 +169,7 @@ impl Server {
             }
             (false, false) => txn.put(on.number, &on.key(), body),
         };
-        Ok(Made { object, new: false, warnings })
+        Ok(CreateResult { object, new: false, warnings })
     }
 }
 
@@ -170,20 +185,30 @@ fn is_graceful(body: &Value) -> bool {
 }
 
 /// The identity of what a body replaces, if it says so.
-pub(super) fn check_uid(resource: &Resource, on: &On, old: &Object, body: &Value) -> Result<(), Failure> {
+pub(super) fn check_uid(
+    resource: &ResourceType,
+    on: &ResourcePath,
+    old: &StoredObject,
+    body: &Value,
+) -> Result<(), StatusError> {
     match body["metadata"]["uid"].as_str() {
         None | Some("") => Ok(()),
         Some(asked) if *asked == *old.uid => Ok(()),
         Some(asked) => {
             let why =
                 format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {}", old.uid);
-            Err(Failure::conflict(resource, &on.name, &why))
+            Err(StatusError::conflict(resource, &on.name, &why))
         }
     }
 }
 
 /// The version a body was made from, if it says so.
-fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) -> Result<(), Failure> {
+fn check_preconditions(
+    resource: &ResourceType,
+    on: &ResourcePath,
+    old: &Value,
+    body: &Value,
+) -> Result<(), StatusError> {
     let of = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
     match asked.as_str() {
@@ -191,9 +216,9 @@ fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) 
         asked if asked == is => Ok(()),
         asked if asked.parse::<u64>().is_err() => {
             let why = format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax");
-            Err(Failure::new(500, "", why))
+            Err(StatusError::new(500, "", why))
         }
-        _ => Err(Failure::modified(resource, &on.name)),
+        _ => Err(StatusError::modified(resource, &on.name)),
     }
 }
 

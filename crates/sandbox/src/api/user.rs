@@ -1,15 +1,15 @@
 //! # User: who asks
 //! Room:     the accounts of a sandbox: its one user, the parts of the cluster, and whom a request says it acts for.
 //! Comes in: headers; names of parts.
-//! Goes out: [`User`], as the rules of admission are told it.
-//! Keeps:    who is in may be anybody: only the token is checked (`serve/door.rs`).
+//! Goes out: [`RequestUser`], as the rules of admission are told it.
+//! Keeps:    who is in may be anybody: only the token is checked (`serve/request_guard.rs`).
 //! Not here: what anybody may do (everything).
 
 use http::HeaderMap;
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
+pub struct RequestUser {
     /// Its name.
     pub name: String,
     /// Its groups.
@@ -17,7 +17,7 @@ pub struct User {
 }
 
 /// Everybody who comes with the sandbox's kubeconfig.
-impl Default for User {
+impl Default for RequestUser {
     fn default() -> Self {
         Self { name: "sandbox".to_owned(), groups: groups(&["system:masters"]) }
     }
@@ -30,7 +30,7 @@ fn groups(names: &[&str]) -> Vec<String> {
     names.iter().copied().chain([KNOWN]).map(str::to_owned).collect()
 }
 
-impl User {
+impl RequestUser {
     /// A service account.
     pub fn service(namespace: &str, name: &str) -> Self {
         let all = format!("system:serviceaccounts:{namespace}");
@@ -89,30 +89,34 @@ impl User {
 
 #[cfg(test)]
 mod tests {
-    use super::User;
+    use super::RequestUser;
     use http::{HeaderMap, HeaderValue};
 
     #[test]
     fn who_acts_for_somebody_is_that_somebody() {
         let mut headers = HeaderMap::new();
-        assert_eq!(User::default().acting(&headers), User::default());
+        assert_eq!(RequestUser::default().acting(&headers), RequestUser::default());
         headers.append("impersonate-group", HeaderValue::from_static("team-a"));
-        assert_eq!(User::default().acting(&headers), User::default(), "a group alone is nobody");
+        assert_eq!(
+            RequestUser::default().acting(&headers),
+            RequestUser::default(),
+            "a group alone is nobody"
+        );
         headers.insert("impersonate-user", HeaderValue::from_static("jane"));
-        let jane = User::default().acting(&headers);
+        let jane = RequestUser::default().acting(&headers);
         assert_eq!(
             (jane.name.as_str(), jane.groups),
             ("jane", ["team-a", "system:authenticated"].map(String::from).to_vec())
         );
         headers.insert("impersonate-user", HeaderValue::from_static("system:serviceaccount:ci:runner"));
-        assert_eq!(User::default().acting(&headers), User::service("ci", "runner"));
+        assert_eq!(RequestUser::default().acting(&headers), RequestUser::service("ci", "runner"));
     }
 
     #[test]
     fn a_real_controller_is_who_it_says_it_is() {
         let of = |agent: &'static str| {
             let headers = HeaderMap::from_iter([(http::header::USER_AGENT, HeaderValue::from_static(agent))]);
-            User::default().acting(&headers).name
+            RequestUser::default().acting(&headers).name
         };
         let agent = "kube-controller-manager/v1.36.3 (linux/amd64) kubernetes/1234567/daemon-set-controller";
         assert_eq!(of(agent), "system:serviceaccount:kube-system:daemon-set-controller");
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn parts_have_the_accounts_of_those_they_stand_for() {
-        let name = |part: &str| User::part(part).name;
+        let name = |part: &str| RequestUser::part(part).name;
         assert_eq!(name("replicaset-controller"), "system:serviceaccount:kube-system:replicaset-controller");
         assert_eq!(name("daemonset-controller"), "system:serviceaccount:kube-system:daemon-set-controller");
         assert_eq!(name("default-scheduler"), "system:kube-scheduler");

@@ -4,19 +4,19 @@
 //! Goes out: text in the form of `schema/kubernetes.txt`; which types are owned as a whole.
 //! Not here: values.
 
-use super::{DEFINITIONS, Definition, GROUP};
+use super::{DEFINITIONS, GROUP, ResourceDefinition};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// What is known of all types.
-struct Types {
+struct OpenApiTypes {
     text: String,
     whole: Vec<String>,
 }
 
-static TYPES: LazyLock<Types> = LazyLock::new(|| {
-    let mut types = Types { text: String::new(), whole: Vec::new() };
+static TYPES: LazyLock<OpenApiTypes> = LazyLock::new(|| {
+    let mut types = OpenApiTypes { text: String::new(), whole: Vec::new() };
     for definition in DEFINITIONS.iter() {
         types.add(definition);
     }
@@ -33,9 +33,9 @@ pub(crate) fn is_whole(name: &str) -> bool {
     TYPES.whole.iter().any(|one| one == name)
 }
 
-impl Types {
-    fn add(&mut self, definition: &Definition) {
-        let Definition { kind, version, .. } = definition;
+impl OpenApiTypes {
+    fn add(&mut self, definition: &ResourceDefinition) {
+        let ResourceDefinition { kind, version, .. } = definition;
         let root = format!("{GROUP}/{version}.{kind}");
         // Writing to a text does not fail.
         let _ = writeln!(self.text, "kind {GROUP}/{version} {kind} {root}");

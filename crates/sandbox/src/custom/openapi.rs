@@ -4,13 +4,13 @@
 //! Goes out: the component's name; the component.
 //! Not here: paths and operations (`http/openapi.rs`).
 
-use super::{Definition, GROUP};
+use super::{GROUP, ResourceDefinition};
 use serde_json::{Value, json};
 
 /// What stands in schemas for servers, not for readers.
 const INTERNAL: [&str; 1] = ["x-kubernetes-validations"];
 
-impl Definition {
+impl ResourceDefinition {
     /// As tools expect it: the group backwards, the version, the kind.
     pub(crate) fn component(&self) -> String {
         let group: Vec<&str> = GROUP.split('.').rev().collect();

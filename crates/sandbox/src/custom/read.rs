@@ -1,20 +1,20 @@
 //! # Read: custom objects on their way in
 //! Room:     drops fields nobody knows; fills in defaults.
 //! Comes in: a body.
-//! Goes out: [`Normal`]: the object and what was dropped.
-//! Not here: whether what is left may be (`judge.rs`).
+//! Goes out: [`Canonical`]: the object and what was dropped.
+//! Not here: whether what is left may be (`schema_validation.rs`).
 
-use super::Definition;
-use crate::normal::{Fault, Normal, of_type};
+use super::ResourceDefinition;
+use crate::canonicalize::{Canonical, CanonicalizeError, of_type};
 use crate::schema::Schema;
 use serde_json::{Map, Value};
 
-impl Definition {
+impl ResourceDefinition {
     /// A body without what nobody knows.
     ///
     /// # Errors
     /// If its metadata is none.
-    pub(crate) fn read(&self, mut body: Value) -> Result<Normal, Fault> {
+    pub(crate) fn read(&self, mut body: Value) -> Result<Canonical, CanonicalizeError> {
         let mut unknown = Vec::new();
         let metadata = body.get_mut("metadata").map(Value::take);
         if let Some(object) = body.as_object_mut() {
@@ -34,7 +34,7 @@ impl Definition {
             object.insert("apiVersion".into(), self.api_version().into());
             object.insert("kind".into(), self.kind.as_str().into());
         }
-        Ok(Normal { value: body, unknown })
+        Ok(Canonical { value: body, unknown })
     }
 
     /// Fills in what was left out, and drops what says nothing.

@@ -3,7 +3,7 @@
 //! Comes in: a value where the rule stands.
 //! Goes out: whether it holds.
 //! Keeps:    a rule without a check stops the process before anything is served.
-//! Not here: messages, which stand in the definitions; schemas (`judge.rs`).
+//! Not here: messages, which stand in the definitions; schemas (`schema_validation.rs`).
 
 use serde_json::Value;
 use taintward_core::label::{is_key, is_value};

@@ -3,7 +3,7 @@
 use super::{DEFINITIONS, FILES, of, of_kind, rules};
 use crate::resource::RESOURCES;
 use crate::schema::{Schema, Shape};
-use crate::validate::Kind;
+use crate::validate::FieldErrorKind;
 use serde_json::{Value, json};
 
 /// Every rule in a text, folded as YAML folds it.
@@ -85,7 +85,7 @@ fn the_table_of_resources_is_as_the_definitions_are() {
     };
     assert_eq!(RESOURCES.iter().filter(|one| one.group == super::GROUP).count(), FILES.len());
     for text in FILES {
-        let spec = crate::normal::yaml_to_json(text.as_bytes()).unwrap()["spec"].clone();
+        let spec = crate::canonicalize::yaml_to_json(text.as_bytes()).unwrap()["spec"].clone();
         let names = &spec["names"];
         let line = RESOURCES.iter().find(|one| one.plural == names["plural"].as_str().unwrap()).unwrap();
         assert_eq!((line.group, line.version), (spec["group"].as_str().unwrap(), "v1alpha1"));
@@ -131,9 +131,14 @@ fn what_is_left_out_is_filled_in_and_what_says_nothing_is_dropped() {
     );
     let mut faults = Vec::new();
     definition.judge(&pool, "", &mut faults);
-    let kinds: Vec<(&str, Kind)> = faults.iter().map(|fault| (fault.field.as_str(), fault.kind)).collect();
+    let kinds: Vec<(&str, FieldErrorKind)> =
+        faults.iter().map(|fault| (fault.field.as_str(), fault.kind)).collect();
     assert_eq!(
         kinds,
-        [("spec.nodes", Kind::Required), ("spec.users", Kind::Required), ("<nil>", Kind::Invalid)]
+        [
+            ("spec.nodes", FieldErrorKind::Required),
+            ("spec.users", FieldErrorKind::Required),
+            ("<nil>", FieldErrorKind::Invalid)
+        ]
     );
 }

@@ -5,9 +5,9 @@
 //! Goes out: the same, filled in.
 //! Not here: admission that needs other objects, but for the PriorityClass that is handed in.
 
-use super::Admission;
-use crate::facts;
-use crate::parts::{fill, has, list, number, object, text};
+use super::AdmissionDefaults;
+use crate::core_types;
+use crate::json_ext::{fill, has, list, number, object, text};
 use crate::quantity::{self, Quantity};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use taintward_core::admission::{DefaultSeconds, default_tolerations, new_node_ta
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// A new pod.
-pub(super) fn pod_created(pod: &mut Value, admission: Admission) {
+pub(super) fn pod_created(pod: &mut Value, admission: AdmissionDefaults) {
     let spec = object(pod, "spec");
     if admission.service_account {
         fill(spec, "serviceAccountName", "default");
@@ -63,15 +63,15 @@ pub fn priority(pod: &mut Value, class: Option<&Value>) {
 /// AD-2, AD-4: a pod that says nothing of nodes that are not ready, or not reachable, bears them for five minutes.
 pub fn tolerations(pod: &mut Value) {
     let spec = object(pod, "spec");
-    let missing = default_tolerations(&facts::tolerations(spec), DefaultSeconds::default());
+    let missing = default_tolerations(&core_types::tolerations(spec), DefaultSeconds::default());
     let mut all = list(spec, "tolerations").to_vec();
-    all.extend(missing.iter().map(facts::toleration));
+    all.extend(missing.iter().map(core_types::toleration));
     spec["tolerations"] = all.into();
 }
 
 /// AD-6: a new node is not ready yet.
 pub(super) fn node_created(node: &mut Value) {
-    let Some(taint) = new_node_taint(&facts::taints(node)) else { return };
+    let Some(taint) = new_node_taint(&core_types::taints(node)) else { return };
     let spec = object(node, "spec");
     let mut taints = list(spec, "taints").to_vec();
     taints.push(json!({"key": &*taint.key, "effect": taint.effect.as_str()}));

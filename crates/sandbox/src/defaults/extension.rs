@@ -6,7 +6,7 @@
 //!           those of taintward.io.
 
 use crate::custom;
-use crate::parts::{fill, has, list, list_mut, object, text};
+use crate::json_ext::{fill, has, list, list_mut, object, text};
 use serde_json::{Value, json};
 
 /// A webhook configuration.

@@ -4,7 +4,7 @@
 //! Goes out: the same, filled in.
 //! Not here: what admission sets (`admitted.rs`); volumes, environment and probes, which nothing here looks at.
 
-use crate::parts::{fill, has, list_mut, object, text};
+use crate::json_ext::{fill, has, list_mut, object, text};
 use crate::quantity;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! What is filled in, and what is left alone.
 
-use super::{Admission, apply_defaults, generation, on_create, on_update};
+use super::{AdmissionDefaults, apply_defaults, generation, on_create, on_update};
 use serde_json::{Value, json};
 
 fn created(group: &str, resource: &str, mut object: Value) -> Value {
     apply_defaults(group, resource, &mut object);
-    on_create(group, resource, &mut object, Admission::default());
+    on_create(group, resource, &mut object, AdmissionDefaults::default());
     object
 }
 
@@ -62,7 +62,7 @@ fn the_generation_counts_changes_of_the_spec_only() {
     let after = |change: &dyn Fn(&mut Value)| {
         let mut new = old.clone();
         change(&mut new);
-        on_update(("apps", "deployments", ""), &old, &mut new, Admission::default());
+        on_update(("apps", "deployments", ""), &old, &mut new, AdmissionDefaults::default());
         generation(Some(&old), &mut new, "deployments");
         new["metadata"]["generation"].clone()
     };

@@ -5,7 +5,7 @@
 //! Not here: their templates' pods (`pod.rs`).
 
 use super::pod;
-use crate::parts::{entries, fill, has, list_mut, object, text};
+use crate::json_ext::{entries, fill, has, list_mut, object, text};
 use serde_json::{Value, json};
 
 /// An object of one of these resources.

@@ -2,23 +2,23 @@
 //! Room:     reading `Accept` headers.
 //! Comes in: a request's head.
 //! Goes out: [`Accept`]: the form that is liked best among those that can be had, or that there is none.
-//! Not here: making the form (`form.rs`).
+//! Not here: making the form (`response_format.rs`).
 
+use crate::api_status::StatusError;
 use crate::custom;
-use crate::failure::Failure;
 use http::header::ACCEPT;
 use http::request::Parts;
 
 /// How bytes are made of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum ResponseEncoding {
     Json,
     Protobuf,
 }
 
 /// What is told of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum Representation {
     /// All of it.
     Whole,
     /// Rows with columns for people.
@@ -32,18 +32,18 @@ pub(super) enum View {
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accept {
-    pub(super) encoding: Encoding,
-    pub(super) view: View,
+    pub(super) encoding: ResponseEncoding,
+    pub(super) view: Representation,
     /// What refusals are written in.
-    pub(super) refusals: Encoding,
+    pub(super) refusals: ResponseEncoding,
     /// Nothing that is accepted can be had.
     refused: bool,
 }
 
 impl Accept {
     /// Refuses what cannot be had.
-    pub(super) fn check(self) -> Result<Self, Failure> {
-        if self.refused { Err(Failure::not_acceptable()) } else { Ok(self) }
+    pub(super) fn check(self) -> Result<Self, StatusError> {
+        if self.refused { Err(StatusError::not_acceptable()) } else { Ok(self) }
     }
 }
 
@@ -51,18 +51,18 @@ impl Accept {
 pub(super) fn of(head: &Parts) -> Accept {
     let text = head.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let text = if text.trim().is_empty() { "*/*" } else { text };
-    let mut clauses: Vec<Clause<'_>> = text.split(',').map(Clause::read).collect();
+    let mut clauses: Vec<AcceptClause<'_>> = text.split(',').map(AcceptClause::read).collect();
     clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     let path = head.uri.path();
     let plain = clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.form(path));
     let found = clauses.iter().find_map(|clause| clause.form(path));
-    let (encoding, view) = found.unwrap_or((Encoding::Json, View::Whole));
-    let refusals = plain.map_or(Encoding::Json, |(encoding, _)| encoding);
+    let (encoding, view) = found.unwrap_or((ResponseEncoding::Json, Representation::Whole));
+    let refusals = plain.map_or(ResponseEncoding::Json, |(encoding, _)| encoding);
     Accept { encoding, view, refusals, refused: found.is_none() }
 }
 
 /// One form of the list.
-struct Clause<'a> {
+struct AcceptClause<'a> {
     kind: &'a str,
     quality: f32,
     view: &'a str,
@@ -70,7 +70,7 @@ struct Clause<'a> {
     version: &'a str,
 }
 
-impl<'a> Clause<'a> {
+impl<'a> AcceptClause<'a> {
     fn read(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default();
@@ -88,22 +88,24 @@ impl<'a> Clause<'a> {
     }
 
     /// The form, if it can be had at this path.
-    fn form(&self, path: &str) -> Option<(Encoding, View)> {
+    fn form(&self, path: &str) -> Option<(ResponseEncoding, Representation)> {
         let encoding = match self.kind {
-            "application/json" | "*/*" => Encoding::Json,
-            "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
+            "application/json" | "*/*" => ResponseEncoding::Json,
+            "application/vnd.kubernetes.protobuf" => ResponseEncoding::Protobuf,
             _ => return None,
         };
         let view = match (self.view, self.group, self.version) {
             // Whole objects of custom kinds have no form in protobuf.
-            ("", ..) if encoding == Encoding::Protobuf && custom::is_path(path) => return None,
-            ("", ..) => View::Whole,
-            ("Table", "meta.k8s.io", "v1") if encoding == Encoding::Json => View::Table,
-            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => View::Metadata,
+            ("", ..) if encoding == ResponseEncoding::Protobuf && custom::is_path(path) => return None,
+            ("", ..) => Representation::Whole,
+            ("Table", "meta.k8s.io", "v1") if encoding == ResponseEncoding::Json => Representation::Table,
+            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
+                Representation::Metadata
+            }
             ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
                 if matches!(path.trim_end_matches('/'), "/api" | "/apis") =>
             {
-                View::Aggregated
+                Representation::Aggregated
             }
             _ => return None,
         };

@@ -4,24 +4,24 @@
 //! Goes out: values.
 //! Not here: whether they make sense as what they are.
 
-use super::asked::Asked;
 use super::read::invalid_options;
-use crate::api::{Deletion, Propagation};
-use crate::failure::Failure;
-use crate::{normal, protobuf};
+use super::request::HttpRequest;
+use crate::api::{DeleteOptions, Propagation};
+use crate::api_status::StatusError;
+use crate::{canonicalize, protobuf};
 use serde_json::{Value, json};
 
 const KNOWN: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The object in a body, whatever it is of.
-pub(super) fn object(asked: &Asked) -> Result<Value, Failure> {
+pub(super) fn object(asked: &HttpRequest) -> Result<Value, StatusError> {
     let unread =
-        |why: &dyn std::fmt::Display| Failure::bad_request(format!("the body cannot be read: {why}"));
+        |why: &dyn std::fmt::Display| StatusError::bad_request(format!("the body cannot be read: {why}"));
     let value = match asked.content_type.as_str() {
         "" | "application/json" => serde_json::from_slice(&asked.body).map_err(|why| unread(&why))?,
-        "application/yaml" => normal::yaml_to_json(&asked.body).map_err(|why| unread(&why))?,
+        "application/yaml" => canonicalize::yaml_to_json(&asked.body).map_err(|why| unread(&why))?,
         "application/vnd.kubernetes.protobuf" => protobuf::decode(&asked.body).map_err(|why| unread(&why))?,
-        _ => return Err(Failure::media_type(&KNOWN)),
+        _ => return Err(StatusError::media_type(&KNOWN)),
     };
     match value {
         Value::Object(_) => Ok(value),
@@ -31,25 +31,25 @@ pub(super) fn object(asked: &Asked) -> Result<Value, Failure> {
 }
 
 /// `DeleteOptions` that were sent.
-fn options(asked: &Asked) -> Result<Value, Failure> {
+fn options(asked: &HttpRequest) -> Result<Value, StatusError> {
     if asked.body.is_empty() {
         return Ok(Value::Null);
     }
     let options = object(asked)?;
     if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
-        return Err(Failure::bad_request(format!("{} are no DeleteOptions", options["kind"])));
+        return Err(StatusError::bad_request(format!("{} are no DeleteOptions", options["kind"])));
     }
-    let read = normal::normal("v1", "DeleteOptions", options);
-    read.map(|read| read.value).map_err(|fault| Failure::bad_request(fault.to_string()))
+    let read = canonicalize::normal("v1", "DeleteOptions", options);
+    read.map(|read| read.value).map_err(|fault| StatusError::bad_request(fault.to_string()))
 }
 
 /// How something is to be deleted: the query, and over it the body.
-pub(super) fn deletion(asked: &Asked) -> Result<(Deletion, bool), Failure> {
+pub(super) fn deletion(asked: &HttpRequest) -> Result<(DeleteOptions, bool), StatusError> {
     of_options(asked, &options(asked)?)
 }
 
 /// How something is to be deleted, from `DeleteOptions`.
-pub(super) fn of_options(asked: &Asked, options: &Value) -> Result<(Deletion, bool), Failure> {
+pub(super) fn of_options(asked: &HttpRequest, options: &Value) -> Result<(DeleteOptions, bool), StatusError> {
     let text = |value: &Value| value.as_str().map(String::from);
     let propagation = match (&options["propagationPolicy"], asked.query.get("propagationPolicy")) {
         (Value::String(said), _) => said.clone(),
@@ -82,9 +82,9 @@ pub(super) fn of_options(asked: &Asked, options: &Value) -> Result<(Deletion, bo
     let dry_run = !said.is_empty();
     let seconds = asked.query.get("gracePeriodSeconds");
     if !seconds.is_empty() && seconds.parse::<i64>().is_err() {
-        return Err(Failure::bad_request(format!("gracePeriodSeconds: {seconds:?} is no number")));
+        return Err(StatusError::bad_request(format!("gracePeriodSeconds: {seconds:?} is no number")));
     }
-    let how = Deletion {
+    let how = DeleteOptions {
         uid: text(&options["preconditions"]["uid"]),
         version: text(&options["preconditions"]["resourceVersion"]),
         grace: options["gracePeriodSeconds"].as_i64().or_else(|| asked.query.number("gracePeriodSeconds")),

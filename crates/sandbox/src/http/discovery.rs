@@ -4,12 +4,12 @@
 //! Goes out: discovery documents, one by one or all in one.
 //! Not here: fields (`openapi.rs`).
 
-use super::accept::View;
-use super::answer::{AGGREGATED, Answer};
-use super::asked::Asked;
+use super::accept::Representation;
+use super::request::HttpRequest;
+use super::response::{AGGREGATED, HttpAnswer};
+use crate::api_status::StatusError;
 use crate::custom;
-use crate::failure::Failure;
-use crate::resource::{RESOURCES, Resource};
+use crate::resource::{RESOURCES, ResourceType};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -70,14 +70,14 @@ pub(super) fn is_known(path: &str) -> bool {
 ///
 /// # Errors
 /// 406.
-pub(super) fn answer(path: &str, asked: &Asked) -> Result<Option<Answer>, Failure> {
+pub(super) fn answer(path: &str, asked: &HttpRequest) -> Result<Option<HttpAnswer>, StatusError> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
-    if asked.accept.check()?.view == View::Aggregated {
+    if asked.accept.check()?.view == Representation::Aggregated {
         let document = aggregated(parts == ["api"]).to_string();
-        return Ok(Some(Answer::new(200, AGGREGATED, Bytes::from(document))));
+        return Ok(Some(HttpAnswer::new(200, AGGREGATED, Bytes::from(document))));
     }
     // No document of discovery has a type in the protobuf schema: they are JSON, whatever is wanted.
-    Ok(document(&parts).map(|document| Answer::json(&document)))
+    Ok(document(&parts).map(|document| HttpAnswer::json(&document)))
 }
 
 fn document(parts: &[&str]) -> Option<Value> {
@@ -124,7 +124,7 @@ fn told(group: &str, versions: &[&str]) -> Value {
     json!({"name": group, "versions": all, "preferredVersion": all.first()})
 }
 
-fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static Resource> {
+fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static ResourceType> {
     RESOURCES.iter().filter(move |one| one.group == group && one.version == version)
 }
 
@@ -174,7 +174,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     Some(document)
 }
 
-fn verbs(resource: &Resource) -> Vec<&'static str> {
+fn verbs(resource: &ResourceType) -> Vec<&'static str> {
     match (resource.kept, resource.kind) {
         (false, _) => vec!["create"],
         (true, _) if resource.group == custom::GROUP => CUSTOM_VERBS.to_vec(),
@@ -212,7 +212,7 @@ fn aggregated_group(group: &str, versions: &[&str]) -> Value {
     json!({"metadata": metadata, "versions": versions})
 }
 
-fn aggregated_resource(resource: &Resource) -> Value {
+fn aggregated_resource(resource: &ResourceType) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     // Empty is the group and version that the resource is told under.
@@ -229,7 +229,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
         entry["categories"] = json!(resource.categories);
     }
     if !resource.subs.is_empty() {
-        let part = |sub: &crate::resource::Sub| {
+        let part = |sub: &crate::resource::Subresource| {
             let kind = match sub.kind() {
                 None => own.clone(),
                 Some((group, version, name)) if (group, version) == (resource.group, resource.version) => {

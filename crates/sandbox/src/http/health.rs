@@ -4,14 +4,14 @@
 //! Goes out: text.
 //! Not here: discovery.
 
-use super::answer::Answer;
 use super::query::Query;
+use super::response::HttpAnswer;
 
 /// All that is checked: what answers at all is well.
 const PING: &str = "ping";
 
 /// The answer of a health endpoint, whatever the method.
-pub(super) fn answer(path: &str, query: &Query) -> Option<Answer> {
+pub(super) fn answer(path: &str, query: &Query) -> Option<HttpAnswer> {
     let (endpoint, check) = path
         .strip_prefix('/')?
         .split_once('/')
@@ -20,10 +20,10 @@ pub(super) fn answer(path: &str, query: &Query) -> Option<Answer> {
         return None;
     }
     match check {
-        Some(PING) => Some(Answer::text("ok".to_owned())),
-        Some(_) => Some(Answer::no_page()),
-        None if query.find("verbose").is_some() => Some(Answer::text(told(endpoint))),
-        None => Some(Answer::text("ok".to_owned())),
+        Some(PING) => Some(HttpAnswer::text("ok".to_owned())),
+        Some(_) => Some(HttpAnswer::no_page()),
+        None if query.find("verbose").is_some() => Some(HttpAnswer::text(told(endpoint))),
+        None => Some(HttpAnswer::text("ok".to_owned())),
     }
 }
 

@@ -4,36 +4,36 @@
 //! Goes out: empty text, or the refusals of an API server and a kubelet.
 //! Not here: following: an empty log has ended.
 
-use super::answer::Answer;
-use super::asked::Asked;
-use crate::facts::list;
-use crate::failure::Failure;
+use super::request::HttpRequest;
+use super::response::HttpAnswer;
+use crate::api_status::StatusError;
+use crate::core_types::list;
 use serde_json::Value;
 
 /// The log of a container.
 ///
 /// # Errors
 /// 400 for a container that is not there, has not started, or is not named though there are several.
-pub(super) fn answer(asked: &Asked, pod: &Value) -> Result<Answer, Failure> {
+pub(super) fn answer(asked: &HttpRequest, pod: &Value) -> Result<HttpAnswer, StatusError> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let container = container(pod, asked.query.get("container"), name)?;
     let bound = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     if !bound {
-        return Ok(Answer::nothing());
+        return Ok(HttpAnswer::nothing());
     }
     if asked.query.is_true("previous") {
         let why = format!("previous terminated container \"{container}\" in pod \"{name}\" not found");
-        return Err(Failure::bad_request(why));
+        return Err(StatusError::bad_request(why));
     }
     if pod["status"]["phase"] == "Pending" {
         let why =
             format!("container \"{container}\" in pod \"{name}\" is waiting to start: ContainerCreating");
-        return Err(Failure::bad_request(why));
+        return Err(StatusError::bad_request(why));
     }
-    Ok(Answer::text(String::new()))
+    Ok(HttpAnswer::text(String::new()))
 }
 
-fn container<'a>(pod: &'a Value, wanted: &str, name: &str) -> Result<&'a str, Failure> {
+fn container<'a>(pod: &'a Value, wanted: &str, name: &str) -> Result<&'a str, StatusError> {
     let of = |field: &str| list(&pod["spec"][field]).filter_map(|one| one["name"].as_str());
     // In the order in which a real server visits them.
     let all: Vec<&str> =
@@ -41,14 +41,15 @@ fn container<'a>(pod: &'a Value, wanted: &str, name: &str) -> Result<&'a str, Fa
     let regular: Vec<&str> = of("containers").collect();
     match (wanted, regular.as_slice()) {
         ("", [only]) => Ok(only),
-        ("", []) => Err(Failure::bad_request(format!("a container name must be specified for pod {name}"))),
-        ("", _) => Err(Failure::bad_request(format!(
+        ("", []) => {
+            Err(StatusError::bad_request(format!("a container name must be specified for pod {name}")))
+        }
+        ("", _) => Err(StatusError::bad_request(format!(
             "a container name must be specified for pod {name}, choose one of: [{}]",
             all.join(" ")
         ))),
-        (wanted, _) => all
-            .into_iter()
-            .find(|one| *one == wanted)
-            .ok_or_else(|| Failure::bad_request(format!("container {wanted} is not valid for pod {name}"))),
+        (wanted, _) => all.into_iter().find(|one| *one == wanted).ok_or_else(|| {
+            StatusError::bad_request(format!("container {wanted} is not valid for pod {name}"))
+        }),
     }
 }

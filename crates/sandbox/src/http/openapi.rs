@@ -4,9 +4,9 @@
 //! Goes out: paths with what kubectl looks for in them, and the types of each version with their fields.
 //! Not here: descriptions, but for those of custom kinds.
 
-use super::answer::{Answer, PACKED};
+use super::response::{HttpAnswer, PACKED};
 use crate::custom;
-use crate::resource::{RESOURCES, Resource};
+use crate::resource::{RESOURCES, ResourceType};
 use crate::schema::{Schema, Shape, TypeId};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -16,38 +16,38 @@ const TITLE: &str = "Kubernetes";
 const VERSION: &str = "v1.36.3";
 
 /// The document at a path; that of v2 also in protobuf.
-pub(super) fn answer(path: &str, packed: bool) -> Option<Answer> {
+pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
     if path == "/openapi/v2" {
         return Some(legacy(packed));
     }
     let version = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
     if version.is_empty() {
-        return Some(Answer::json(&index()));
+        return Some(HttpAnswer::json(&index()));
     }
     let (group, version) = match version.strip_prefix("api/") {
         Some(version) => ("", version),
         None => version.strip_prefix("apis/")?.split_once('/')?,
     };
-    let resources: Vec<&Resource> =
+    let resources: Vec<&ResourceType> =
         RESOURCES.iter().filter(|one| (one.group, one.version) == (group, version)).collect();
-    (!resources.is_empty()).then(|| Answer::json(&document(&resources)))
+    (!resources.is_empty()).then(|| HttpAnswer::json(&document(&resources)))
 }
 
 /// The older form of it all. kubectl reads it for Lists; where it says nothing of a kind, checking is left to the server.
-fn legacy(packed: bool) -> Answer {
+fn legacy(packed: bool) -> HttpAnswer {
     let info = json!({"title": TITLE, "version": VERSION});
     if !packed {
-        return Answer::json(&json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
+        return HttpAnswer::json(&json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
     }
     let field = |number: u8, bytes: &[u8]| -> Vec<u8> {
         let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
         [&[number << 3 | 2, length], bytes].concat()
     };
     let info = [field(1, TITLE.as_bytes()), field(2, VERSION.as_bytes())].concat();
-    Answer::new(200, PACKED, Bytes::from([field(1, b"2.0"), field(2, &info)].concat()))
+    HttpAnswer::new(200, PACKED, Bytes::from([field(1, b"2.0"), field(2, &info)].concat()))
 }
 
-fn place(resource: &Resource) -> String {
+fn place(resource: &ResourceType) -> String {
     match resource.group {
         "" => format!("api/{}", resource.version),
         group => format!("apis/{group}/{}", resource.version),
@@ -63,7 +63,7 @@ fn index() -> Value {
     json!({"paths": places.into_iter().map(one).collect::<Map<_, _>>()})
 }
 
-fn document(resources: &[&Resource]) -> Value {
+fn document(resources: &[&ResourceType]) -> Value {
     let (mut paths, mut schemas, mut wanted) = (Map::new(), Map::new(), Vec::new());
     for resource in resources {
         let namespaces = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
@@ -108,11 +108,11 @@ fn document(resources: &[&Resource]) -> Value {
     })
 }
 
-fn kind(resource: &Resource) -> Value {
+fn kind(resource: &ResourceType) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
-fn operation(resource: &Resource, action: &str) -> Value {
+fn operation(resource: &ResourceType, action: &str) -> Value {
     let text =
         |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let parameters: Vec<Value> = match action {
@@ -137,8 +137,8 @@ fn component(id: TypeId) -> String {
 
 fn described(
     id: TypeId,
-    resource: Option<&Resource>,
-    wanted: &mut Vec<(TypeId, Option<&Resource>)>,
+    resource: Option<&ResourceType>,
+    wanted: &mut Vec<(TypeId, Option<&ResourceType>)>,
 ) -> Value {
     let mut properties = Map::new();
     if resource.is_some() {
@@ -154,7 +154,7 @@ fn described(
     schema
 }
 
-fn fill(id: TypeId, properties: &mut Map<String, Value>, wanted: &mut Vec<(TypeId, Option<&Resource>)>) {
+fn fill(id: TypeId, properties: &mut Map<String, Value>, wanted: &mut Vec<(TypeId, Option<&ResourceType>)>) {
     for field in &Schema::get().at(id).fields {
         match (&field.shape, field.inline) {
             (Shape::Object(inner), true) => fill(*inner, properties, wanted),
@@ -172,7 +172,7 @@ fn fill(id: TypeId, properties: &mut Map<String, Value>, wanted: &mut Vec<(TypeI
     }
 }
 
-fn of_shape(shape: &Shape, wanted: &mut Vec<(TypeId, Option<&Resource>)>) -> Value {
+fn of_shape(shape: &Shape, wanted: &mut Vec<(TypeId, Option<&ResourceType>)>) -> Value {
     match shape {
         Shape::Bool => json!({"type": "boolean"}),
         Shape::Int32 => json!({"type": "integer", "format": "int32"}),

@@ -4,18 +4,18 @@
 //! Goes out: objects and a list's metadata.
 //! Not here: which version is listed (`read.rs`).
 
-use super::asked::Asked;
-use super::options::Options;
-use crate::failure::Failure;
-use crate::select::Selector;
-use crate::store::{Listed, Object};
+use super::list_options::ListOptions;
+use super::request::HttpRequest;
+use crate::api_status::StatusError;
+use crate::select::ObjectSelector;
+use crate::store::{ListResult, StoredObject};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Which part of a list. Keys within it leave out the namespace if there is one.
-pub(super) struct Page {
+pub(super) struct ListContinuation {
     limit: usize,
     prefix: String,
     /// The key this page begins after.
@@ -24,8 +24,12 @@ pub(super) struct Page {
     pub(super) at: Option<u64>,
 }
 
-impl Page {
-    pub(super) fn of(asked: &Asked, options: &Options, namespace: &str) -> Result<Self, Failure> {
+impl ListContinuation {
+    pub(super) fn of(
+        asked: &HttpRequest,
+        options: &ListOptions,
+        namespace: &str,
+    ) -> Result<Self, StatusError> {
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         // What a cache answers is not cut.
         let limit = if options.version == "0" { 0 } else { options.limit };
@@ -34,10 +38,10 @@ impl Page {
             return Ok(Self { limit, prefix, after: None, at: None });
         }
         let (version, start) =
-            read(token).ok_or_else(|| Failure::bad_request("continue is no token of this server"))?;
+            read(token).ok_or_else(|| StatusError::bad_request("continue is no token of this server"))?;
         if !matches!(options.version.as_str(), "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
-            return Err(Failure::bad_request(why));
+            return Err(StatusError::bad_request(why));
         }
         let after = Some(format!("{prefix}{}", start.trim_end_matches('\0')));
         Ok(Self { limit, prefix, after, at: u64::try_from(version).ok() })
@@ -50,7 +54,11 @@ impl Page {
 
     /// Cuts the page out of what matches. It is full as soon as so many match; whether any of those behind it does
     /// is not looked at.
-    pub(super) fn turn(&self, listed: Listed, selector: &Selector) -> (Value, Vec<Arc<Object>>) {
+    pub(super) fn turn(
+        &self,
+        listed: ListResult,
+        selector: &ObjectSelector,
+    ) -> (Value, Vec<Arc<StoredObject>>) {
         let mut metadata = json!({"resourceVersion": listed.version.to_string()});
         let (mut kept, mut left) = (Vec::new(), listed.objects.len());
         for (key, object) in listed.objects {

@@ -2,19 +2,19 @@
 //! Room:     access reviews, token requests: everybody may do everything here.
 //! Comes in: reviews.
 //! Goes out: the same with a status.
-//! Not here: any real right; whether somebody gets in (`serve/door.rs`).
+//! Not here: any real right; whether somebody gets in (`serve/request_guard.rs`).
 
-use super::answer::Answer;
-use super::asked::Asked;
-use super::form::{content_type, encoded};
+use super::request::HttpRequest;
+use super::response::HttpAnswer;
+use super::response_format::{content_type, encoded};
 use super::{body, wished};
-use crate::api::{On, Server};
-use crate::failure::Failure;
-use crate::resource::{Sub, known};
+use crate::api::{ResourcePath, SandboxApi};
+use crate::api_status::StatusError;
+use crate::resource::{Subresource, known};
 use serde_json::{Value, json};
 
-impl Server {
-    pub(super) fn review(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+impl SandboxApi {
+    pub(super) fn review(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
         let mut review = body::object(asked)?;
         if resource.kind == "Binding" {
@@ -41,14 +41,23 @@ impl Server {
             _ => json!({"allowed": true, "reason": "everybody may do everything in a sandbox"}),
         };
         let encoding = asked.accept.check()?.encoding;
-        Ok(Answer::new(201, content_type(encoding), encoded(&review, encoding)))
+        Ok(HttpAnswer::new(201, content_type(encoding), encoded(&review, encoding)))
     }
 
     /// A binding that names its pod itself.
-    fn bind_named(&self, asked: &Asked, on: &On, binding: &Value) -> Result<Answer, Failure> {
+    fn bind_named(
+        &self,
+        asked: &HttpRequest,
+        on: &ResourcePath,
+        binding: &Value,
+    ) -> Result<HttpAnswer, StatusError> {
         let name = binding["metadata"]["name"].as_str().unwrap_or_default();
-        let pod = On::object(known("", "pods"), &on.namespace, name);
-        self.bind(&On { sub: Some(Sub::Binding), ..pod }, binding, &wished::wish(asked, "CreateOptions")?)?;
+        let pod = ResourcePath::object(known("", "pods"), &on.namespace, name);
+        self.bind(
+            &ResourcePath { sub: Some(Subresource::Binding), ..pod },
+            binding,
+            &wished::wish(asked, "CreateOptions")?,
+        )?;
         self.success(asked, 201, None)
     }
 
@@ -64,8 +73,12 @@ impl Server {
     }
 
     /// A token that gets its bearer in, as whom is not asked: the sandbox has one for everybody.
-    pub(super) fn token_request(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        self.read(&On { sub: None, ..on.clone() })?;
+    pub(super) fn token_request(
+        &self,
+        asked: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpAnswer, StatusError> {
+        self.read(&ResourcePath { sub: None, ..on.clone() })?;
         let mut request = body::object(asked)?;
         let end = self.clock().now() + jiff::SignedDuration::from_hours(1);
         request["kind"] = json!("TokenRequest");
@@ -73,6 +86,6 @@ impl Server {
         request["status"] =
             json!({"token": self.token().text(), "expirationTimestamp": crate::clock::stamp(end)});
         let encoding = asked.accept.check()?.encoding;
-        Ok(Answer::new(201, content_type(encoding), encoded(&request, encoding)))
+        Ok(HttpAnswer::new(201, content_type(encoding), encoded(&request, encoding)))
     }
 }

@@ -4,19 +4,19 @@
 //! Goes out: [`Route`].
 //! Not here: methods, queries.
 
-use crate::api::On;
+use crate::api::ResourcePath;
+use crate::api_status::StatusError;
 use crate::custom;
-use crate::failure::Failure;
-use crate::resource::{Number, Resource};
+use crate::resource::{ResourceId, ResourceType};
 
 /// What is at a path.
 pub(super) enum Route {
     /// An object or a part of it.
-    Object(On),
+    Object(ResourcePath),
     /// All objects of a resource, or those of a namespace.
-    Collection(On),
+    Collection(ResourcePath),
     /// Nothing, and this is why.
-    Nothing(Failure),
+    Nothing(StatusError),
     /// Something that is not a resource: discovery, health.
     Fixed,
 }
@@ -54,7 +54,7 @@ impl Route {
             [plural, name, sub] => (*plural, *name, Some(*sub)),
             _ => return None,
         };
-        let number = Resource::find(group, version, plural)?;
+        let number = ResourceType::find(group, version, plural)?;
         let resource = number.get();
         if !resource.namespaced && !namespace.is_empty() {
             return None;
@@ -62,7 +62,7 @@ impl Route {
         if resource.namespaced && namespace.is_empty() && !name.is_empty() {
             return None;
         }
-        let mut on = On::object(number, namespace, name);
+        let mut on = ResourcePath::object(number, namespace, name);
         match sub {
             None if name.is_empty() => Some(Self::Collection(on)),
             None => Some(Self::Object(on)),
@@ -84,11 +84,11 @@ fn parts(path: &str) -> Vec<&str> {
 }
 
 /// What a real server has and this one cannot: nothing runs here.
-fn without(number: Number, sub: &str, name: &str) -> Option<Failure> {
+fn without(number: ResourceId, sub: &str, name: &str) -> Option<StatusError> {
     if number.get().group == custom::GROUP && ["status", "scale"].contains(&sub) {
-        return Some(Failure::not_found(number.get(), name));
+        return Some(StatusError::not_found(number.get(), name));
     }
     let runs = number.get().kind == "Pod" && ["exec", "attach", "portforward", "proxy"].contains(&sub);
     let why = format!("nothing runs in this sandbox: a pod has no {sub}");
-    runs.then(|| Failure::new(501, "NotImplemented", why))
+    runs.then(|| StatusError::new(501, "NotImplemented", why))
 }

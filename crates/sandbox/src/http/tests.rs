@@ -1,6 +1,6 @@
 //! In which order watches and writers hear; what a watch says while nothing happens.
 
-use crate::world::{Settings, World};
+use crate::world::{World, WorldSettings};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn request(method: Method, path: &str, body: &'static str) -> Request<Full<bytes
 /// Controllers look at what they have heard once their write is answered; what is still to come they take for stale.
 #[tokio::test]
 async fn a_watch_tells_of_a_write_before_it_is_answered() {
-    let world = World::new(&Settings { nodes: 0, roles: Vec::new(), ..Settings::default() });
+    let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
     let path = format!("{PATH}?watch=1");
     let watch =
         world.server().clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
@@ -43,7 +43,7 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
 /// As a real server's watch cache: where a watch began is nothing to tell.
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
-    let world = World::new(&Settings { nodes: 0, roles: Vec::new(), ..Settings::default() });
+    let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
     let server = world.server().clone();
     let list = server.clone().call(request(Method::GET, PATH, "")).await.expect("answers never fail");
     let list = list.into_body().collect().await.expect("a body").to_bytes();

@@ -6,17 +6,17 @@
 //!           it is told so (410) and must list again.
 //! Not here: the history (`store`).
 
-use super::accept::Encoding;
-use super::answer::{Answer, JSON, PROTOBUF_STREAM};
-use super::asked::Asked;
-use super::form::Form;
-use super::options::{self, Options};
+use super::accept::ResponseEncoding;
+use super::list_options::{self, ListOptions};
 use super::read;
-use crate::api::{On, Server};
-use crate::failure::Failure;
-use crate::resource::Number;
-use crate::select::Selector;
-use crate::store::{self, Change, Event, Object, Range};
+use super::request::HttpRequest;
+use super::response::{HttpAnswer, JSON, PROTOBUF_STREAM};
+use super::response_format::ResponseFormat;
+use crate::api::{ResourcePath, SandboxApi};
+use crate::api_status::StatusError;
+use crate::resource::ResourceId;
+use crate::select::ObjectSelector;
+use crate::store::{self, ChangeKind, ListRange, StoreEvent, StoredObject};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, StreamExt as _};
 use serde_json::json;
@@ -44,18 +44,18 @@ const LONGEST: Duration = Duration::from_secs(1800);
 /// Longer than a year no stream lasts, whatever is asked for.
 const SECONDS_MOST: u64 = 366 * 24 * 3600;
 
-struct Watching {
-    server: Server,
-    number: Number,
+struct WatchResponse {
+    server: SandboxApi,
+    number: ResourceId,
     namespace: String,
-    selector: Selector,
-    form: Form,
+    selector: ObjectSelector,
+    form: ResponseFormat,
     /// Told up to here.
     at: u64,
     /// From here on.
     began: u64,
     /// What there was at the beginning.
-    first: VecDeque<Arc<Object>>,
+    first: VecDeque<Arc<StoredObject>>,
     /// What the end of the beginning is marked with.
     mark: Option<u64>,
     moved: watch::Receiver<u64>,
@@ -65,16 +65,16 @@ struct Watching {
     over: bool,
 }
 
-impl Server {
-    pub(super) fn watch(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+impl SandboxApi {
+    pub(super) fn watch(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let form = self.form(asked, on)?;
         let selector = read::selector(asked, on)?;
-        let options = Options::of_watch(asked)?;
+        let options = ListOptions::of_watch(asked)?;
         let start = self.start(&options, on)?;
         let asked_for = Some(options.seconds.min(SECONDS_MOST)).filter(|seconds| *seconds > 0);
         let last = asked_for.map_or(LONGEST, Duration::from_secs);
         let now = Instant::now();
-        let watching = Watching {
+        let watching = WatchResponse {
             server: self.clone(),
             number: on.number,
             namespace: on.namespace.clone(),
@@ -91,24 +91,24 @@ impl Server {
             over: false,
         };
         let content_type = match form.accept.encoding {
-            Encoding::Protobuf => PROTOBUF_STREAM,
-            Encoding::Json => JSON,
+            ResponseEncoding::Protobuf => PROTOBUF_STREAM,
+            ResponseEncoding::Json => JSON,
         };
         let stream = stream::unfold(watching, |mut watching| async move {
             let bytes = watching.next().await?;
             Some((bytes, watching))
         });
-        Ok(Answer::stream(content_type, stream.boxed()))
+        Ok(HttpAnswer::stream(content_type, stream.boxed()))
     }
 
-    fn start(&self, options: &Options, on: &On) -> Result<Start, Failure> {
+    fn start(&self, options: &ListOptions, on: &ResourcePath) -> Result<WatchStart, StatusError> {
         let asked = match options.version.as_str() {
             "" | "0" => 0,
-            version => options::version(version).map_err(read::unexpected)?,
+            version => list_options::version(version).map_err(read::unexpected)?,
         };
         let all = || {
             let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            let range = Range { namespace, after: None, limit: 0 };
+            let range = ListRange { namespace, after: None, limit: 0 };
             let listed = self.store().list(on.number, range, None);
             listed.map_or((0, VecDeque::new()), |listed| {
                 (listed.version, listed.objects.into_iter().map(|(_, object)| object).collect())
@@ -121,7 +121,7 @@ impl Server {
         };
         // Whoever names no version is told the end of the first events without asking for it.
         let marked = options.initial.unwrap_or(options.version.is_empty());
-        Ok(Start { at, first, mark: (marked && options.bookmarks).then_some(at) })
+        Ok(WatchStart { at, first, mark: (marked && options.bookmarks).then_some(at) })
     }
 }
 
@@ -132,20 +132,20 @@ fn next_bookmark(now: Instant, until: Instant) -> Instant {
 }
 
 /// Where a stream begins.
-struct Start {
+struct WatchStart {
     at: u64,
-    first: VecDeque<Arc<Object>>,
+    first: VecDeque<Arc<StoredObject>>,
     mark: Option<u64>,
 }
 
 /// What is told at once. One event alone, the usual case, goes out as the bytes that all streams share.
 #[derive(Default)]
-struct Told {
+struct WatchChunk {
     first: Bytes,
     more: BytesMut,
 }
 
-impl Told {
+impl WatchChunk {
     fn add(&mut self, event: Bytes) {
         if self.first.is_empty() {
             self.first = event;
@@ -166,7 +166,7 @@ impl Told {
     }
 }
 
-impl Watching {
+impl WatchResponse {
     /// The next bytes; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
@@ -199,7 +199,7 @@ impl Watching {
 
     /// What can be told at once.
     fn ready(&mut self) -> Bytes {
-        let mut bytes = Told::default();
+        let mut bytes = WatchChunk::default();
         while bytes.len() < BYTES_AT_ONCE {
             let Some(object) = self.first.pop_front() else { break };
             if self.selector.matches(&object) {
@@ -217,7 +217,7 @@ impl Watching {
         let Some(events) = self.server.store().changes(self.number, self.at, AT_ONCE) else {
             self.over = true;
             let now = self.server.store().version();
-            let failure = Failure::expired(format!("too old resource version: {} ({now})", self.at));
+            let failure = StatusError::expired(format!("too old resource version: {} ({now})", self.at));
             let encoding = self.form.accept.encoding;
             bytes.add(self.form.event_of("ERROR", &failure.status(), encoding));
             return bytes.whole();
@@ -241,20 +241,20 @@ impl Watching {
     }
 
     /// An event as this stream sees it: an object that comes into the selection is new, one that leaves it is gone.
-    fn tell(&self, event: &Event) -> Option<Bytes> {
+    fn tell(&self, event: &StoreEvent) -> Option<Bytes> {
         if !self.namespace.is_empty() {
             event.key.strip_prefix(&*self.namespace)?.strip_prefix('/')?;
         }
         if self.selector.is_all() {
             let what = match event.change {
-                Change::Added => "ADDED",
-                Change::Modified => "MODIFIED",
-                Change::Deleted => "DELETED",
+                ChangeKind::Added => "ADDED",
+                ChangeKind::Modified => "MODIFIED",
+                ChangeKind::Deleted => "DELETED",
             };
             return Some(self.bytes(what, event));
         }
         let matched = event.before.as_ref().is_some_and(|before| self.selector.matches(before));
-        let matches = event.change != Change::Deleted && self.selector.matches(&event.object);
+        let matches = event.change != ChangeKind::Deleted && self.selector.matches(&event.object);
         match (matched, matches) {
             (false, false) => None,
             (false, true) => Some(self.form.event("ADDED", &event.object)),
@@ -264,20 +264,20 @@ impl Watching {
     }
 
     /// The last state in which it matched, with the version of now.
-    fn left(&self, event: &Event) -> Bytes {
+    fn left(&self, event: &StoreEvent) -> Bytes {
         let Some(before) = &event.before else { return Bytes::new() };
         let mut value = before.value();
         value["metadata"]["resourceVersion"] = json!(event.version.to_string());
         let json = store::bytes(&value);
-        let object = Object { version: event.version, uid: before.uid.clone(), json };
+        let object = StoredObject { version: event.version, uid: before.uid.clone(), json };
         self.form.event("DELETED", &object)
     }
 
     /// Most streams want the same bytes: they are made once.
-    fn bytes(&self, what: &str, event: &Event) -> Bytes {
+    fn bytes(&self, what: &str, event: &StoreEvent) -> Bytes {
         match self.form.shared() {
-            Some(Encoding::Json) => event.json(|| self.form.event(what, &event.object)),
-            Some(Encoding::Protobuf) => event.protobuf(|| self.form.event(what, &event.object)),
+            Some(ResponseEncoding::Json) => event.json(|| self.form.event(what, &event.object)),
+            Some(ResponseEncoding::Protobuf) => event.protobuf(|| self.form.event(what, &event.object)),
             _ => self.form.event(what, &event.object),
         }
     }

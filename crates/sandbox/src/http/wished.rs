@@ -4,17 +4,17 @@
 //! Goes out: a wish, or what is wrong with the options.
 //! Not here: options that come in bodies (`body.rs`).
 
-use super::asked::Asked;
 use super::read::invalid_options;
-use crate::api::Wish;
-use crate::failure::Failure;
+use super::request::HttpRequest;
+use crate::api::WriteOptions;
+use crate::api_status::StatusError;
 use serde_json::json;
 
 /// The longest name of an owner of fields.
 const MANAGER_MOST: usize = 128;
 
 /// How a write is to be done.
-pub(super) fn wish(asked: &Asked, kind: &str) -> Result<Wish, Failure> {
+pub(super) fn wish(asked: &HttpRequest, kind: &str) -> Result<WriteOptions, StatusError> {
     dry_run(kind, &asked.query.all("dryRun").collect::<Vec<_>>())?;
     let manager = asked.query.get("fieldManager");
     if manager.len() > MANAGER_MOST {
@@ -38,7 +38,7 @@ pub(super) fn wish(asked: &Asked, kind: &str) -> Result<Wish, Failure> {
 }
 
 /// Everything, or it is no dry run.
-pub(super) fn dry_run(kind: &str, said: &[&str]) -> Result<(), Failure> {
+pub(super) fn dry_run(kind: &str, said: &[&str]) -> Result<(), StatusError> {
     if said.iter().all(|one| *one == "All") {
         return Ok(());
     }

@@ -4,45 +4,56 @@
 //! Goes out: an answer.
 //! Not here: what the verbs do (`api`).
 
-use super::answer::Answer;
-use super::asked::Asked;
-use super::form::{content_type, encoded};
+use super::request::HttpRequest;
+use super::response::HttpAnswer;
+use super::response_format::{content_type, encoded};
 use super::{body, read, wished};
-use crate::api::{Made, On, Patch, Server, Wish, check_body};
+use crate::api::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions, check_body};
+use crate::api_status::StatusError;
 use crate::custom;
-use crate::failure::Failure;
-use crate::resource::{Resource, Sub};
-use crate::store::Range;
+use crate::resource::{ResourceType, Subresource};
+use crate::store::ListRange;
 use http::Method;
 use serde_json::{Value, json};
 
-impl Server {
-    pub(super) fn on_collection(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+impl SandboxApi {
+    pub(super) fn on_collection(
+        &self,
+        asked: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
         match asked.method {
-            Method::GET | Method::HEAD if !resource.kept => Err(Failure::not_allowed()),
+            Method::GET | Method::HEAD if !resource.kept => Err(StatusError::not_allowed()),
             Method::GET | Method::HEAD if asked.watches => self.watch(asked, on),
             Method::GET | Method::HEAD => self.list(asked, on),
             Method::POST if !resource.kept => self.review(asked, on),
-            Method::POST if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
+            Method::POST if resource.namespaced && on.namespace.is_empty() => Err(StatusError::not_allowed()),
             Method::POST => self.post(asked, on),
             Method::DELETE if resource.has_collections_deleted(&on.namespace) => self.delete_many(asked, on),
-            _ => Err(Failure::not_allowed()),
+            _ => Err(StatusError::not_allowed()),
         }
     }
 
-    pub(super) fn on_object(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    pub(super) fn on_object(
+        &self,
+        asked: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpAnswer, StatusError> {
         if !on.number.get().kept {
-            return Err(Failure::not_allowed());
+            return Err(StatusError::not_allowed());
         }
         match (&asked.method, on.sub) {
             (&Method::GET | &Method::HEAD, _) => self.get_one(asked, on),
-            (&Method::POST, Some(Sub::Binding)) => self.post_binding(asked, on),
-            (&Method::POST, Some(Sub::Eviction)) => self.post_eviction(asked, on),
-            (&Method::POST, Some(Sub::Token)) => self.token_request(asked, on),
-            (_, Some(Sub::Binding | Sub::Eviction | Sub::Log | Sub::Token)) => Err(Failure::not_allowed()),
-            (&Method::PUT, Some(Sub::Scale)) => self.put_scale(asked, on),
-            (&Method::PATCH, Some(Sub::Scale)) => self.patch_scale(asked, on),
+            (&Method::POST, Some(Subresource::Binding)) => self.post_binding(asked, on),
+            (&Method::POST, Some(Subresource::Eviction)) => self.post_eviction(asked, on),
+            (&Method::POST, Some(Subresource::Token)) => self.token_request(asked, on),
+            (
+                _,
+                Some(Subresource::Binding | Subresource::Eviction | Subresource::Log | Subresource::Token),
+            ) => Err(StatusError::not_allowed()),
+            (&Method::PUT, Some(Subresource::Scale)) => self.put_scale(asked, on),
+            (&Method::PATCH, Some(Subresource::Scale)) => self.patch_scale(asked, on),
             (&Method::PUT, _) => {
                 let (object, wish) = wished(asked, "UpdateOptions")?;
                 check_body(on.number.get(), &object)?;
@@ -55,11 +66,11 @@ impl Server {
                 self.made(asked, on, made)
             }
             (&Method::DELETE, None) => self.delete_one(asked, on),
-            _ => Err(Failure::not_allowed()),
+            _ => Err(StatusError::not_allowed()),
         }
     }
 
-    fn post(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn post(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (object, wish) = wished(asked, "CreateOptions")?;
         // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
         check_body(on.number.get(), &object)?;
@@ -67,26 +78,31 @@ impl Server {
         self.made(asked, on, made)
     }
 
-    fn made(&self, asked: &Asked, on: &On, made: Made) -> Result<Answer, Failure> {
+    fn made(
+        &self,
+        asked: &HttpRequest,
+        on: &ResourcePath,
+        made: CreateResult,
+    ) -> Result<HttpAnswer, StatusError> {
         let form = self.form(asked, on)?;
         let code = if made.new { 201 } else { 200 };
-        let answer = Answer::new(code, content_type(form.accept.encoding), form.single(&made.object));
+        let answer = HttpAnswer::new(code, content_type(form.accept.encoding), form.single(&made.object));
         Ok(answer.with_warnings(made.warnings))
     }
 
-    fn post_binding(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn post_binding(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (binding, wish) = wished(asked, "CreateOptions")?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != on.name {
-            return Err(Failure::bad_request("name in URL does not match name in Binding object"));
+            return Err(StatusError::bad_request("name in URL does not match name in Binding object"));
         }
         self.bind(on, &binding, &wish)?;
         self.success(asked, 201, None)
     }
 
-    fn post_eviction(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn post_eviction(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (eviction, mut wish) = wished(asked, "CreateOptions")?;
         if eviction["metadata"]["name"].as_str().unwrap_or_default() != on.name {
-            return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
+            return Err(StatusError::bad_request("name in URL does not match name in Eviction object"));
         }
         let (how, dry_run) = body::of_options(asked, &eviction["deleteOptions"])?;
         wish.dry_run |= dry_run;
@@ -94,31 +110,31 @@ impl Server {
         self.success(asked, 201, None)
     }
 
-    fn put_scale(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn put_scale(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (scale, wish) = wished(asked, "UpdateOptions")?;
         let scale = crate::api::read_scale(scale, &on.name)?;
         self.scaled(asked, on, &wish, |_| Ok(scale))
     }
 
-    fn patch_scale(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn patch_scale(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (patch, wish) = (patch(asked)?, patch_wish(asked)?);
         self.scaled(asked, on, &wish, |scale| crate::api::patched_scale(scale, &patch))
     }
 
     fn scaled(
         &self,
-        asked: &Asked,
-        on: &On,
-        wish: &Wish,
-        change: impl FnOnce(Value) -> Result<Value, Failure>,
-    ) -> Result<Answer, Failure> {
+        asked: &HttpRequest,
+        on: &ResourcePath,
+        wish: &WriteOptions,
+        change: impl FnOnce(Value) -> Result<Value, StatusError>,
+    ) -> Result<HttpAnswer, StatusError> {
         let encoding = asked.accept.check()?.encoding;
         let (scale, made) = self.rescale(on, change, wish)?;
-        let answer = Answer::new(200, content_type(encoding), encoded(&scale, encoding));
+        let answer = HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding));
         Ok(answer.with_warnings(made.warnings))
     }
 
-    fn delete_one(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn delete_one(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
         let mut wish = wished::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
@@ -135,24 +151,24 @@ impl Server {
             return self.success(asked, 200, Some(details));
         }
         let form = self.form(asked, on)?;
-        Ok(Answer::new(200, content_type(form.accept.encoding), form.single(&gone.object)))
+        Ok(HttpAnswer::new(200, content_type(form.accept.encoding), form.single(&gone.object)))
     }
 
-    fn delete_many(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    fn delete_many(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let form = self.form(asked, on)?;
         let mut wish = wished::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
         wish.dry_run |= dry_run;
         let selector = read::selector(asked, on)?;
         let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-        let listed = self.store().list(on.number, Range { namespace, after: None, limit: 0 }, None);
+        let listed = self.store().list(on.number, ListRange { namespace, after: None, limit: 0 }, None);
         let mut objects = Vec::new();
         for (key, object) in listed.map(|listed| listed.objects).unwrap_or_default() {
             if !selector.matches(&object) {
                 continue;
             }
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
-            let one = On::object(on.number, namespace, name);
+            let one = ResourcePath::object(on.number, namespace, name);
             match self.delete(&one, &how, &wish) {
                 // As it was listed, and not as it went.
                 Ok(_) => objects.push(object),
@@ -162,22 +178,22 @@ impl Server {
             }
         }
         let metadata = json!({"resourceVersion": self.store().version().to_string()});
-        Ok(Answer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
+        Ok(HttpAnswer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
     }
 
     pub(super) fn success(
         &self,
-        asked: &Asked,
+        asked: &HttpRequest,
         code: u16,
         details: Option<Value>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<HttpAnswer, StatusError> {
         let encoding = asked.accept.check()?.encoding;
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
         match details {
             Some(details) => status["details"] = details,
             None => status["code"] = json!(code),
         }
-        Ok(Answer::new(code, content_type(encoding), encoded(&status, encoding)))
+        Ok(HttpAnswer::new(code, content_type(encoding), encoded(&status, encoding)))
     }
 }
 
@@ -186,7 +202,7 @@ const CUSTOM_PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
 /// Kinds whose deletion answers with the object itself.
-fn returns_deleted(resource: &Resource) -> bool {
+fn returns_deleted(resource: &ResourceType) -> bool {
     matches!(
         resource.kind,
         "Pod"
@@ -209,23 +225,23 @@ fn returns_deleted(resource: &Resource) -> bool {
 }
 
 /// The body and how it is to be written.
-fn wished(asked: &Asked, options: &str) -> Result<(Value, Wish), Failure> {
+fn wished(asked: &HttpRequest, options: &str) -> Result<(Value, WriteOptions), StatusError> {
     let wish = wished::wish(asked, options)?;
     Ok((body::object(asked)?, wish))
 }
 
-fn patch(asked: &Asked) -> Result<Patch, Failure> {
+fn patch(asked: &HttpRequest) -> Result<PatchBody, StatusError> {
     let json = || {
         serde_json::from_slice(&asked.body)
-            .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))
+            .map_err(|why| StatusError::bad_request(format!("error decoding patch: {why}")))
     };
     match asked.content_type.as_str() {
-        "application/json-patch+json" => json().map(Patch::Json),
-        "application/merge-patch+json" => json().map(Patch::Merge),
+        "application/json-patch+json" => json().map(PatchBody::Json),
+        "application/merge-patch+json" => json().map(PatchBody::Merge),
         _ if custom::is_path(&asked.path) && !CUSTOM_PATCHES.contains(&asked.content_type.as_str()) => {
-            Err(Failure::media_type(&CUSTOM_PATCHES))
+            Err(StatusError::media_type(&CUSTOM_PATCHES))
         }
-        "application/strategic-merge-patch+json" => json().map(Patch::Strategic),
+        "application/strategic-merge-patch+json" => json().map(PatchBody::Strategic),
         "application/apply-patch+yaml" => {
             if asked.query.get("fieldManager").is_empty() {
                 let message = "fieldManager: Required value: is required for apply patch";
@@ -236,20 +252,20 @@ fn patch(asked: &Asked) -> Result<Patch, Failure> {
                     message,
                 ));
             }
-            let value = crate::normal::yaml_to_json(&asked.body);
+            let value = crate::canonicalize::yaml_to_json(&asked.body);
             let object = |value| if value == Value::Null { json!({}) } else { value };
-            value.map(object).map(Patch::Apply).map_err(|why| {
-                Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
+            value.map(object).map(PatchBody::Apply).map_err(|why| {
+                StatusError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
             })
         }
         _ => {
             let why = "415: Unsupported Media Type";
-            Err(Failure::new(415, "UnsupportedMediaType", why).with(json!({})))
+            Err(StatusError::new(415, "UnsupportedMediaType", why).with(json!({})))
         }
     }
 }
 
-fn patch_wish(asked: &Asked) -> Result<Wish, Failure> {
+fn patch_wish(asked: &HttpRequest) -> Result<WriteOptions, StatusError> {
     let wish = wished::wish(asked, "PatchOptions")?;
     if !asked.query.get("force").is_empty() && asked.content_type != "application/apply-patch+yaml" {
         let message = "force: Forbidden: may not be specified for non-apply patch";

@@ -7,13 +7,13 @@
 
 use super::check::check;
 use super::compare::Comparison;
-use super::ledger::{self, Ledger, Line, Operation};
+use super::managed_fields::{self, ManagedFields, ManagedFieldsEntry, ManagerOperation};
+use super::merge_rule::MergeRule;
 use super::prune::prune;
-use super::rule::Rule;
 use super::track::{difference, settable, write};
 use super::typed::{merge, places};
-use super::{DEPTH_MAX, PatchError, Writer, within_depth};
-use crate::normal::zero;
+use super::{DEPTH_MAX, FieldWriter, PatchError, within_depth};
+use crate::canonicalize::zero;
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// A place that somebody else owns and that would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct ApplyConflict {
     /// Who owns it.
     pub manager: String,
     /// `Apply` or `Update`.
@@ -41,13 +41,13 @@ pub struct Conflict {
     steps: Vec<String>,
 }
 
-impl Conflict {
+impl ApplyConflict {
     fn owner(&self) -> String {
         let mut owner = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
             owner += &format!(" with subresource {:?}", self.subresource);
         }
-        if self.operation == Operation::Update.name() {
+        if self.operation == ManagerOperation::Update.name() {
             owner += &format!(" using {}", self.version);
         }
         owner
@@ -58,7 +58,7 @@ impl Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
     /// Others own what would change.
-    Conflicts(Vec<Conflict>),
+    Conflicts(Vec<ApplyConflict>),
     /// It can't be applied at all.
     Refused(PatchError),
 }
@@ -133,20 +133,20 @@ pub fn apply(
     live: Option<&Value>,
     applied: &Value,
     of: TypeId,
-    writer: &Writer<'_>,
+    writer: &FieldWriter<'_>,
     force: bool,
 ) -> Result<Value, ApplyError> {
     refuse(applied, of, writer)?;
     let managed = live.and_then(|live| live.pointer("/metadata/managedFields"));
-    let mut ledger = Ledger::decode(managed).ok_or_else(|| {
+    let mut ledger = ManagedFields::decode(managed).ok_or_else(|| {
         PatchError::plain("failed to decode managed fields: they are not what they should be")
     })?;
-    let there = live.map_or_else(|| zero(&Shape::Object(of)), ledger::without);
+    let there = live.map_or_else(|| zero(&Shape::Object(of)), managed_fields::without);
     if let (Some(_), true) = (live, ledger.lines.is_empty()) {
-        let before = Writer { manager: BEFORE_FIRST_APPLY, ..*writer };
+        let before = FieldWriter { manager: BEFORE_FIRST_APPLY, ..*writer };
         write(&mut ledger, &zero(&Shape::Object(of)), &there, of, &before);
     }
-    let turn = Turn { live: &there, applied, of, writer };
+    let turn = ApplyPass { live: &there, applied, of, writer };
     let (object, ledger) = match turn.run(ledger.clone(), force) {
         Err(conflicts) if writer.manager == "kubectl" => match turn.without_client_side(conflicts) {
             conflicts if conflicts.is_empty() => turn.run(ledger, true).map_err(ApplyError::Conflicts)?,
@@ -155,11 +155,11 @@ pub fn apply(
         result => result.map_err(ApplyError::Conflicts)?,
     };
     let object = if writer.manager == "kubectl" { renew_last_applied(object, applied) } else { object };
-    Ok(ledger::with(object, ledger.encode()))
+    Ok(managed_fields::with(object, ledger.encode()))
 }
 
 /// What can be said before the object is looked at.
-fn refuse(applied: &Value, of: TypeId, writer: &Writer<'_>) -> Result<(), PatchError> {
+fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), PatchError> {
     if !within_depth(applied, DEPTH_MAX) {
         return Err(PatchError::bad("error decoding YAML: exceeded max depth"));
     }
@@ -176,7 +176,7 @@ fn refuse(applied: &Value, of: TypeId, writer: &Writer<'_>) -> Result<(), PatchE
     if applied.pointer("/metadata/managedFields").is_some_and(|managed| !managed.is_null()) {
         return Err(PatchError::bad("metadata.managedFields must be nil"));
     }
-    check(applied, Rule::root(of)).map_err(|fault| {
+    check(applied, MergeRule::root(of)).map_err(|fault| {
         let part = |path| applied.pointer(path).and_then(Value::as_str).unwrap_or_default();
         PatchError::plain(format!(
             "failed to create typed patch object ({}/{}; {group_kind}, Kind={kind}): {fault}",
@@ -187,17 +187,21 @@ fn refuse(applied: &Value, of: TypeId, writer: &Writer<'_>) -> Result<(), PatchE
 }
 
 /// One configuration, applied to one object.
-struct Turn<'a> {
+struct ApplyPass<'a> {
     live: &'a Value,
     applied: &'a Value,
     of: TypeId,
-    writer: &'a Writer<'a>,
+    writer: &'a FieldWriter<'a>,
 }
 
-impl Turn<'_> {
-    fn run(&self, mut ledger: Ledger, force: bool) -> Result<(Value, Ledger), Vec<Conflict>> {
-        let rule = Rule::root(self.of);
-        let mut line = Line::new(self.writer, Operation::Apply);
+impl ApplyPass<'_> {
+    fn run(
+        &self,
+        mut ledger: ManagedFields,
+        force: bool,
+    ) -> Result<(Value, ManagedFields), Vec<ApplyConflict>> {
+        let rule = MergeRule::root(self.of);
+        let mut line = ManagedFieldsEntry::new(self.writer, ManagerOperation::Apply);
         let last = ledger.take(&line);
         line.fields = settable(places(self.applied, rule), self.of, self.writer.subresource);
         let merged = merge(Some(self.live), Some(self.applied), rule).unwrap_or_else(|| json!({}));
@@ -214,7 +218,7 @@ impl Turn<'_> {
         ledger.release(&removed);
         let changed = object != *self.live;
         line.time = if changed { Some(self.writer.now.to_owned()) } else { last.and_then(|last| last.time) };
-        line.fields = ledger::ownable(std::mem::take(&mut line.fields));
+        line.fields = managed_fields::ownable(std::mem::take(&mut line.fields));
         if !line.fields.is_empty() {
             ledger.lines.push(line);
         }
@@ -223,8 +227,8 @@ impl Turn<'_> {
 
     /// The conflicts that are not with what `kubectl apply` itself wrote from the client's side: of what its
     /// annotation names and the object still has, server-side apply takes possession.
-    fn without_client_side(&self, conflicts: Vec<Conflict>) -> Vec<Conflict> {
-        let rule = Rule::root(self.of);
+    fn without_client_side(&self, conflicts: Vec<ApplyConflict>) -> Vec<ApplyConflict> {
+        let rule = MergeRule::root(self.of);
         let annotation = self.live["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap_or_default();
         let Ok(before) = serde_json::from_str::<Value>(annotation) else { return conflicts };
         if before["apiVersion"] != self.writer.version || check(&before, rule).is_err() {
@@ -237,11 +241,11 @@ impl Turn<'_> {
 }
 
 /// Who owns what was written.
-fn conflicts(ledger: &Ledger, written: &super::fields::Fields) -> Vec<Conflict> {
-    let mut lines: Vec<&Line> = ledger.lines.iter().collect();
+fn conflicts(ledger: &ManagedFields, written: &super::field_set::FieldSet) -> Vec<ApplyConflict> {
+    let mut lines: Vec<&ManagedFieldsEntry> = ledger.lines.iter().collect();
     lines.sort_by_key(|line| (&line.manager, line.operation, &line.version, &line.subresource));
     let conflicts = lines.into_iter().flat_map(|line| {
-        line.fields.intersection(written).paths().into_iter().map(|(steps, path)| Conflict {
+        line.fields.intersection(written).paths().into_iter().map(|(steps, path)| ApplyConflict {
             manager: line.manager.clone(),
             operation: line.operation.name(),
             version: line.version.clone(),

@@ -4,15 +4,15 @@
 //! Goes out: a real server's sentences, one for each fault.
 //! Not here: defaults, validation of values.
 
-use super::fields::readable;
-use super::rule::{Grain, Rule, What};
+use super::field_set::readable;
+use super::merge_rule::{MergeGrain, MergeRule, SchemaKind};
 use super::typed::item_step;
 use crate::schema::Shape;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The faults of a configuration as one text; `Ok` if there are none.
-pub(super) fn check(config: &Value, rule: Rule) -> Result<(), String> {
+pub(super) fn check(config: &Value, rule: MergeRule) -> Result<(), String> {
     let mut faults = Vec::new();
     walk(config, rule, &mut String::new(), &mut faults);
     match faults.as_slice() {
@@ -22,18 +22,18 @@ pub(super) fn check(config: &Value, rule: Rule) -> Result<(), String> {
     }
 }
 
-fn walk(value: &Value, rule: Rule, path: &mut String, faults: &mut Vec<String>) {
+fn walk(value: &Value, rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
     let mut fault = |what: String, path: &str| {
         faults.push(if path.is_empty() { what } else { format!("{path}: {what}") });
     };
     match (rule.what, value) {
         (_, Value::Null) => {}
-        (What::Scalar(shape), value) => {
+        (SchemaKind::Scalar(shape), value) => {
             if let Some(what) = scalar_fault(shape, value) {
                 fault(what, path);
             }
         }
-        (What::Object(_) | What::Map(_), Value::Object(fields)) => {
+        (SchemaKind::Object(_) | SchemaKind::Map(_), Value::Object(fields)) => {
             for (name, value) in fields {
                 let length = path.len();
                 path.push('.');
@@ -49,19 +49,21 @@ fn walk(value: &Value, rule: Rule, path: &mut String, faults: &mut Vec<String>) 
                 path.truncate(length);
             }
         }
-        (What::Object(_) | What::Map(_), other) => fault(format!("expected map, got {}", other), path),
-        (What::List(_), Value::Array(items)) => walk_items(items, rule, path, faults),
-        (What::List(_), other) => fault(format!("expected list, got {}", other), path),
-        (What::Any, _) => {}
+        (SchemaKind::Object(_) | SchemaKind::Map(_), other) => {
+            fault(format!("expected map, got {}", other), path)
+        }
+        (SchemaKind::List(_), Value::Array(items)) => walk_items(items, rule, path, faults),
+        (SchemaKind::List(_), other) => fault(format!("expected list, got {}", other), path),
+        (SchemaKind::Any, _) => {}
     }
 }
 
-fn walk_items(items: &[Value], rule: Rule, path: &mut String, faults: &mut Vec<String>) {
+fn walk_items(items: &[Value], rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
         let length = path.len();
         let step = match rule.grain {
-            Grain::Keyed(_) | Grain::Set => match item_step(item, rule) {
+            MergeGrain::Keyed(_) | MergeGrain::Set => match item_step(item, rule) {
                 Ok(step) => readable(&step),
                 Err(what) => {
                     faults.push(format!("{path}: element {index}: {what}"));

@@ -4,8 +4,8 @@
 //! Goes out: [`Comparison`].
 //! Not here: who did it (`track.rs`, `apply.rs`).
 
-use super::fields::{Fields, Place, field_step};
-use super::rule::{Form, Rule};
+use super::field_set::{FieldSet, FieldSetEntry, field_step};
+use super::merge_rule::{MergeRule, ValueForm};
 use super::typed::by_step;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -13,58 +13,63 @@ use std::collections::BTreeMap;
 /// What differs between two objects. No place is in two of the three.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {
-    pub(super) added: Fields,
-    pub(super) changed: Fields,
-    pub(super) removed: Fields,
+    pub(super) added: FieldSet,
+    pub(super) changed: FieldSet,
+    pub(super) removed: FieldSet,
 }
 
 impl Comparison {
     /// What differs.
-    pub(super) fn of(old: &Value, new: &Value, rule: Rule) -> Self {
-        let found = Found::of(Some(old), Some(new), rule);
+    pub(super) fn of(old: &Value, new: &Value, rule: MergeRule) -> Self {
+        let found = ComparedField::of(Some(old), Some(new), rule);
         Self { added: found.added.below, changed: found.changed.below, removed: found.removed.below }
     }
 
     /// What was written, and what of it is no more.
-    pub(super) fn into_parts(self) -> (Fields, Fields) {
+    pub(super) fn into_parts(self) -> (FieldSet, FieldSet) {
         let mut written = self.added;
         written.add(&self.changed);
         (written, self.removed)
     }
 
     /// The same with each set of places filtered.
-    pub(super) fn filtered(self, filter: impl Fn(Fields) -> Fields) -> Self {
+    pub(super) fn filtered(self, filter: impl Fn(FieldSet) -> FieldSet) -> Self {
         Self { added: filter(self.added), changed: filter(self.changed), removed: filter(self.removed) }
     }
 }
 
 /// What differs at a place and below it.
 #[derive(Default)]
-struct Found {
-    added: Place,
-    changed: Place,
-    removed: Place,
+struct ComparedField {
+    added: FieldSetEntry,
+    changed: FieldSetEntry,
+    removed: FieldSetEntry,
 }
 
-impl Found {
-    fn of(old: Option<&Value>, new: Option<&Value>, rule: Rule) -> Self {
+impl ComparedField {
+    fn of(old: Option<&Value>, new: Option<&Value>, rule: MergeRule) -> Self {
         if old == new {
             return Self::default();
         }
         let mut found = match rule.form(old, new) {
-            Form::Leaf => {
-                let changed = Place { member: old.is_some() && new.is_some(), ..Place::default() };
+            ValueForm::Leaf => {
+                let changed =
+                    FieldSetEntry { member: old.is_some() && new.is_some(), ..FieldSetEntry::default() };
                 Self { changed, ..Self::default() }
             }
-            Form::Fields(old, new) => Self::of_fields(old, new, rule),
-            Form::Items(old, new) => Self::of_items(old, new, rule),
+            ValueForm::Fields(old, new) => Self::of_fields(old, new, rule),
+            ValueForm::Items(old, new) => Self::of_items(old, new, rule),
         };
         found.added.member |= old.is_none();
         found.removed.member |= new.is_none();
         found
     }
 
-    fn of_fields(old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>, rule: Rule) -> Self {
+    fn of_fields(
+        old: Option<&Map<String, Value>>,
+        new: Option<&Map<String, Value>>,
+        rule: MergeRule,
+    ) -> Self {
         let mut all = Self::default();
         for (name, then) in old.into_iter().flatten() {
             let now = new.and_then(|new| new.get(name));
@@ -81,7 +86,7 @@ impl Found {
     }
 
     /// Items that occur more than once are one place.
-    fn of_items(old: &[Value], new: &[Value], rule: Rule) -> Self {
+    fn of_items(old: &[Value], new: &[Value], rule: MergeRule) -> Self {
         let mut all = Self::default();
         let mut now: BTreeMap<String, Vec<&Value>> = by_step(new, rule).into_iter().collect();
         for (step, then) in by_step(old, rule) {
@@ -95,11 +100,11 @@ impl Found {
     }
 
     /// What differs between the items of one step.
-    fn of_same(then: &[&Value], now: &[&Value], rule: Rule) -> Self {
+    fn of_same(then: &[&Value], now: &[&Value], rule: MergeRule) -> Self {
         match (then, now) {
             ([] | [_], [] | [_]) => Self::of(then.first().copied(), now.first().copied(), rule.item()),
             ([_, _, ..], [_, _, ..]) => {
-                let changed = Place { member: then != now, ..Place::default() };
+                let changed = FieldSetEntry { member: then != now, ..FieldSetEntry::default() };
                 Self { changed, ..Self::default() }
             }
             ([_, _, ..], _) => {

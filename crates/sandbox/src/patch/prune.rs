@@ -4,18 +4,18 @@
 //! Goes out: the object without it.
 //! Not here: conflicts.
 
-use super::fields::Fields;
-use super::rule::Rule;
+use super::field_set::FieldSet;
+use super::merge_rule::MergeRule;
 use super::typed::{places, remove};
 use serde_json::{Value, json};
 
 /// `merged` without what only `last` owned.
-pub(super) fn prune(merged: &Value, last: &Fields, owned: &Fields, rule: Rule) -> Value {
+pub(super) fn prune(merged: &Value, last: &FieldSet, owned: &FieldSet, rule: MergeRule) -> Value {
     if last.is_empty() {
         return merged.clone();
     }
-    let without = |gone: &Fields| remove(merged, gone, rule).unwrap_or_else(|| json!({}));
-    let named = |fields: &Fields| fields.with_named(rule);
+    let without = |gone: &FieldSet| remove(merged, gone, rule).unwrap_or_else(|| json!({}));
+    let named = |fields: &FieldSet| fields.with_named(rule);
     let of = |object: &Value| named(&places(object, rule));
     let (all, last) = (of(merged), named(last));
     // Removing an item or a field removes what lies below it; what of that is owned comes back …

@@ -8,7 +8,7 @@
 mod lists;
 
 use super::{DEPTH_MAX, PatchError, within_depth};
-use crate::schema::{Merge, Schema, Shape, TypeId};
+use crate::schema::{MergeStrategy, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
 use std::mem::discriminant;
 
@@ -20,7 +20,7 @@ const SET_ORDER: &str = "$setElementOrder";
 /// Objects that are replaced, not merged.
 const REPLACED: [(&str, &str); 1] = [("policy/v1.PodDisruptionBudgetSpec", "selector")];
 
-type Fields = Map<String, Value>;
+type JsonFields = Map<String, Value>;
 
 /// Applies `patch` to `document`, an object of type `of`.
 pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, PatchError> {
@@ -33,26 +33,26 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, P
         return Err(PatchError::bad("invalid character '{' exceeded max depth"));
     }
     let document = document.as_object().cloned().unwrap_or_default();
-    merge_fields(document, patch, Spot::Object(of)).map(Value::Object)
+    merge_fields(document, patch, PatchTarget::Object(of)).map(Value::Object)
 }
 
 /// What the fields of an object are known by.
 #[derive(Clone, Copy)]
-enum Spot {
+enum PatchTarget {
     Object(TypeId),
     /// No object with fields in the server's eyes; its name there.
     Other(&'static str),
 }
 
 /// What is known of a field.
-struct Known {
+struct PatchField {
     /// Of its fields, or of its items' fields.
-    spot: Spot,
-    merge: Merge,
+    spot: PatchTarget,
+    merge: MergeStrategy,
     replaced: bool,
 }
 
-impl Spot {
+impl PatchTarget {
     fn of(shape: &Shape) -> Self {
         match shape {
             Shape::Object(id) => Self::Object(*id),
@@ -62,7 +62,7 @@ impl Spot {
         }
     }
 
-    fn field(self, name: &str) -> Result<Known, PatchError> {
+    fn field(self, name: &str) -> Result<PatchField, PatchError> {
         let id = match self {
             Self::Object(id) => id,
             Self::Other(kind) => {
@@ -82,7 +82,7 @@ impl Spot {
             shape => Self::of(shape),
         };
         let replaced = REPLACED.iter().any(|(parent, field)| *parent == of.name && *field == name);
-        Ok(Known { spot, merge: field.merge.clone(), replaced })
+        Ok(PatchField { spot, merge: field.merge.clone(), replaced })
     }
 }
 
@@ -91,7 +91,11 @@ fn unknown_directive(directive: &Value) -> PatchError {
 }
 
 /// Merges a patch into an object.
-fn merge_fields(mut into: Fields, mut patch: Fields, spot: Spot) -> Result<Fields, PatchError> {
+fn merge_fields(
+    mut into: JsonFields,
+    mut patch: JsonFields,
+    spot: PatchTarget,
+) -> Result<JsonFields, PatchError> {
     if let Some(directive) = patch.get(PATCH) {
         return match directive.as_str() {
             Some("replace") => {
@@ -138,7 +142,7 @@ fn merge_fields(mut into: Fields, mut patch: Fields, spot: Spot) -> Result<Field
     Ok(into)
 }
 
-fn set(into: &mut Fields, name: String, value: Option<Value>) {
+fn set(into: &mut JsonFields, name: String, value: Option<Value>) {
     match value {
         Some(value) => into.insert(name, value),
         None => into.remove(&name),
@@ -152,7 +156,7 @@ fn target<'n>(name: &'n str, directive: &str) -> Option<Option<&'n str>> {
 }
 
 /// Takes out of `into` what `$retainKeys` does not name.
-fn retain_keys(into: &mut Fields, patch: &mut Fields) -> Result<(), PatchError> {
+fn retain_keys(into: &mut JsonFields, patch: &mut JsonFields) -> Result<(), PatchError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || PatchError::bad("invalid patch format of retainKeys");
     let Value::Array(keys) = keys else { return Err(bad()) };

@@ -2,7 +2,7 @@
 
 mod ownership;
 
-use super::{Writer, apply, json_patch, merge_patch, strategic, track};
+use super::{FieldWriter, apply, json_patch, merge_patch, strategic, track};
 use crate::schema::{Schema, TypeId};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,8 +11,8 @@ fn of(version: &str, kind: &str) -> TypeId {
     Schema::get().kind(version, kind).unwrap()
 }
 
-fn at<'a>(manager: &'a str, now: &'a str) -> Writer<'a> {
-    Writer { manager, subresource: "", version: "v1", now }
+fn at<'a>(manager: &'a str, now: &'a str) -> FieldWriter<'a> {
+    FieldWriter { manager, subresource: "", version: "v1", now }
 }
 
 #[test]

@@ -4,14 +4,14 @@
 //! Goes out: managedFields. A line's time moves when its owner writes something, not when something is taken from it.
 //! Not here: server-side apply.
 
-use super::Writer;
+use super::FieldWriter;
 use super::compare::Comparison;
-use super::fields::Fields;
-use super::ledger::{self, Ledger, Line, Operation};
-use super::rule::Rule;
+use super::field_set::FieldSet;
+use super::managed_fields::{self, ManagedFields, ManagedFieldsEntry, ManagerOperation};
+use super::merge_rule::MergeRule;
+use crate::canonicalize::zero;
 use crate::custom;
-use crate::normal::zero;
-use crate::parts::same_but;
+use crate::json_ext::same_but;
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Value, json};
 
@@ -20,15 +20,17 @@ use serde_json::{Value, json};
 /// Called with defaults in place, before admission. What `new` says in its own managedFields counts, unless a
 /// subresource is written; an empty list, or one empty entry, is a wish to forget, and then nothing is tracked until
 /// the next apply.
-pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) -> Value {
+pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Value {
     let before = old.and_then(|old| old.pointer("/metadata/managedFields"));
     let said = new.pointer("/metadata/managedFields");
     let ledger = if !writer.subresource.is_empty() {
-        Ledger::decode(before)
+        ManagedFields::decode(before)
     } else if said.is_some_and(|said| *said == json!([]) || *said == json!([{}])) {
-        Some(Ledger::default())
+        Some(ManagedFields::default())
     } else {
-        Ledger::decode(said).filter(|ledger| !ledger.lines.is_empty()).or_else(|| Ledger::decode(before))
+        ManagedFields::decode(said)
+            .filter(|ledger| !ledger.lines.is_empty())
+            .or_else(|| ManagedFields::decode(before))
     };
     let mut ledger = ledger.unwrap_or_default();
     if ledger.lines.is_empty() && old.is_some() {
@@ -43,15 +45,21 @@ pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) 
 }
 
 /// Enters a write into the ledger.
-pub(super) fn write(ledger: &mut Ledger, old: &Value, new: &Value, of: TypeId, writer: &Writer<'_>) {
+pub(super) fn write(
+    ledger: &mut ManagedFields,
+    old: &Value,
+    new: &Value,
+    of: TypeId,
+    writer: &FieldWriter<'_>,
+) {
     let (written, removed) = difference(old, new, of, writer).into_parts();
     ledger.release(&written);
     ledger.release(&removed);
-    let written = ledger::ownable(written);
+    let written = managed_fields::ownable(written);
     if written.is_empty() {
         return;
     }
-    let mut line = Line::new(writer, Operation::Update);
+    let mut line = ManagedFieldsEntry::new(writer, ManagerOperation::Update);
     line.fields = match ledger.take(&line) {
         Some(mut before) => {
             before.fields.add(&written);
@@ -64,12 +72,12 @@ pub(super) fn write(ledger: &mut Ledger, old: &Value, new: &Value, of: TypeId, w
 }
 
 /// What differs between two objects, as far as a request to this subresource can change it.
-pub(super) fn difference(old: &Value, new: &Value, of: TypeId, writer: &Writer<'_>) -> Comparison {
-    Comparison::of(old, new, Rule::root(of)).filtered(|places| settable(places, of, writer.subresource))
+pub(super) fn difference(old: &Value, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Comparison {
+    Comparison::of(old, new, MergeRule::root(of)).filtered(|places| settable(places, of, writer.subresource))
 }
 
 /// The places a request to this subresource can change.
-pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fields {
+pub(super) fn settable(mut places: FieldSet, of: TypeId, subresource: &str) -> FieldSet {
     let kind = Schema::get().at(of).name.as_str();
     let reset: &[&[&str]] = match (subresource, kind) {
         ("" | "finalize", _) => &[&["status"]],
@@ -104,8 +112,8 @@ pub fn keep_times(old: &Value, new: &mut Value) {
     }
     let (was, is) = (lines(old), lines(new));
     let untimed = was.len() == is.len() && was.iter().zip(is).all(|(was, is)| same_but(was, is, "time"));
-    if untimed && ledger::same_without(old, new) {
+    if untimed && managed_fields::same_without(old, new) {
         let managed = old.pointer("/metadata/managedFields").cloned().unwrap_or_default();
-        *new = ledger::with(std::mem::take(new), managed);
+        *new = managed_fields::with(std::mem::take(new), managed);
     }
 }

@@ -1,17 +1,17 @@
 //! # Typed: objects walked by the rules of ownership
 //! Room:     which places an object has; one object merged into another; places taken out.
-//! Comes in: objects, with the [`Rule`] of each value.
-//! Goes out: [`Fields`], objects.
+//! Comes in: objects, with the [`MergeRule`] of each value.
+//! Goes out: [`FieldSet`], objects.
 //! Not here: what differs between two objects (`compare.rs`); whether an object fits its type (`check.rs`).
 
-use super::fields::{Fields, field_step, key_step, value_step};
-use super::rule::{Form, Grain, Rule, What};
+use super::field_set::{FieldSet, field_step, key_step, value_step};
+use super::merge_rule::{MergeGrain, MergeRule, SchemaKind, ValueForm};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What tells an item of a list apart, or why nothing does.
-pub(super) fn item_step(item: &Value, list: Rule) -> Result<String, String> {
-    let Grain::Keyed(keys) = list.grain else {
+pub(super) fn item_step(item: &Value, list: MergeRule) -> Result<String, String> {
+    let MergeGrain::Keyed(keys) = list.grain else {
         return match item {
             Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
             Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
@@ -41,7 +41,7 @@ pub(super) fn item_step(item: &Value, list: Rule) -> Result<String, String> {
 }
 
 /// The items of a list by what tells them apart, in the order they first occur; those without a step are left out.
-pub(super) fn by_step(items: &[Value], list: Rule) -> Vec<(String, Vec<&Value>)> {
+pub(super) fn by_step(items: &[Value], list: MergeRule) -> Vec<(String, Vec<&Value>)> {
     let mut found: Vec<(String, Vec<&Value>)> = Vec::new();
     let mut places = BTreeMap::new();
     for item in items {
@@ -61,23 +61,23 @@ pub(super) fn by_step(items: &[Value], list: Rule) -> Vec<(String, Vec<&Value>)>
 }
 
 /// The places an object has.
-pub(super) fn places(object: &Value, rule: Rule) -> Fields {
-    let mut places = Fields::default();
+pub(super) fn places(object: &Value, rule: MergeRule) -> FieldSet {
+    let mut places = FieldSet::default();
     collect(object, rule, &mut Vec::new(), &mut places);
     places
 }
 
-fn collect(value: &Value, rule: Rule, path: &mut Vec<String>, into: &mut Fields) {
+fn collect(value: &Value, rule: MergeRule, path: &mut Vec<String>, into: &mut FieldSet) {
     match rule.form(Some(value), None) {
-        Form::Leaf => {
+        ValueForm::Leaf => {
             let parts =
-                rule.grain != Grain::Whole && (value.is_null() || value.is_object() || value.is_array());
-            let unknown_list = matches!(rule.what, What::Any) && value.is_array();
+                rule.grain != MergeGrain::Whole && (value.is_null() || value.is_object() || value.is_array());
+            let unknown_list = matches!(rule.what, SchemaKind::Any) && value.is_array();
             if !parts || unknown_list {
                 into.insert(path);
             }
         }
-        Form::Fields(fields, _) => {
+        ValueForm::Fields(fields, _) => {
             for (name, value) in fields.into_iter().flatten() {
                 path.push(field_step(name));
                 collect(value, rule.field_or_any(name), path, into);
@@ -88,7 +88,7 @@ fn collect(value: &Value, rule: Rule, path: &mut Vec<String>, into: &mut Fields)
                 path.pop();
             }
         }
-        Form::Items(items, _) => {
+        ValueForm::Items(items, _) => {
             for (step, same) in by_step(items, rule) {
                 path.push(step);
                 if let [item] = same.as_slice() {
@@ -102,10 +102,10 @@ fn collect(value: &Value, rule: Rule, path: &mut Vec<String>, into: &mut Fields)
 }
 
 /// `live` with `config` merged into it; of two values that are owned as a whole, the second is taken.
-pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: Rule) -> Option<Value> {
+pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: MergeRule) -> Option<Value> {
     match rule.form(live, config) {
-        Form::Leaf => config.or(live).cloned(),
-        Form::Fields(live, config) => {
+        ValueForm::Leaf => config.or(live).cloned(),
+        ValueForm::Fields(live, config) => {
             let names: BTreeSet<&String> = [live, config].into_iter().flatten().flat_map(Map::keys).collect();
             let merged = names.into_iter().filter_map(|name| {
                 let (live, config) = (live.and_then(|of| of.get(name)), config.and_then(|of| of.get(name)));
@@ -114,7 +114,7 @@ pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: Rule) ->
             let merged: Map<String, Value> = merged.collect();
             (!merged.is_empty()).then_some(Value::Object(merged))
         }
-        Form::Items(live, config) => {
+        ValueForm::Items(live, config) => {
             let merged = merge_items(live, config, rule);
             (!merged.is_empty()).then_some(Value::Array(merged))
         }
@@ -122,7 +122,7 @@ pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: Rule) ->
 }
 
 /// Items that both have stand in the order of `config`; items of `live` alone stay where they are among them.
-fn merge_items(live: &[Value], config: &[Value], rule: Rule) -> Vec<Value> {
+fn merge_items(live: &[Value], config: &[Value], rule: MergeRule) -> Vec<Value> {
     let step = |item| item_step(item, rule).ok();
     let live: Vec<(String, &Value)> = live.iter().filter_map(|item| Some((step(item)?, item))).collect();
     let config: Vec<(String, &Value)> = config.iter().filter_map(|item| Some((step(item)?, item))).collect();
@@ -169,10 +169,10 @@ fn merge_items(live: &[Value], config: &[Value], rule: Rule) -> Vec<Value> {
 }
 
 /// `value` without the places in `gone`; what becomes empty becomes null.
-pub(super) fn remove(value: &Value, gone: &Fields, rule: Rule) -> Option<Value> {
+pub(super) fn remove(value: &Value, gone: &FieldSet, rule: MergeRule) -> Option<Value> {
     match rule.form(Some(value), None) {
-        Form::Leaf => (!value.is_object() && !value.is_array()).then(|| value.clone()),
-        Form::Fields(fields, _) => {
+        ValueForm::Leaf => (!value.is_object() && !value.is_array()).then(|| value.clone()),
+        ValueForm::Fields(fields, _) => {
             let left = fields.into_iter().flatten().filter_map(|(name, value)| {
                 let left = remove_at(value, gone, &field_step(name), rule.field_or_any(name))?;
                 Some((name.clone(), left))
@@ -180,7 +180,7 @@ pub(super) fn remove(value: &Value, gone: &Fields, rule: Rule) -> Option<Value> 
             let left: Map<String, Value> = left.collect();
             (!left.is_empty()).then_some(Value::Object(left))
         }
-        Form::Items(items, _) => {
+        ValueForm::Items(items, _) => {
             let left = items.iter().filter_map(|item| match item_step(item, rule) {
                 Ok(step) => remove_at(item, gone, &step, rule.item()),
                 Err(_) => Some(item.clone()),
@@ -191,7 +191,7 @@ pub(super) fn remove(value: &Value, gone: &Fields, rule: Rule) -> Option<Value> 
     }
 }
 
-fn remove_at(value: &Value, gone: &Fields, step: &str, rule: Rule) -> Option<Value> {
+fn remove_at(value: &Value, gone: &FieldSet, step: &str, rule: MergeRule) -> Option<Value> {
     if gone.has(step) {
         return None;
     }

@@ -7,26 +7,26 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::schema::{Field, Schema, Shape, TypeId};
+use crate::schema::{Schema, SchemaField, Shape, TypeId};
 
-static PLAN: LazyLock<HashMap<TypeId, Vec<&'static Field>>> = LazyLock::new(|| {
+static PLAN: LazyLock<HashMap<TypeId, Vec<&'static SchemaField>>> = LazyLock::new(|| {
     let schema = Schema::get();
     schema.types().map(|id| (id, fields(schema, id))).collect()
 });
 
-fn fields(schema: &'static Schema, id: TypeId) -> Vec<&'static Field> {
+fn fields(schema: &'static Schema, id: TypeId) -> Vec<&'static SchemaField> {
     let mut fields: Vec<_> = schema.at(id).fields.iter().filter(|field| field.number != 0).collect();
     fields.sort_by_key(|field| field.number);
     fields
 }
 
 /// The fields of a type, by number.
-pub(super) fn of(id: TypeId) -> &'static [&'static Field] {
+pub(super) fn of(id: TypeId) -> &'static [&'static SchemaField] {
     PLAN.get(&id).map_or(&[], Vec::as_slice)
 }
 
 /// The field of this number.
-pub(super) fn numbered(id: TypeId, number: u32) -> Option<&'static Field> {
+pub(super) fn numbered(id: TypeId, number: u32) -> Option<&'static SchemaField> {
     let fields = of(id);
     fields.binary_search_by_key(&number, |field| field.number).ok().map(|at| fields[at])
 }

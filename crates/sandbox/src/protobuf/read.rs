@@ -1,7 +1,7 @@
 //! # Read: from protobuf to JSON
 //! Room:     messages read field by field, then completed with Go's zero values.
 //! Comes in: bytes, which may be anything; their type.
-//! Goes out: values as a real server would write them in JSON; [`Fault`].
+//! Goes out: values as a real server would write them in JSON; [`ProtobufError`].
 //! Keeps:    depth and number of messages bounded, whatever the bytes say.
 //! Not here: writing; frames.
 
@@ -9,32 +9,32 @@ use base64::Engine as _;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use super::cursor::Cursor;
+use super::cursor::WireCursor;
 use super::plan::{self, BYTES, VARINT};
-use super::{Fault, MAGIC, MAX_DEPTH, MAX_MESSAGES};
-use crate::normal::{BASE64, EPOCH, complete, time_value, zero};
+use super::{MAGIC, MAX_DEPTH, MAX_MESSAGES, ProtobufError};
+use crate::canonicalize::{BASE64, EPOCH, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
 /// Reads one body.
-pub(super) struct Reader {
+pub(super) struct ProtobufReader {
     depth: u32,
     messages: u32,
 }
 
-impl Reader {
+impl ProtobufReader {
     pub(super) fn new() -> Self {
         Self { depth: 0, messages: 0 }
     }
 
     /// An object in its envelope.
-    pub(super) fn envelope(&mut self, bytes: &[u8]) -> Result<Value, Fault> {
-        let mut cursor = Cursor(bytes.strip_prefix(MAGIC).ok_or(Fault::NoEnvelope)?);
+    pub(super) fn envelope(&mut self, bytes: &[u8]) -> Result<Value, ProtobufError> {
+        let mut cursor = WireCursor(bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoEnvelope)?);
         let (mut api_version, mut kind) = (String::new(), String::new());
         let mut raw: &[u8] = &[];
         while let Some((number, wire)) = cursor.tag()? {
             match (number, wire) {
                 (1, BYTES) => {
-                    let mut inner = Cursor(cursor.piece()?);
+                    let mut inner = WireCursor(cursor.piece()?);
                     while let Some((number, wire)) = inner.tag()? {
                         match (number, wire) {
                             (1, BYTES) => api_version = text(inner.piece()?),
@@ -46,13 +46,13 @@ impl Reader {
                 (2, BYTES) => raw = cursor.piece()?,
                 (3, BYTES) => match cursor.piece()? {
                     [] => {}
-                    encoding => return Err(Fault::Encoded(text(encoding))),
+                    encoding => return Err(ProtobufError::Encoded(text(encoding))),
                 },
                 _ => cursor.skip(number, wire)?,
             }
         }
         let Some(of) = super::type_of(&api_version, &kind) else {
-            return Err(Fault::UnknownKind { api_version, kind });
+            return Err(ProtobufError::UnknownKind { api_version, kind });
         };
         let mut object = Map::new();
         self.message(of, raw, &mut object)?;
@@ -62,15 +62,25 @@ impl Reader {
     }
 
     /// A message into an object, which may have been begun: a field that comes twice is merged.
-    fn message(&mut self, of: TypeId, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Fault> {
+    fn message(
+        &mut self,
+        of: TypeId,
+        bytes: &[u8],
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
         self.fields(of, bytes, object)?;
         complete(of, object);
         Ok(())
     }
 
-    fn fields(&mut self, of: TypeId, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Fault> {
+    fn fields(
+        &mut self,
+        of: TypeId,
+        bytes: &[u8],
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
         self.enter()?;
-        let mut cursor = Cursor(bytes);
+        let mut cursor = WireCursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
             let Some(field) = plan::numbered(of, number) else {
                 cursor.skip(number, wire)?;
@@ -108,15 +118,15 @@ impl Reader {
         of: &Shape,
         name: &str,
         wire: u8,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut WireCursor<'_>,
         items: &mut Vec<Value>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtobufError> {
         let plain = plan::wire_type(of);
         if plain == BYTES || wire != BYTES {
             items.push(self.value(of, name, wire, cursor, None)?);
             return Ok(());
         }
-        let mut packed = Cursor(cursor.piece()?);
+        let mut packed = WireCursor(cursor.piece()?);
         while !packed.0.is_empty() {
             items.push(self.value(of, name, plain, &mut packed, None)?);
         }
@@ -124,9 +134,15 @@ impl Reader {
     }
 
     /// A list that is a message of its own.
-    fn list(&mut self, of: &Shape, name: &str, bytes: &[u8], items: &mut Vec<Value>) -> Result<(), Fault> {
+    fn list(
+        &mut self,
+        of: &Shape,
+        name: &str,
+        bytes: &[u8],
+        items: &mut Vec<Value>,
+    ) -> Result<(), ProtobufError> {
         self.enter()?;
-        let mut cursor = Cursor(bytes);
+        let mut cursor = WireCursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
             match number {
                 1 => self.item(of, name, wire, &mut cursor, items)?,
@@ -137,9 +153,9 @@ impl Reader {
         Ok(())
     }
 
-    fn entry(&mut self, of: &Shape, name: &str, bytes: &[u8]) -> Result<(String, Value), Fault> {
+    fn entry(&mut self, of: &Shape, name: &str, bytes: &[u8]) -> Result<(String, Value), ProtobufError> {
         let (mut key, mut value) = (String::new(), None);
-        let mut cursor = Cursor(bytes);
+        let mut cursor = WireCursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
             match number {
                 1 => key = text(piece(&mut cursor, name, wire)?),
@@ -155,9 +171,9 @@ impl Reader {
         shape: &Shape,
         name: &str,
         wire: u8,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut WireCursor<'_>,
         begun: Option<Value>,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, ProtobufError> {
         if wire != plan::wire_type(shape) {
             return Err(wrong(name, wire));
         }
@@ -191,10 +207,10 @@ impl Reader {
     }
 
     /// Messages that are no objects in JSON.
-    fn special(&mut self, shape: &Shape, name: &str, bytes: &[u8]) -> Result<Value, Fault> {
+    fn special(&mut self, shape: &Shape, name: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
         self.enter()?;
         let (mut numbers, mut content) = ([0_u64; 2], None);
-        let mut cursor = Cursor(bytes);
+        let mut cursor = WireCursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
             match (shape, number) {
                 (Shape::Quantity | Shape::Raw | Shape::Fields, 1) | (Shape::IntOrString, 3) => {
@@ -226,30 +242,32 @@ impl Reader {
     }
 
     /// An object in an envelope, or JSON.
-    fn raw(&mut self, bytes: &[u8]) -> Result<Value, Fault> {
+    fn raw(&mut self, bytes: &[u8]) -> Result<Value, ProtobufError> {
         match bytes {
             b"" => Ok(Value::Null),
             _ if bytes.starts_with(MAGIC) => self.envelope(bytes),
-            _ => serde_json::from_slice(bytes).map_err(|error| Fault::BadJson(error.to_string())),
+            _ => serde_json::from_slice(bytes).map_err(|error| ProtobufError::BadJson(error.to_string())),
         }
     }
 
-    fn enter(&mut self) -> Result<(), Fault> {
+    fn enter(&mut self) -> Result<(), ProtobufError> {
         self.depth += 1;
         self.messages += 1;
         match () {
-            () if self.depth > MAX_DEPTH => Err(Fault::TooDeep),
-            () if self.messages > MAX_MESSAGES => Err(Fault::TooMany),
+            () if self.depth > MAX_DEPTH => Err(ProtobufError::TooDeep),
+            () if self.messages > MAX_MESSAGES => Err(ProtobufError::TooMany),
             () => Ok(()),
         }
     }
 }
 
-fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, Fault> {
+fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, ProtobufError> {
     let seconds = seconds.cast_signed();
     // What is left of a time in JSON: whole seconds, or whole microseconds.
     let nanos = if micro { i32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
-    let time = EPOCH.checked_add(SignedDuration::new(seconds, nanos)).map_err(|_| Fault::BadTime(seconds))?;
+    let time = EPOCH
+        .checked_add(SignedDuration::new(seconds, nanos))
+        .map_err(|_| ProtobufError::BadTime(seconds))?;
     Ok(time_value(time, micro))
 }
 
@@ -264,12 +282,12 @@ fn list_in<'a>(object: &'a mut Map<String, Value>, name: &str) -> &'a mut Vec<Va
         .expect("there is a list of this name: it has just been looked for")
 }
 
-fn piece<'a>(cursor: &mut Cursor<'a>, name: &str, wire: u8) -> Result<&'a [u8], Fault> {
+fn piece<'a>(cursor: &mut WireCursor<'a>, name: &str, wire: u8) -> Result<&'a [u8], ProtobufError> {
     if wire == BYTES { cursor.piece() } else { Err(wrong(name, wire)) }
 }
 
-fn wrong(name: &str, found: u8) -> Fault {
-    Fault::WrongWireType { field: name.to_owned(), found }
+fn wrong(name: &str, found: u8) -> ProtobufError {
+    ProtobufError::WrongWireType { field: name.to_owned(), found }
 }
 
 /// Text as it will stand in JSON, where Go replaces what is no UTF-8.

@@ -6,8 +6,8 @@ mod random;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Fault, decode, encode, encode_watch_event};
-use crate::normal::normal;
+use super::{ProtobufError, decode, encode, encode_watch_event};
+use crate::canonicalize::normal;
 use crate::schema::{Schema, TypeId};
 
 fn enveloped(kind: &str, raw: &[u8]) -> Vec<u8> {
@@ -88,22 +88,22 @@ fn a_watch_event_is_a_frame() {
 
 #[test]
 fn faults_say_what_is_wrong() {
-    assert_eq!(decode(b"{}"), Err(Fault::NoEnvelope));
-    assert_eq!(decode(b""), Err(Fault::NoEnvelope));
-    assert_eq!(decode(&enveloped("Pod", b"\x0a\x05\x0a")), Err(Fault::Truncated));
-    assert_eq!(decode(&enveloped("Pod", b"\x00")), Err(Fault::BadTag(0)));
+    assert_eq!(decode(b"{}"), Err(ProtobufError::NoEnvelope));
+    assert_eq!(decode(b""), Err(ProtobufError::NoEnvelope));
+    assert_eq!(decode(&enveloped("Pod", b"\x0a\x05\x0a")), Err(ProtobufError::Truncated));
+    assert_eq!(decode(&enveloped("Pod", b"\x00")), Err(ProtobufError::BadTag(0)));
     assert_eq!(
         decode(&enveloped("Pod", b"\x0c")),
-        Err(Fault::WrongWireType { field: "metadata".into(), found: 4 })
+        Err(ProtobufError::WrongWireType { field: "metadata".into(), found: 4 })
     );
-    assert_eq!(decode(&enveloped("Pod", &[0xff; 11])), Err(Fault::Overflow));
-    assert!(matches!(decode(&enveloped("Pot", b"")), Err(Fault::UnknownKind { .. })));
+    assert_eq!(decode(&enveloped("Pod", &[0xff; 11])), Err(ProtobufError::Overflow));
+    assert!(matches!(decode(&enveloped("Pot", b"")), Err(ProtobufError::UnknownKind { .. })));
     let groups = [0x0b].repeat(1000);
-    assert_eq!(decode(&enveloped("Pod", &[&b"\xa3\x06"[..], &groups].concat())), Err(Fault::TooDeep));
+    assert_eq!(decode(&enveloped("Pod", &[&b"\xa3\x06"[..], &groups].concat())), Err(ProtobufError::TooDeep));
     // creationTimestamp in the year 292 billion.
     assert!(matches!(
         decode(&enveloped("Pod", b"\x0a\x0c\x42\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f")),
-        Err(Fault::BadTime(_))
+        Err(ProtobufError::BadTime(_))
     ));
     let mut nested = b"{}".to_vec();
     for _ in 0..100 {
@@ -113,13 +113,13 @@ fn faults_say_what_is_wrong() {
         prost::encoding::bytes::encode(2, &item, &mut list);
         nested = enveloped("List", &list);
     }
-    assert_eq!(decode(&nested), Err(Fault::TooDeep));
+    assert_eq!(decode(&nested), Err(ProtobufError::TooDeep));
 }
 
 #[test]
 fn too_many_messages_are_refused() {
     let many = b"\x12\x00".repeat(super::MAX_MESSAGES as usize + 1);
-    assert_eq!(decode(&enveloped("ConfigMapList", &many)), Err(Fault::TooMany));
+    assert_eq!(decode(&enveloped("ConfigMapList", &many)), Err(ProtobufError::TooMany));
 }
 
 #[test]

@@ -8,14 +8,14 @@ use base64::Engine as _;
 use serde_json::{Map, Value};
 
 use super::plan::{self, BYTES, FIXED64, VARINT};
-use crate::normal::{BASE64, EPOCH, NEVER, parse_time};
-use crate::schema::{Field, Shape, TypeId};
+use crate::canonicalize::{BASE64, EPOCH, NEVER, parse_time};
+use crate::schema::{SchemaField, Shape, TypeId};
 
 /// Bytes in the opposite order.
 #[derive(Default)]
-pub(super) struct Backward(Vec<u8>);
+pub(super) struct ReverseWriter(Vec<u8>);
 
-impl Backward {
+impl ReverseWriter {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -68,7 +68,7 @@ impl Backward {
 
 /// `runtime.Unknown` around an object.
 pub(super) fn envelope(
-    out: &mut Backward,
+    out: &mut ReverseWriter,
     api_version: &str,
     kind: &str,
     of: Option<TypeId>,
@@ -88,12 +88,12 @@ pub(super) fn envelope(
 }
 
 /// `WatchEvent` around an object in its envelope.
-pub(super) fn watch_event(out: &mut Backward, event: &str, object: &[u8]) {
+pub(super) fn watch_event(out: &mut ReverseWriter, event: &str, object: &[u8]) {
     out.message(2, |out| out.bytes(1, object));
     out.bytes(1, event.as_bytes());
 }
 
-fn fields(out: &mut Backward, of: TypeId, object: Option<&Map<String, Value>>) {
+fn fields(out: &mut ReverseWriter, of: TypeId, object: Option<&Map<String, Value>>) {
     for one in plan::of(of).iter().rev() {
         match &one.shape {
             Shape::Object(inner) if one.inline => {
@@ -107,8 +107,8 @@ fn fields(out: &mut Backward, of: TypeId, object: Option<&Map<String, Value>>) {
     }
 }
 
-fn field(out: &mut Backward, field: &Field, value: Option<&Value>) {
-    let Field { number, shape, pointer, .. } = field;
+fn field(out: &mut ReverseWriter, field: &SchemaField, value: Option<&Value>) {
+    let SchemaField { number, shape, pointer, .. } = field;
     match (shape, value) {
         (Shape::List(of), Some(Value::Array(items))) => list(out, *number, of, items),
         (Shape::Map(of), Some(Value::Object(entries))) => {
@@ -126,14 +126,14 @@ fn field(out: &mut Backward, field: &Field, value: Option<&Value>) {
     }
 }
 
-fn list(out: &mut Backward, number: u32, of: &Shape, items: &[Value]) {
+fn list(out: &mut ReverseWriter, number: u32, of: &Shape, items: &[Value]) {
     for item in items.iter().rev() {
         element(out, number, of, Some(item));
     }
 }
 
 /// One value: a field's, a list's or a map's.
-fn element(out: &mut Backward, number: u32, shape: &Shape, value: Option<&Value>) {
+fn element(out: &mut ReverseWriter, number: u32, shape: &Shape, value: Option<&Value>) {
     match shape {
         Shape::Bool => out.number(number, u64::from(value.and_then(Value::as_bool).unwrap_or_default())),
         Shape::Int32 | Shape::Int64 => {
@@ -178,7 +178,7 @@ fn text(value: Option<&Value>) -> &str {
 }
 
 /// Seconds and nanoseconds; nothing at all for the zero time.
-fn time(out: &mut Backward, text: &str, micro: bool) {
+fn time(out: &mut ReverseWriter, text: &str, micro: bool) {
     let Some(time) = parse_time(text, micro).ok().filter(|time| *time != NEVER) else { return };
     let nanos = if micro { time.subsec_nanosecond().unsigned_abs().into() } else { 0 };
     out.number(2, nanos);

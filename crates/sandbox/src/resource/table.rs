@@ -4,22 +4,33 @@
 //! Goes out: [`RESOURCES`], in the order discovery tells them.
 //! Not here: what they mean.
 
-use super::{Resource, Sub};
-use Sub::{Binding, EphemeralContainers, Eviction, Finalize, Log, Scale, Status, Token};
+use super::{ResourceType, Subresource};
+use Subresource::{Binding, EphemeralContainers, Eviction, Finalize, Log, Scale, Status, Token};
 
 const ALL: &[&str] = &["all"];
 const NONE: &[&str] = &[];
-const STATUS: &[Sub] = &[Status];
-const SCALED: &[Sub] = &[Scale, Status];
+const STATUS: &[Subresource] = &[Status];
+const SCALED: &[Subresource] = &[Scale, Status];
 
 /// Kept objects in namespaces.
 const fn spaced(
     (group, version): (&'static str, &'static str),
     (plural, singular, kind): (&'static str, &'static str, &'static str),
     (short, categories): (&'static [&'static str], &'static [&'static str]),
-    subs: &'static [Sub],
-) -> Resource {
-    Resource { group, version, plural, singular, kind, namespaced: true, short, categories, subs, kept: true }
+    subs: &'static [Subresource],
+) -> ResourceType {
+    ResourceType {
+        group,
+        version,
+        plural,
+        singular,
+        kind,
+        namespaced: true,
+        short,
+        categories,
+        subs,
+        kept: true,
+    }
 }
 
 /// Kept objects of the whole cluster.
@@ -27,9 +38,9 @@ const fn global(
     group: (&'static str, &'static str),
     names: (&'static str, &'static str, &'static str),
     short: &'static [&'static str],
-    subs: &'static [Sub],
-) -> Resource {
-    Resource { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
+    subs: &'static [Subresource],
+) -> ResourceType {
+    ResourceType { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
 }
 
 /// What extends an API server.
@@ -37,18 +48,18 @@ const fn extension(
     group: (&'static str, &'static str),
     names: (&'static str, &'static str, &'static str),
     short: &'static [&'static str],
-    subs: &'static [Sub],
-) -> Resource {
-    Resource { categories: &["api-extensions"], ..global(group, names, short, subs) }
+    subs: &'static [Subresource],
+) -> ResourceType {
+    ResourceType { categories: &["api-extensions"], ..global(group, names, short, subs) }
 }
 
 /// Kinds of our own, for the whole cluster.
 const fn custom(
     names: (&'static str, &'static str, &'static str),
     short: &'static [&'static str],
-    subs: &'static [Sub],
-) -> Resource {
-    Resource { categories: &["taintward"], ..global(("taintward.io", "v1alpha1"), names, short, subs) }
+    subs: &'static [Subresource],
+) -> ResourceType {
+    ResourceType { categories: &["taintward"], ..global(("taintward.io", "v1alpha1"), names, short, subs) }
 }
 
 /// Questions.
@@ -56,8 +67,8 @@ const fn asked(
     group: (&'static str, &'static str),
     names: (&'static str, &'static str, &'static str),
     namespaced: bool,
-) -> Resource {
-    Resource { namespaced, kept: false, ..spaced(group, names, (NONE, NONE), &[]) }
+) -> ResourceType {
+    ResourceType { namespaced, kept: false, ..spaced(group, names, (NONE, NONE), &[]) }
 }
 
 const CORE: (&str, &str) = ("", "v1");
@@ -68,10 +79,10 @@ const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
 const FLOWS: (&str, &str) = ("flowcontrol.apiserver.k8s.io", "v1");
 const DRA: (&str, &str) = ("resource.k8s.io", "v1");
-const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Log, Status];
+const POD_SUBS: &[Subresource] = &[Binding, EphemeralContainers, Eviction, Log, Status];
 
 /// Everything that is served.
-pub static RESOURCES: &[Resource] = &[
+pub static RESOURCES: &[ResourceType] = &[
     asked(CORE, ("bindings", "binding", "Binding"), true),
     spaced(CORE, ("configmaps", "configmap", "ConfigMap"), (&["cm"], NONE), &[]),
     spaced(CORE, ("endpoints", "endpoints", "Endpoints"), (&["ep"], NONE), &[]),

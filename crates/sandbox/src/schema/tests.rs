@@ -1,6 +1,6 @@
 //! Well-known fields, as everybody knows them.
 
-use super::{Merge, Omit, Schema, Shape};
+use super::{MergeStrategy, Omit, Schema, Shape};
 
 #[test]
 fn a_pod_is_what_it_is() {
@@ -10,7 +10,7 @@ fn a_pod_is_what_it_is() {
     let Shape::Object(spec) = schema.field(pod, "spec").unwrap().shape else { panic!("spec is no object") };
     let containers = schema.field(spec, "containers").unwrap();
     assert_eq!((containers.number, containers.omit), (2, Omit::Never));
-    assert_eq!(containers.merge, Merge { merge: true, retain_keys: false, key: Some("name".into()) });
+    assert_eq!(containers.merge, MergeStrategy { merge: true, retain_keys: false, key: Some("name".into()) });
     let tolerations = schema.field(spec, "tolerations").unwrap();
     assert_eq!((tolerations.number, tolerations.merge.merge), (22, false));
     let Shape::List(toleration) = &tolerations.shape else { panic!("tolerations are no list") };

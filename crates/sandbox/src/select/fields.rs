@@ -1,20 +1,20 @@
 //! # Fields: field selectors
 //! Room:     `metadata.name=x,spec.nodeName!=y`; which fields of which resource can be asked.
 //! Comes in: text.
-//! Goes out: [`Fields`].
+//! Goes out: [`FieldSelector`].
 //! Not here: labels.
 
+use crate::api_status::StatusError;
 use crate::custom;
-use crate::failure::Failure;
-use crate::resource::Resource;
+use crate::resource::ResourceType;
 use serde_json::Value;
 
 /// Requirements on fields; all must hold.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields(Vec<Requirement>);
+pub(super) struct FieldSelector(Vec<FieldRequirement>);
 
 #[derive(Clone, Debug)]
-struct Requirement {
+struct FieldRequirement {
     path: String,
     value: String,
     equal: bool,
@@ -44,7 +44,7 @@ const EVENT: &[&str] = &[
     "type",
 ];
 /// The fields of a resource that can be asked, beside its name and namespace.
-fn selectable(resource: &Resource) -> &'static [&'static str] {
+fn selectable(resource: &ResourceType) -> &'static [&'static str] {
     match (resource.group, resource.plural) {
         ("", "pods") => POD,
         ("", "nodes") => &["spec.unschedulable"],
@@ -57,13 +57,13 @@ fn selectable(resource: &Resource) -> &'static [&'static str] {
     }
 }
 
-impl Fields {
-    pub(super) fn read(resource: &Resource, text: &str) -> Result<Self, Failure> {
+impl FieldSelector {
+    pub(super) fn read(resource: &ResourceType, text: &str) -> Result<Self, StatusError> {
         let mut requirements = Vec::new();
         for part in split(text) {
             let Some((path, value, equal)) = terms(&part) else {
                 let why = format!("invalid selector: '{text}'; can't understand '{part}'");
-                return Err(Failure::bad_request(why));
+                return Err(StatusError::bad_request(why));
             };
             let namespace = path == "metadata.namespace" && resource.namespaced;
             if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
@@ -73,9 +73,9 @@ impl Fields {
                     ),
                     _ => format!("field label not supported: {path}"),
                 };
-                return Err(Failure::bad_request(why));
+                return Err(StatusError::bad_request(why));
             }
-            requirements.push(Requirement { path: path.to_owned(), value, equal });
+            requirements.push(FieldRequirement { path: path.to_owned(), value, equal });
         }
         Ok(Self(requirements))
     }

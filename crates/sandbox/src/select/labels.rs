@@ -1,29 +1,29 @@
 //! # Labels: label selectors
 //! Room:     `a=b,c!=d,e in (f,g),!h,i>5` and their form as objects.
 //! Comes in: text, or a `LabelSelector`.
-//! Goes out: [`Labels`].
+//! Goes out: [`LabelQuery`].
 //! Not here: fields.
 
-use crate::failure::Failure;
+use crate::api_status::StatusError;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Requirements on labels; all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
-    requirements: Vec<Requirement>,
+pub struct LabelQuery {
+    requirements: Vec<LabelRequirement>,
     /// A selector that is absent matches nothing where an empty one matches all.
     nothing: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Requirement {
+struct LabelRequirement {
     key: String,
-    how: How,
+    how: LabelOperator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum How {
+enum LabelOperator {
     In(BTreeSet<String>),
     NotIn(BTreeSet<String>),
     There,
@@ -32,17 +32,17 @@ enum How {
     Below(i64),
 }
 
-impl Labels {
+impl LabelQuery {
     /// Reads the text of a query.
     ///
     /// # Errors
     /// 400, in a real server's words.
-    pub fn read(text: &str) -> Result<Self, Failure> {
-        let unable = |why: String| Failure::bad_request(format!("unable to parse requirement: {why}"));
+    pub fn read(text: &str) -> Result<Self, StatusError> {
+        let unable = |why: String| StatusError::bad_request(format!("unable to parse requirement: {why}"));
         let found = |word: &str, expected: &str| {
-            Err(Failure::bad_request(format!("found '{word}', expected: {expected}")))
+            Err(StatusError::bad_request(format!("found '{word}', expected: {expected}")))
         };
-        let mut words = Words { rest: text };
+        let mut words = SelectorTokens { rest: text };
         let mut requirements = Vec::new();
         loop {
             match words.peek() {
@@ -87,16 +87,16 @@ impl Labels {
     }
 
     fn hold<'v>(&self, of: impl Fn(&str) -> Option<&'v str>) -> bool {
-        let holds = |one: &Requirement| {
+        let holds = |one: &LabelRequirement| {
             let value = of(&one.key);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &one.how {
-                How::In(values) => value.is_some_and(|value| values.contains(value)),
-                How::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-                How::There => value.is_some(),
-                How::NotThere => value.is_none(),
-                How::Above(least) => number().is_some_and(|number| number > *least),
-                How::Below(most) => number().is_some_and(|number| number < *most),
+                LabelOperator::In(values) => value.is_some_and(|value| values.contains(value)),
+                LabelOperator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                LabelOperator::There => value.is_some(),
+                LabelOperator::NotThere => value.is_none(),
+                LabelOperator::Above(least) => number().is_some_and(|number| number > *least),
+                LabelOperator::Below(most) => number().is_some_and(|number| number < *most),
             }
         };
         !self.nothing && self.requirements.iter().all(holds)
@@ -105,41 +105,42 @@ impl Labels {
 
 /// Reads a `LabelSelector` object; none matches nothing, an empty one everything, and one that cannot be understood
 /// nothing.
-pub fn from_object(selector: &Value) -> Labels {
+pub fn from_object(selector: &Value) -> LabelQuery {
     if selector.is_null() {
-        return Labels { requirements: Vec::new(), nothing: true };
+        return LabelQuery { requirements: Vec::new(), nothing: true };
     }
     let mut requirements = Vec::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
         let value = value.as_str().unwrap_or_default().to_owned();
-        requirements.push(Requirement { key: key.clone(), how: How::In(BTreeSet::from([value])) });
+        requirements
+            .push(LabelRequirement { key: key.clone(), how: LabelOperator::In(BTreeSet::from([value])) });
     }
     let mut nothing = false;
     for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
         let values = expression["values"].as_array().into_iter().flatten();
         let values = values.filter_map(|value| value.as_str().map(String::from)).collect();
         let how = match expression["operator"].as_str() {
-            Some("In") => How::In(values),
-            Some("NotIn") => How::NotIn(values),
-            Some("Exists") => How::There,
-            Some("DoesNotExist") => How::NotThere,
+            Some("In") => LabelOperator::In(values),
+            Some("NotIn") => LabelOperator::NotIn(values),
+            Some("Exists") => LabelOperator::There,
+            Some("DoesNotExist") => LabelOperator::NotThere,
             _ => {
                 nothing = true;
                 continue;
             }
         };
         let key = expression["key"].as_str().unwrap_or_default().to_owned();
-        requirements.push(Requirement { key, how });
+        requirements.push(LabelRequirement { key, how });
     }
-    Labels { requirements, nothing }
+    LabelQuery { requirements, nothing }
 }
 
 /// The words of a selector.
-struct Words<'a> {
+struct SelectorTokens<'a> {
     rest: &'a str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> SelectorTokens<'a> {
     fn peek(&mut self) -> &'a str {
         self.rest = self.rest.trim_start();
         let special = |letter: char| "=!(),<>".contains(letter);
@@ -158,7 +159,7 @@ impl<'a> Words<'a> {
         word
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<LabelRequirement, String> {
         let absent = self.peek() == "!";
         if absent {
             self.next();
@@ -169,22 +170,22 @@ impl<'a> Words<'a> {
         }
         check_key(&key)?;
         if absent {
-            return Ok(Requirement { key, how: How::NotThere });
+            return Ok(LabelRequirement { key, how: LabelOperator::NotThere });
         }
         let how = match self.peek() {
-            "" | "," => How::There,
-            "=" | "==" => How::In(self.one(&key)?),
-            "!=" => How::NotIn(self.one(&key)?),
-            "in" => How::In(self.many(&key)?),
-            "notin" => How::NotIn(self.many(&key)?),
-            ">" => How::Above(self.number()?),
-            "<" => How::Below(self.number()?),
+            "" | "," => LabelOperator::There,
+            "=" | "==" => LabelOperator::In(self.one(&key)?),
+            "!=" => LabelOperator::NotIn(self.one(&key)?),
+            "in" => LabelOperator::In(self.many(&key)?),
+            "notin" => LabelOperator::NotIn(self.many(&key)?),
+            ">" => LabelOperator::Above(self.number()?),
+            "<" => LabelOperator::Below(self.number()?),
             other => {
                 let known = "in, notin, =, ==, !=, gt, lt";
                 return Err(format!("found '{other}', expected: {known}"));
             }
         };
-        Ok(Requirement { key, how })
+        Ok(LabelRequirement { key, how })
     }
 
     fn one(&mut self, key: &str) -> Result<BTreeSet<String>, String> {

@@ -1,7 +1,7 @@
 //! # Bodies: requests that must arrive in time
 //! Room:     bodies that are late, and how many large ones are read at the same time.
 //! Comes in: a request's body.
-//! Goes out: the same body, which fails with [`Late`].
+//! Goes out: the same body, which fails with [`BodyTimeout`].
 //! Keeps:    what is in memory of unfinished bodies is limited, whoever sends them.
 //! Not here: the longest body (`http`); clients that do not read (taintward-server).
 
@@ -22,12 +22,12 @@ const SMALL: usize = 64 << 10;
 /// A body did not arrive in time.
 #[derive(Debug, thiserror::Error)]
 #[error("the body did not arrive within {0:?}")]
-pub struct Late(pub Duration);
+pub struct BodyTimeout(pub Duration);
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A body with a deadline.
-pub(super) struct Timely<B> {
+pub(super) struct TimedBody<B> {
     body: B,
     limit: Duration,
     deadline: Option<Pin<Box<Sleep>>>,
@@ -38,7 +38,7 @@ pub(super) struct Timely<B> {
     large: Option<OwnedSemaphorePermit>,
 }
 
-impl<B> Timely<B> {
+impl<B> TimedBody<B> {
     pub(super) fn new(body: B, limit: Duration, room: &Arc<Semaphore>) -> Self {
         Self { body, limit, deadline: None, read: 0, room: Arc::clone(room), wanted: None, large: None }
     }
@@ -58,7 +58,7 @@ impl<B> Timely<B> {
     }
 }
 
-impl<B> Body for Timely<B>
+impl<B> Body for TimedBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
@@ -82,7 +82,7 @@ where
         let limit = this.limit;
         let deadline = this.deadline.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(deadline.as_mut().poll(cx));
-        Poll::Ready(Some(Err(Late(limit).into())))
+        Poll::Ready(Some(Err(BodyTimeout(limit).into())))
     }
 
     fn is_end_stream(&self) -> bool {

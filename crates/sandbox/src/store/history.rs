@@ -1,16 +1,16 @@
 //! # History: what changed
 //! Room:     one change, and its bytes for those who watch, encoded once for all of them.
 //! Comes in: objects before and after.
-//! Goes out: [`Event`]s.
-//! Not here: how long they are kept (`shelf.rs`); who hears of them.
+//! Goes out: [`StoreEvent`]s.
+//! Not here: how long they are kept (`resource_store.rs`); who hears of them.
 
-use super::Object;
+use super::StoredObject;
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeKind {
     /// It was not there before.
     Added,
     /// It was there, otherwise.
@@ -21,28 +21,28 @@ pub enum Change {
 
 /// A change.
 #[derive(Debug)]
-pub struct Event {
+pub struct StoreEvent {
     /// Its version.
     pub version: u64,
     /// What happened.
-    pub change: Change,
+    pub change: ChangeKind,
     /// The object's key.
     pub key: Arc<str>,
     /// After it; for a deletion the last state, with the deletion's version.
-    pub object: Arc<Object>,
+    pub object: Arc<StoredObject>,
     /// Before it.
-    pub before: Option<Arc<Object>>,
+    pub before: Option<Arc<StoredObject>>,
     json: OnceLock<Bytes>,
     protobuf: OnceLock<Bytes>,
 }
 
-impl Event {
+impl StoreEvent {
     pub(super) fn new(
         version: u64,
-        change: Change,
+        change: ChangeKind,
         key: Arc<str>,
-        object: Arc<Object>,
-        before: Option<Arc<Object>>,
+        object: Arc<StoredObject>,
+        before: Option<Arc<StoredObject>>,
     ) -> Self {
         Self { version, change, key, object, before, json: OnceLock::new(), protobuf: OnceLock::new() }
     }

@@ -1,21 +1,21 @@
 //! Versions, lists of before, bounded memory.
 
-use super::{Change, Memory, Range, Store};
-use crate::resource::{Number, known};
+use super::{ChangeKind, HistoryLimits, ListRange, ObjectStore};
+use crate::resource::{ResourceId, known};
 use serde_json::{Value, json};
 
-const ALL: Range<'_> = Range { namespace: None, after: None, limit: 0 };
+const ALL: ListRange<'_> = ListRange { namespace: None, after: None, limit: 0 };
 
-fn pods() -> Number {
+fn pods() -> ResourceId {
     known("", "pods")
 }
 
-fn put(store: &Store, key: &str, what: u64) -> u64 {
+fn put(store: &ObjectStore, key: &str, what: u64) -> u64 {
     let value = json!({"metadata": {"uid": format!("uid-{key}")}, "what": what});
     store.write(|txn| Ok(txn.put(pods(), key, value).version)).unwrap()
 }
 
-fn remove(store: &Store, key: &str) {
+fn remove(store: &ObjectStore, key: &str) {
     store
         .write(|txn| {
             let value = txn.get(pods(), key).unwrap().value();
@@ -24,14 +24,14 @@ fn remove(store: &Store, key: &str) {
         .unwrap();
 }
 
-fn keys(store: &Store, range: Range<'_>, at: Option<u64>) -> Option<Vec<String>> {
+fn keys(store: &ObjectStore, range: ListRange<'_>, at: Option<u64>) -> Option<Vec<String>> {
     let listed = store.list(pods(), range, at)?;
     Some(listed.objects.iter().map(|(key, _)| key.to_string()).collect())
 }
 
 #[test]
 fn every_change_has_a_version_of_its_own_and_says_so() {
-    let store = Store::default();
+    let store = ObjectStore::default();
     let first = put(&store, "a/x", 1);
     let second = put(&store, "a/x", 2);
     assert_eq!(second, first + 1);
@@ -41,7 +41,8 @@ fn every_change_has_a_version_of_its_own_and_says_so() {
     remove(&store, "a/x");
     let changes = store.changes(pods(), first - 1, 10).unwrap();
     let told: Vec<_> = changes.iter().map(|event| (event.version, event.change)).collect();
-    let expected = [(first, Change::Added), (second, Change::Modified), (second + 1, Change::Deleted)];
+    let expected =
+        [(first, ChangeKind::Added), (second, ChangeKind::Modified), (second + 1, ChangeKind::Deleted)];
     assert_eq!(told, expected);
     assert_eq!(changes[2].object.value()["metadata"]["resourceVersion"], (second + 1).to_string());
     assert!(store.get(pods(), "a/x").is_none());
@@ -49,19 +50,19 @@ fn every_change_has_a_version_of_its_own_and_says_so() {
 
 #[test]
 fn keys_are_in_the_order_of_a_real_servers_store() {
-    let store = Store::default();
+    let store = ObjectStore::default();
     ["b/x", "a/y", "a-b/x", "a/x"].iter().for_each(|key| _ = put(&store, key, 0));
     assert_eq!(keys(&store, ALL, None).unwrap(), ["a-b/x", "a/x", "a/y", "b/x"]);
-    let one = Range { namespace: Some("a"), ..ALL };
+    let one = ListRange { namespace: Some("a"), ..ALL };
     assert_eq!(keys(&store, one, None).unwrap(), ["a/x", "a/y"]);
-    assert_eq!(keys(&store, Range { after: Some("a/x"), ..ALL }, None).unwrap(), ["a/y", "b/x"]);
-    let page = store.list(pods(), Range { limit: 3, ..ALL }, None).unwrap();
+    assert_eq!(keys(&store, ListRange { after: Some("a/x"), ..ALL }, None).unwrap(), ["a/y", "b/x"]);
+    let page = store.list(pods(), ListRange { limit: 3, ..ALL }, None).unwrap();
     assert_eq!((page.objects.len(), page.remaining), (3, 1));
 }
 
 #[test]
 fn a_list_of_before_is_what_was_then() {
-    let store = Store::default();
+    let store = ObjectStore::default();
     put(&store, "a/x", 1);
     let then = put(&store, "a/y", 1);
     put(&store, "a/x", 2);
@@ -71,13 +72,13 @@ fn a_list_of_before_is_what_was_then() {
     assert_eq!(keys(&store, ALL, Some(then)).unwrap(), ["a/x", "a/y"]);
     let listed = store.list(pods(), ALL, Some(then)).unwrap();
     assert!(listed.objects.iter().all(|(_, object)| object.value()["what"] == 1));
-    assert_eq!(keys(&store, Range { after: Some("a/x"), ..ALL }, Some(then)).unwrap(), ["a/y"]);
+    assert_eq!(keys(&store, ListRange { after: Some("a/x"), ..ALL }, Some(then)).unwrap(), ["a/y"]);
     assert_eq!(keys(&store, ALL, None).unwrap(), ["a/x", "a/y", "a/z"]);
 }
 
 #[test]
 fn memory_is_bounded_and_what_is_forgotten_is_not_made_up() {
-    let store = Store::new(Memory { changes: 3, bytes: 1 << 20 });
+    let store = ObjectStore::new(HistoryLimits { changes: 3, bytes: 1 << 20 });
     let first = put(&store, "a/x", 0);
     (1..5).for_each(|what| _ = put(&store, "a/x", what));
     assert!(store.changes(pods(), first, 10).is_none());
@@ -88,7 +89,7 @@ fn memory_is_bounded_and_what_is_forgotten_is_not_made_up() {
     assert_eq!(store.changes(pods(), store.version(), 10).unwrap().len(), 0);
     assert_eq!(keys(&store, ALL, None).unwrap(), ["a/x"]);
 
-    let small = Store::new(Memory { changes: 1000, bytes: 1000 });
+    let small = ObjectStore::new(HistoryLimits { changes: 1000, bytes: 1000 });
     let first = put(&small, "a/x", 0);
     (1..10).for_each(|what| _ = put(&small, "a/x", what));
     assert!(small.changes(pods(), first, 10).is_none());

@@ -4,18 +4,18 @@
 //! Goes out: faults.
 //! Not here: what a kind's name must look like besides (`validate.rs`).
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::words;
-use crate::parts::{at, entries, has, list, number, text};
+use crate::json_ext::{at, entries, has, list, number, text};
 use serde_json::{Value, json};
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// What a name must look like.
-pub(super) type Name = fn(&str) -> Vec<String>;
+pub(super) type NameValidator = fn(&str) -> Vec<String>;
 
 /// On create, and again on update.
-pub(super) fn whole(faults: &mut Faults, object: &Value, namespaced: bool, name_format: Name) {
+pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, name_format: NameValidator) {
     let meta = &object["metadata"];
     let (name, generate) = (text(meta, "name"), text(meta, "generateName"));
     if !generate.is_empty() {
@@ -45,19 +45,19 @@ pub(super) fn whole(faults: &mut Faults, object: &Value, namespaced: bool, name_
 }
 
 /// As [`whole`], for kinds that also know which finalizers have a name of their own.
-pub(super) fn known(faults: &mut Faults, object: &Value, namespaced: bool, name_format: Name) {
+pub(super) fn known(faults: &mut FieldErrors, object: &Value, namespaced: bool, name_format: NameValidator) {
     whole(faults, object, namespaced, name_format);
     known_finalizers(faults, &object["metadata"]["finalizers"], "metadata.finalizers", true);
 }
 
 /// As [`update`], for the same kinds.
-pub(super) fn known_update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn known_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     update(faults, old, new);
     known_finalizers(faults, &new["metadata"]["finalizers"], "metadata.finalizers", true);
 }
 
 /// Finalizers without a domain are the few that Kubernetes knows. `each`: the path names which.
-pub(super) fn known_finalizers(faults: &mut Faults, names: &Value, path: &str, each: bool) {
+pub(super) fn known_finalizers(faults: &mut FieldErrors, names: &Value, path: &str, each: bool) {
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
     for (index, name) in names.enumerate() {
         if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
@@ -68,7 +68,7 @@ pub(super) fn known_finalizers(faults: &mut Faults, names: &Value, path: &str, e
 }
 
 /// On update.
-pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let (old, new) = (&old["metadata"], &new["metadata"]);
     if has(old, "deletionTimestamp") {
         let mut added: Vec<&str> = list(new, "finalizers")
@@ -104,12 +104,12 @@ pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// The field `labels` of `of`.
-pub(super) fn labels(faults: &mut Faults, of: &Value, path: &str) {
+pub(super) fn labels(faults: &mut FieldErrors, of: &Value, path: &str) {
     label_map(faults, &of["labels"], path);
 }
 
 /// Labels, or what picks by them.
-pub(super) fn label_map(faults: &mut Faults, labels: &Value, path: &str) {
+pub(super) fn label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
     for (key, value) in labels.as_object().into_iter().flatten() {
         faults.each(path, key, words::qualified_name(key));
         let value = value.as_str().unwrap_or_default();
@@ -118,7 +118,7 @@ pub(super) fn label_map(faults: &mut Faults, labels: &Value, path: &str) {
 }
 
 /// The field `annotations` of `of`.
-pub(super) fn annotations(faults: &mut Faults, of: &Value, path: &str) {
+pub(super) fn annotations(faults: &mut FieldErrors, of: &Value, path: &str) {
     let mut size = 0;
     for (key, value) in entries(of, "annotations") {
         faults.each(path, key, words::qualified_name(&key.to_lowercase()));
@@ -129,7 +129,7 @@ pub(super) fn annotations(faults: &mut Faults, of: &Value, path: &str) {
     }
 }
 
-fn owners(faults: &mut Faults, meta: &Value) {
+fn owners(faults: &mut FieldErrors, meta: &Value) {
     let path = "metadata.ownerReferences";
     let mut controller: Option<String> = None;
     let owners = list(meta, "ownerReferences");
@@ -158,7 +158,7 @@ fn owners(faults: &mut Faults, meta: &Value) {
     }
 }
 
-fn finalizers(faults: &mut Faults, meta: &Value) {
+fn finalizers(faults: &mut FieldErrors, meta: &Value) {
     let path = "metadata.finalizers";
     let names: Vec<&str> = list(meta, "finalizers").iter().filter_map(Value::as_str).collect();
     for name in &names {

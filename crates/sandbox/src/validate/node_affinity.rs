@@ -4,16 +4,16 @@
 //! Goes out: faults.
 //! Not here: what it picks (the scheduler); affinity between pods and spreading, which nothing here acts on.
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::{selector, words};
-use crate::parts::{has, list, number, text};
+use crate::json_ext::{has, list, number, text};
 use serde_json::Value;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// What is wrong with it.
-pub(super) fn check(faults: &mut Faults, affinity: &Value, path: &str) {
+pub(super) fn check(faults: &mut FieldErrors, affinity: &Value, path: &str) {
     if has(affinity, REQUIRED) {
         let path = format!("{path}.{REQUIRED}.nodeSelectorTerms");
         let terms = list(&affinity[REQUIRED], "nodeSelectorTerms");
@@ -34,7 +34,7 @@ pub(super) fn check(faults: &mut Faults, affinity: &Value, path: &str) {
     }
 }
 
-fn term(faults: &mut Faults, term: &Value, path: &str, check_values: bool) {
+fn term(faults: &mut FieldErrors, term: &Value, path: &str, check_values: bool) {
     for (index, wanted) in list(term, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
         selector::operator(faults, wanted, &path, &["Lt", "Gt"]);

@@ -5,15 +5,15 @@
 //! Goes out: faults.
 //! Not here: changes (`pod_update.rs`), tolerations (`taints.rs`); volumes, ports, probes, environment, security.
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::{meta, node_affinity, selector, taints, words};
-use crate::parts::{has, list, number, text};
+use crate::json_ext::{has, list, number, text};
 use crate::quantity::{self, Quantity};
 use serde_json::Value;
 use std::collections::HashSet;
 
 /// On create.
-pub(super) fn create(faults: &mut Faults, pod: &Value) {
+pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
     whole(faults, pod);
     let spec = &pod["spec"];
     if !list(spec, "ephemeralContainers").is_empty() {
@@ -25,19 +25,19 @@ pub(super) fn create(faults: &mut Faults, pod: &Value) {
 }
 
 /// On create, and again on update.
-pub(super) fn whole(faults: &mut Faults, pod: &Value) {
+pub(super) fn whole(faults: &mut FieldErrors, pod: &Value) {
     meta::known(faults, pod, true, words::dns_subdomain);
     spec(faults, &pod["spec"], "spec");
 }
 
 /// A template at a path; what its owner demands besides is not here.
-pub(super) fn template(faults: &mut Faults, template: &Value, path: &str) {
+pub(super) fn template(faults: &mut FieldErrors, template: &Value, path: &str) {
     meta::labels(faults, &template["metadata"], &format!("{path}.labels"));
     meta::annotations(faults, &template["metadata"], &format!("{path}.annotations"));
     spec(faults, &template["spec"], &format!("{path}.spec"));
 }
 
-fn spec(faults: &mut Faults, spec: &Value, path: &str) {
+fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
     if !has(spec, "terminationGracePeriodSeconds") {
         faults.required(format!("{path}.terminationGracePeriodSeconds"), "");
     }
@@ -71,7 +71,12 @@ fn spec(faults: &mut Faults, spec: &Value, path: &str) {
     }
 }
 
-fn container_itself<'a>(faults: &mut Faults, container: &'a Value, names: &mut HashSet<&'a str>, path: &str) {
+fn container_itself<'a>(
+    faults: &mut FieldErrors,
+    container: &'a Value,
+    names: &mut HashSet<&'a str>,
+    path: &str,
+) {
     let name = text(container, "name");
     match name {
         "" => faults.required(format!("{path}.name"), ""),
@@ -88,7 +93,7 @@ fn container_itself<'a>(faults: &mut Faults, container: &'a Value, names: &mut H
 }
 
 /// A field that has one of a few words.
-fn one_of(faults: &mut Faults, of: &Value, name: &str, known: &[&str], path: &str) {
+fn one_of(faults: &mut FieldErrors, of: &Value, name: &str, known: &[&str], path: &str) {
     match text(of, name) {
         "" => faults.required(format!("{path}.{name}"), ""),
         word if known.contains(&word) => {}
@@ -97,7 +102,7 @@ fn one_of(faults: &mut Faults, of: &Value, name: &str, known: &[&str], path: &st
 }
 
 /// `resources` of a container.
-fn resources(faults: &mut Faults, resources: &Value, path: &str) {
+fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
     for list_name in ["limits", "requests"] {
         for (name, value) in resources[list_name].as_object().into_iter().flatten() {
             let at = format!("{path}.{list_name}[{name}]");
@@ -112,7 +117,7 @@ fn resources(faults: &mut Faults, resources: &Value, path: &str) {
 }
 
 /// An amount of a resource: not below zero, and whole where halves make no sense.
-pub(super) fn amount(faults: &mut Faults, name: &str, quantity: Quantity, path: &str) {
+pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Quantity, path: &str) {
     if quantity.is_negative() {
         faults.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
     }
@@ -122,7 +127,7 @@ pub(super) fn amount(faults: &mut Faults, name: &str, quantity: Quantity, path: 
 }
 
 /// A request is not above its limit; of special hardware, it is the limit.
-fn within_limit(faults: &mut Faults, name: &str, request: Quantity, limits: &Value, path: &str) {
+fn within_limit(faults: &mut FieldErrors, name: &str, request: Quantity, limits: &Value, path: &str) {
     let wrong = match quantity::read(&limits[name]) {
         Some(limit) if is_extended(name) && request != limit => {
             format!("must be equal to {name} limit of {limit}")
@@ -142,7 +147,7 @@ fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/")
 }
 
-fn scheduling_gates(faults: &mut Faults, spec: &Value, path: &str) {
+fn scheduling_gates(faults: &mut FieldErrors, spec: &Value, path: &str) {
     let mut seen = HashSet::new();
     for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
         let (path, name) = (format!("{path}[{index}]"), text(gate, "name"));
@@ -154,7 +159,7 @@ fn scheduling_gates(faults: &mut Faults, spec: &Value, path: &str) {
 }
 
 /// What the owner of a template demands of its labels.
-pub(super) fn picked(faults: &mut Faults, picks: &Value, template: &Value, path: &str) {
+pub(super) fn picked(faults: &mut FieldErrors, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
     if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
         let detail = "`selector` does not match template `labels`";

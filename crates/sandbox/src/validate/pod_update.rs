@@ -4,9 +4,9 @@
 //! Goes out: faults.
 //! Not here: whether the new pod is right by itself (`pod.rs`).
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::{meta, pod, taints, words};
-use crate::parts::{has, list, number, text};
+use crate::json_ext::{has, list, number, text};
 use serde_json::Value;
 
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -14,7 +14,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     set to 1 if it was previously negative)";
 
 /// On update.
-pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     pod::whole(faults, new);
     for name in ["containers", "initContainers"] {
@@ -31,7 +31,7 @@ pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// True if nothing more can be said.
-fn containers(faults: &mut Faults, old: &Value, new: &Value, name: &str) -> bool {
+fn containers(faults: &mut FieldErrors, old: &Value, new: &Value, name: &str) -> bool {
     let (old, new) = (list(&old["spec"], name), list(&new["spec"], name));
     if old.len() != new.len() {
         faults.forbidden(format!("spec.{name}"), "pod updates may not add or remove containers");
@@ -47,7 +47,7 @@ fn containers(faults: &mut Faults, old: &Value, new: &Value, name: &str) -> bool
 }
 
 /// True if nothing more can be said.
-fn deadline(faults: &mut Faults, old: &Value, new: &Value) -> bool {
+fn deadline(faults: &mut FieldErrors, old: &Value, new: &Value) -> bool {
     let name = "activeDeadlineSeconds";
     let path = "spec.activeDeadlineSeconds";
     match (number(old, name), number(new, name)) {
@@ -67,7 +67,7 @@ fn deadline(faults: &mut Faults, old: &Value, new: &Value) -> bool {
     }
 }
 
-fn gates(faults: &mut Faults, old: &Value, new: &Value) {
+fn gates(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let was = |name: &str| list(old, "schedulingGates").iter().any(|gate| text(gate, "name") == name);
     for (index, gate) in list(new, "schedulingGates").iter().enumerate() {
         let name = text(gate, "name");
@@ -79,7 +79,7 @@ fn gates(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// Everything else stays: the new spec with what may change put back is the old one.
-fn rest(faults: &mut Faults, old: &Value, new: &Value) {
+fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let mut put_back = new.clone();
     for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         put(&mut put_back, old, name);
@@ -111,8 +111,8 @@ pub(super) fn put(to: &mut Value, from: &Value, name: &str) {
 }
 
 /// A pod that is not yet to be scheduled may say more exactly where it wants to be.
-fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
-    let kept = crate::parts::entries(old, "nodeSelector")
+fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
+    let kept = crate::json_ext::entries(old, "nodeSelector")
         .all(|(key, value)| put_back["nodeSelector"][key] == *value);
     if !kept {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
@@ -122,7 +122,7 @@ fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
     if !has(&old["affinity"]["nodeAffinity"], "requiredDuringSchedulingIgnoredDuringExecution") {
         let affinity = old["affinity"]["nodeAffinity"].clone();
         if has(old, "affinity") {
-            crate::parts::object(put_back, "affinity")["nodeAffinity"] = affinity;
+            crate::json_ext::object(put_back, "affinity")["nodeAffinity"] = affinity;
         } else if !["podAffinity", "podAntiAffinity"].iter().any(|name| has(&put_back["affinity"], name)) {
             put(put_back, old, "affinity");
         }
@@ -130,7 +130,7 @@ fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
 }
 
 /// On update of the status.
-pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn status(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
@@ -153,7 +153,7 @@ pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// A container that has ended and is not to be started again stays ended.
-fn terminated(faults: &mut Faults, old: &Value, new: &Value) {
+fn terminated(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let never = text(&old["spec"], "restartPolicy") == "Never";
     for (index, was) in list(&old["status"], "containerStatuses").iter().enumerate() {
         let ended = &was["state"]["terminated"];

@@ -4,14 +4,14 @@
 //! Goes out: faults; yes or no.
 //! Not here: where selectors stand (the other files of this folder).
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::{meta, words};
-use crate::parts::{entries, list, text};
+use crate::json_ext::{entries, list, text};
 use crate::select::from_object;
 use serde_json::Value;
 
 /// A selector that may be absent.
-pub(super) fn check(faults: &mut Faults, selector: &Value, path: &str) {
+pub(super) fn check(faults: &mut FieldErrors, selector: &Value, path: &str) {
     meta::label_map(faults, &selector["matchLabels"], &format!("{path}.matchLabels"));
     for (index, wanted) in list(selector, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
@@ -23,7 +23,7 @@ pub(super) fn check(faults: &mut Faults, selector: &Value, path: &str) {
 }
 
 /// The operator and the number of its values. `single` are operators with exactly one.
-pub(super) fn operator(faults: &mut Faults, wanted: &Value, path: &str, single: &[&str]) {
+pub(super) fn operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: &[&str]) {
     let count = list(wanted, "values").len();
     match text(wanted, "operator") {
         "In" | "NotIn" if count == 0 => {
@@ -46,7 +46,7 @@ pub(super) fn operator(faults: &mut Faults, wanted: &Value, path: &str, single: 
 }
 
 /// The values, each of them a label's.
-pub(super) fn values(faults: &mut Faults, wanted: &Value, path: &str) {
+pub(super) fn values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
     for (index, value) in list(wanted, "values").iter().enumerate() {
         let value = value.as_str().unwrap_or_default();
         faults.each(&format!("{path}.values[{index}]"), value, words::label_value(value));
@@ -60,7 +60,7 @@ pub(super) fn is_empty(selector: &Value) -> bool {
 
 /// A selector the server can't work with: an unknown operator, a wrong number of values, a key or value of bad format.
 pub(super) fn is_broken(selector: &Value) -> bool {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     check(&mut faults, selector, "");
     !faults.0.is_empty()
 }

@@ -4,23 +4,23 @@
 //! Goes out: faults.
 //! Not here: taints (`taints.rs`).
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::pod::amount;
 use super::workload::{at_most_all, share};
 use super::{meta, selector, taints, words};
-use crate::parts::{entries, has, list, number, text};
+use crate::json_ext::{entries, has, list, number, text};
 use crate::quantity;
 use serde_json::{Value, json};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
 /// VAL-8, and what of the status a node may bring.
-pub(super) fn node(faults: &mut Faults, node: &Value) {
+pub(super) fn node(faults: &mut FieldErrors, node: &Value) {
     taints::taints(faults, node);
     node_resources(faults, node);
 }
 
-fn node_resources(faults: &mut Faults, node: &Value) {
+fn node_resources(faults: &mut FieldErrors, node: &Value) {
     for list in ["capacity", "allocatable"] {
         for (name, value) in entries(&node["status"], list) {
             if let Some(quantity) = quantity::read(value) {
@@ -31,7 +31,7 @@ fn node_resources(faults: &mut Faults, node: &Value) {
 }
 
 /// VAL-9, VAL-10: taints may change; a node's addresses and its identity at the provider may not.
-pub(super) fn node_update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn node_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     node_resources(faults, new);
     if !list(&old["spec"], "podCIDRs").is_empty() && old["spec"]["podCIDRs"] != new["spec"]["podCIDRs"] {
         faults.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
@@ -45,7 +45,7 @@ pub(super) fn node_update(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// A Namespace's own finalizers, at a path that may name each.
-pub(super) fn namespace(faults: &mut Faults, namespace: &Value, each: bool) {
+pub(super) fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
     for (index, name) in list(&namespace["spec"], "finalizers").iter().enumerate() {
         let name = name.as_str().unwrap_or_default();
         let path = if each { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
@@ -55,7 +55,7 @@ pub(super) fn namespace(faults: &mut Faults, namespace: &Value, each: bool) {
 }
 
 /// An Event, in the form in which it is kept. One of the `newer` group says who reports what and when.
-pub(super) fn event(faults: &mut Faults, event: &Value, newer: bool) {
+pub(super) fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
     let namespace = text(&event["metadata"], "namespace");
     let about = text(&event["involvedObject"], "namespace");
     let timed = has(event, "eventTime");
@@ -110,7 +110,7 @@ pub(super) fn event(faults: &mut Faults, event: &Value, newer: bool) {
 }
 
 /// Only the series of an Event of the newer group may go on.
-pub(super) fn event_update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn event_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     for name in ["reportingInstance", "action", "reason", "message", "type"] {
         if text(old, name) != text(new, name) {
             faults.invalid(name, text(new, name), "field is immutable");
@@ -119,7 +119,7 @@ pub(super) fn event_update(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// A PodDisruptionBudget.
-pub(super) fn budget(faults: &mut Faults, budget: &Value) {
+pub(super) fn budget(faults: &mut FieldErrors, budget: &Value) {
     let spec = &budget["spec"];
     if has(spec, "minAvailable") && has(spec, "maxUnavailable") {
         faults.invalid("spec", spec.clone(), "minAvailable and maxUnavailable cannot be both set");
@@ -136,7 +136,7 @@ pub(super) fn budget(faults: &mut Faults, budget: &Value) {
 }
 
 /// A Lease.
-pub(super) fn lease(faults: &mut Faults, lease: &Value) {
+pub(super) fn lease(faults: &mut FieldErrors, lease: &Value) {
     let spec = &lease["spec"];
     if let Some(seconds) = number(spec, "leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
         faults.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0");
@@ -145,7 +145,7 @@ pub(super) fn lease(faults: &mut Faults, lease: &Value) {
 }
 
 /// A PriorityClass.
-pub(super) fn priority_class(faults: &mut Faults, class: &Value) {
+pub(super) fn priority_class(faults: &mut FieldErrors, class: &Value) {
     let system = text(&class["metadata"], "name").starts_with("system-");
     if !system && number(class, "value").unwrap_or_default() > HIGHEST_PRIORITY {
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}");
@@ -154,14 +154,14 @@ pub(super) fn priority_class(faults: &mut Faults, class: &Value) {
 }
 
 /// What of a PriorityClass may not change.
-pub(super) fn priority_class_update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn priority_class_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if number(old, "value").unwrap_or_default() != number(new, "value").unwrap_or_default() {
         faults.forbidden("value", "may not be changed in an update.");
     }
 }
 
 /// A Binding of a pod to a node.
-pub(super) fn binding(faults: &mut Faults, binding: &Value) {
+pub(super) fn binding(faults: &mut FieldErrors, binding: &Value) {
     let target = &binding["target"];
     if !["", "Node"].contains(&text(target, "kind")) {
         faults.unsupported("target.kind", text(target, "kind"), &["Node", "<empty>"]);

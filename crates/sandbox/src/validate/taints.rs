@@ -4,16 +4,16 @@
 //! Goes out: faults.
 //! Not here: which toleration answers which taint (the core).
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::words;
-use crate::parts::{has, list, text};
+use crate::json_ext::{has, list, text};
 use serde_json::Value;
 use std::collections::HashSet;
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// VAL-8: the path is not the field's.
-pub(super) fn taints(faults: &mut Faults, node: &Value) {
+pub(super) fn taints(faults: &mut FieldErrors, node: &Value) {
     let mut seen = HashSet::new();
     for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
         let path = format!("metadata.taints[{index}]");
@@ -34,14 +34,14 @@ pub(super) fn taints(faults: &mut Faults, node: &Value) {
     }
 }
 
-fn known_effect(faults: &mut Faults, effect: &str, path: &str) {
+fn known_effect(faults: &mut FieldErrors, effect: &str, path: &str) {
     if !EFFECTS.contains(&effect) {
         faults.unsupported(format!("{path}.effect"), effect, &EFFECTS);
     }
 }
 
 /// VAL-1 to VAL-5, of `spec.tolerations` of a pod or a template.
-pub(super) fn tolerations(faults: &mut Faults, spec: &Value, path: &str) {
+pub(super) fn tolerations(faults: &mut FieldErrors, spec: &Value, path: &str) {
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         let path = format!("{path}[{index}]");
         let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
@@ -64,7 +64,7 @@ pub(super) fn tolerations(faults: &mut Faults, spec: &Value, path: &str) {
 }
 
 /// VAL-3, and VAL-4 without the comparison operators, which are off unless asked for.
-fn operator(faults: &mut Faults, toleration: &Value, path: &str) {
+fn operator(faults: &mut FieldErrors, toleration: &Value, path: &str) {
     let value = text(toleration, "value");
     let path = format!("{path}.operator");
     match text(toleration, "operator") {
@@ -85,7 +85,7 @@ fn operator(faults: &mut Faults, toleration: &Value, path: &str) {
 }
 
 /// VAL-6: those there were are still there, but for their seconds.
-pub(super) fn only_added(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn only_added(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let same = |a: &Value, b: &Value| {
         ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name))
     };

@@ -4,15 +4,15 @@
 //! Goes out: faults.
 //! Not here: templates themselves (`pod.rs`); StatefulSets and CronJobs, which nothing here acts on.
 
-use super::found::Faults;
+use super::field_error::FieldErrors;
 use super::pod_update::put;
 use super::{pod, selector, words};
-use crate::parts::{has, number, text};
+use crate::json_ext::{has, number, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A selector that must be there and pick the template's pods, which are kept running.
-fn runs_pods(faults: &mut Faults, spec: &Value, whose: &str, owner: &str) {
+fn runs_pods(faults: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
     let picks = &spec["selector"];
     if picks.is_null() {
         faults.required("spec.selector", "");
@@ -39,14 +39,14 @@ fn runs_pods(faults: &mut Faults, spec: &Value, whose: &str, owner: &str) {
     }
 }
 
-fn not_negative(faults: &mut Faults, spec: &Value, names: &[&str]) {
+fn not_negative(faults: &mut FieldErrors, spec: &Value, names: &[&str]) {
     for name in names {
         faults.not_negative(format!("spec.{name}"), number(spec, name));
     }
 }
 
 /// A Deployment.
-pub(super) fn deployment(faults: &mut Faults, object: &Value) {
+pub(super) fn deployment(faults: &mut FieldErrors, object: &Value) {
     let spec = &object["spec"];
     not_negative(faults, spec, &["replicas"]);
     runs_pods(faults, spec, "deployment", "ReplicaSet");
@@ -72,26 +72,26 @@ pub(super) fn deployment(faults: &mut Faults, object: &Value) {
 }
 
 /// A ReplicaSet.
-pub(super) fn replica_set(faults: &mut Faults, object: &Value) {
+pub(super) fn replica_set(faults: &mut FieldErrors, object: &Value) {
     not_negative(faults, &object["spec"], &["replicas", "minReadySeconds"]);
     // The server says "deployment" here too.
     runs_pods(faults, &object["spec"], "deployment", "ReplicaSet");
 }
 
 /// A DaemonSet.
-pub(super) fn daemon_set(faults: &mut Faults, object: &Value) {
+pub(super) fn daemon_set(faults: &mut FieldErrors, object: &Value) {
     runs_pods(faults, &object["spec"], "daemonset", "DaemonSet");
     not_negative(faults, &object["spec"], &["minReadySeconds", "revisionHistoryLimit"]);
 }
 
 /// A Job.
-pub(super) fn job(faults: &mut Faults, job: &Value) {
+pub(super) fn job(faults: &mut FieldErrors, job: &Value) {
     generated(faults, job);
     job_spec(faults, &job["spec"]);
 }
 
 /// The labels and the selector that are made for a Job that does not bring its own.
-fn generated(faults: &mut Faults, job: &Value) {
+fn generated(faults: &mut FieldErrors, job: &Value) {
     let (spec, meta) = (&job["spec"], &job["metadata"]);
     if spec["manualSelector"] == json!(true) || spec["selector"].is_null() {
         return;
@@ -109,7 +109,7 @@ fn generated(faults: &mut Faults, job: &Value) {
     }
 }
 
-fn job_spec(faults: &mut Faults, spec: &Value) {
+fn job_spec(faults: &mut FieldErrors, spec: &Value) {
     let numbers =
         ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
     not_negative(faults, spec, &numbers);
@@ -135,7 +135,7 @@ fn job_spec(faults: &mut Faults, spec: &Value) {
 }
 
 /// What of a Job may not change.
-pub(super) fn job_update(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let (was, is) = (&old["spec"], &new["spec"]);
     job_spec(faults, is);
     let completions = number(is, "completions");
@@ -157,14 +157,14 @@ pub(super) fn job_update(faults: &mut Faults, old: &Value, new: &Value) {
 }
 
 /// The selector stays.
-pub(super) fn same_selector(faults: &mut Faults, old: &Value, new: &Value) {
+pub(super) fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if old["spec"]["selector"] != new["spec"]["selector"] {
         faults.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");
     }
 }
 
 /// A number, or a percentage.
-pub(super) fn share(faults: &mut Faults, share: &Value, path: &str) {
+pub(super) fn share(faults: &mut FieldErrors, share: &Value, path: &str) {
     match share.as_str() {
         Some(text) => faults.each(path, text, words::percent(text)),
         None => faults.not_negative(path, share.as_i64()),
@@ -172,7 +172,7 @@ pub(super) fn share(faults: &mut Faults, share: &Value, path: &str) {
 }
 
 /// A percentage is not above 100.
-pub(super) fn at_most_all(faults: &mut Faults, share: &Value, path: &str) {
+pub(super) fn at_most_all(faults: &mut FieldErrors, share: &Value, path: &str) {
     if share.as_str().is_some_and(|text| words::percent(text).is_empty()) && worth(share) > 100 {
         faults.invalid(path, share.clone(), "must not be greater than 100%");
     }

@@ -36,8 +36,8 @@ use runner::{Group, run};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
-use taintward_sandbox::defaults::Admission;
-use taintward_sandbox::serve::Listening;
+use taintward_sandbox::defaults::AdmissionDefaults;
+use taintward_sandbox::serve::SandboxListener;
 use taintward_sandbox::world::{self, World};
 use target::Target;
 use tokio::runtime::Builder;
@@ -49,13 +49,20 @@ fn sandbox() -> Option<Target> {
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let admission =
-                Admission { service_account: false, taint_new_nodes: false, ..Admission::default() };
-            let settings =
-                world::Settings { nodes: 0, roles: Vec::new(), admission, ..world::Settings::default() };
+            let admission = AdmissionDefaults {
+                service_account: false,
+                taint_new_nodes: false,
+                ..AdmissionDefaults::default()
+            };
+            let settings = world::WorldSettings {
+                nodes: 0,
+                roles: Vec::new(),
+                admission,
+                ..world::WorldSettings::default()
+            };
             let world = World::new(&settings);
             world.server().store().compact();
-            let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+            let listening = SandboxListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
             let token = world.server().token().text().to_owned();
             tell.send((listening.url(), token)).unwrap();
             listening.serve(world.server().clone()).await

@@ -7,9 +7,9 @@
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use http::Method;
 use serde_json::json;
-use taintward_sandbox::api::{Deletion, On, Wish};
-use taintward_sandbox::fault::Fault;
-use taintward_sandbox::resource::Sub;
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
+use taintward_sandbox::fault::InjectedFault;
+use taintward_sandbox::resource::Subresource;
 use taintward_sandbox::world;
 
 /// D4 (TE-26, TE-40): a pod created again under its name gets its own whole time, on the same node and on another.
@@ -36,7 +36,7 @@ async fn who_cannot_leave_is_left_alone() {
     let _controller = stage.controller(alone()).await;
     let [succeeded, failed] = ["Succeeded", "Failed"].map(|phase| {
         let pod = stage.pod(&phase.to_lowercase(), "n1", &[]);
-        let status = On::object(pods(), "default", &pod.name).part(Sub::Status);
+        let status = ResourcePath::object(pods(), "default", &pod.name).part(Subresource::Status);
         stage.server().change(&status, "kubelet", |pod| pod["status"]["phase"] = phase.into()).unwrap();
         pod
     });
@@ -46,8 +46,8 @@ async fn who_cannot_leave_is_left_alone() {
     let held = stage.pod_with("held", "n1", &[], |pod| {
         pod["metadata"]["finalizers"] = json!(["taintward.example/hold"]);
     });
-    let on = On::object(pods(), "default", &held.name);
-    stage.server().delete(&on, &Deletion::default(), &Wish::by("kubectl")).unwrap();
+    let on = ResourcePath::object(pods(), "default", &held.name);
+    stage.server().delete(&on, &DeleteOptions::default(), &WriteOptions::by("kubectl")).unwrap();
     let ordinary = stage.pod("ordinary", "n1", &[]);
     sleep(10.0).await;
     let tainted = stage.taint("n1", &[no_execute("k")]);
@@ -113,7 +113,7 @@ async fn the_node_is_asked_before_anybody_goes() {
     let reads: Vec<_> = stage.sent().into_iter().filter(read).collect();
     assert_eq!(reads.len(), 1);
     assert!(reads[0].at >= after(tainted, 60.0) && reads[0].at <= stage.deleted(&first[0]).unwrap());
-    stage.stream_faults.outage(Some(Fault::BlackHole));
+    stage.stream_faults.outage(Some(InjectedFault::BlackHole));
     sleep(1.0).await;
     stage.taint("n1", &[]);
     sleep(60.0).await;

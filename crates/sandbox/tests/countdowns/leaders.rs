@@ -6,15 +6,15 @@
 
 use super::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
 use serde_json::Value;
-use taintward_sandbox::api::On;
-use taintward_sandbox::fault::Fault;
+use taintward_sandbox::api::ResourcePath;
+use taintward_sandbox::fault::InjectedFault;
 use taintward_sandbox::resource::known;
 
 /// L8: a lease of 15 s, and a follower that looks every 2 s or so.
 const TAKEOVER_MAX: f64 = 20.0;
 
-fn lease() -> On {
-    On::object(known("coordination.k8s.io", "leases"), "kube-system", "taintward")
+fn lease() -> ResourcePath {
+    ResourcePath::object(known("coordination.k8s.io", "leases"), "kube-system", "taintward")
 }
 
 fn holder(stage: &Stage) -> Value {
@@ -70,7 +70,7 @@ async fn who_cannot_renew_stops() {
     let later = stage.pod("later", "n1", &[bears("k", Some(75))]);
     let tainted = stage.taint("n1", &[no_execute("k")]);
     sleep(60.0).await;
-    stage.lease_faults.outage(Some(Fault::Unavailable));
+    stage.lease_faults.outage(Some(InjectedFault::Unavailable));
     sleep(540.0).await;
     stage.went(&in_time, after(tainted, 61.0), LATE);
     stage.stays(&later);

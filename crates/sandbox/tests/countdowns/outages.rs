@@ -7,8 +7,8 @@
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use super::wire::Sent;
 use http::Method;
-use taintward_sandbox::api::On;
-use taintward_sandbox::fault::Fault;
+use taintward_sandbox::api::ResourcePath;
+use taintward_sandbox::fault::InjectedFault;
 
 /// How long after an outage everything due has gone: pauses between tries are 30 s at most, and spread (L2); a stream
 /// that fell silent is noticed within 75 s (L4).
@@ -16,14 +16,14 @@ const RECOVERY_MAX: f64 = 40.0;
 const SILENCE_MAX: f64 = 75.0;
 
 /// What an outage looks like to a client.
-const OUTAGES: [Fault; 7] = [
-    Fault::LostBefore,
-    Fault::BlackHole,
-    Fault::Unavailable,
-    Fault::Internal,
-    Fault::Timeout,
-    Fault::TooMany,
-    Fault::Forbidden,
+const OUTAGES: [InjectedFault; 7] = [
+    InjectedFault::LostBefore,
+    InjectedFault::BlackHole,
+    InjectedFault::Unavailable,
+    InjectedFault::Internal,
+    InjectedFault::Timeout,
+    InjectedFault::TooMany,
+    InjectedFault::Forbidden,
 ];
 
 /// L4, D3: away for ten minutes in mid-countdown: who fell due meanwhile goes late, who was due later goes in time,
@@ -50,7 +50,7 @@ async fn an_outage_only_delays() {
         stage.stays(&meanwhile);
         stage.outage(None);
         let back = stage.now();
-        let recovery = if fault == Fault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX };
+        let recovery = if fault == InjectedFault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX };
         sleep(recovery).await;
         stage.went(&meanwhile, back, recovery);
         sleep(3_600.0).await;
@@ -77,7 +77,7 @@ async fn what_was_compacted_away_is_found() {
     let tainted = stage.taint("n1", &[no_execute("k")]);
     stage.taint("n2", &[no_execute("k")]);
     sleep(60.0).await;
-    stage.outage(Some(Fault::LostBefore));
+    stage.outage(Some(InjectedFault::LostBefore));
     sleep(60.0).await;
     stage.taint("n2", &[]);
     let late = stage.taint("n3", &[no_execute("k")]);
@@ -102,13 +102,13 @@ async fn a_mark_without_deletion_is_withdrawn() {
     let (reads, writes) = (stage.faults.clone(), stage.write_faults.clone());
     let is_mark = |sent: &Sent| sent.method == Method::PATCH;
     stage.meddler.once(is_mark, move || {
-        [reads, writes].iter().for_each(|faults| faults.outage(Some(Fault::LostBefore)));
+        [reads, writes].iter().for_each(|faults| faults.outage(Some(InjectedFault::LostBefore)));
     });
     stage.taint("n1", &[no_execute("k")]);
     sleep(30.0).await;
     assert_eq!(stage.deleted(&pod), None, "the DELETE has not arrived");
     let marked = || {
-        let conditions = stage.server().read(&On::object(pods(), "default", "p")).unwrap().value();
+        let conditions = stage.server().read(&ResourcePath::object(pods(), "default", "p")).unwrap().value();
         let conditions = conditions["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().any(|one| one["type"] == "DisruptionTarget")
     };

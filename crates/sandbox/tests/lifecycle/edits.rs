@@ -10,15 +10,15 @@ use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use taintward_sandbox::api::{On, Server};
+use taintward_sandbox::api::{ResourcePath, SandboxApi};
 
 fn taints(stage: &Stage, node: &str) -> Vec<Value> {
     stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
 /// Puts a taint in front of all others, as somebody with kubectl might.
-fn put(server: &Server, node: &str, taint: &Value) {
-    let on = On::object(nodes(), "", node);
+fn put(server: &SandboxApi, node: &str, taint: &Value) {
+    let on = ResourcePath::object(nodes(), "", node);
     let changed = server.change(&on, HAND, |node| {
         let mut all = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
         all.insert(0, taint.clone());
@@ -152,9 +152,15 @@ async fn replaced_between_read_and_write() {
     let is_status_read =
         |sent: &super::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
     stage.meddler.once(is_status_read, move || {
-        use taintward_sandbox::api::{Deletion, Wish};
-        server.delete(&On::object(nodes(), "", "n1"), &Deletion::default(), &Wish::by(HAND)).unwrap();
-        server.create(&On::object(nodes(), "", ""), fresh, &Wish::by(HAND)).unwrap();
+        use taintward_sandbox::api::{DeleteOptions, WriteOptions};
+        server
+            .delete(
+                &ResourcePath::object(nodes(), "", "n1"),
+                &DeleteOptions::default(),
+                &WriteOptions::by(HAND),
+            )
+            .unwrap();
+        server.create(&ResourcePath::object(nodes(), "", ""), fresh, &WriteOptions::by(HAND)).unwrap();
     });
     sleep(400.0).await;
     stage.never("n1", UNREACHABLE);

@@ -7,7 +7,7 @@
 use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
 use jiff::Timestamp;
-use taintward_sandbox::fault::Fault;
+use taintward_sandbox::fault::InjectedFault;
 
 /// L8: a lease of 15 s, and a follower that looks every 2 s or so.
 const TAKEOVER_MAX: f64 = 20.0;
@@ -66,7 +66,7 @@ async fn a_leader_goes_in_each_phase() {
 async fn who_cannot_renew_taints_nobody() {
     let stage = Stage::lively(6, 1);
     let _controller = stage.watched(elected(1)).await;
-    stage.lease_faults.outage(Some(Fault::Unavailable));
+    stage.lease_faults.outage(Some(InjectedFault::Unavailable));
     sleep(20.0).await;
     stage.silence(&["n1", "n2"]);
     let sent = stage.writes().len();

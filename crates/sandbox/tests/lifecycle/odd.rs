@@ -8,7 +8,7 @@
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
 use serde_json::json;
-use taintward_sandbox::api::{Deletion, On, Wish};
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
 
 /// NL-10: what counts is that the lease changes, not what time it says: in the past, in the future, backwards.
 #[tokio::test(start_paused = true)]
@@ -76,10 +76,10 @@ async fn leases_that_come_and_go() {
     let stage = Stage::still(4, 1);
     let hearts = ["n1", "n3", "n4"].map(|node| stage.heart(node));
     let _controller = stage.controller(both()).await;
-    let on = On::object(leases(), "kube-node-lease", "n1");
+    let on = ResourcePath::object(leases(), "kube-node-lease", "n1");
     let [first, _n3, _n4] = hearts;
     drop(first);
-    stage.server().delete(&on, &Deletion::default(), &Wish::by("n1")).unwrap();
+    stage.server().delete(&on, &DeleteOptions::default(), &WriteOptions::by("n1")).unwrap();
     for _ in 0..20 {
         stage.posts("n1", "Ready", "True");
         stage.posts("n2", "Ready", "True");

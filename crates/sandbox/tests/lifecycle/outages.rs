@@ -7,24 +7,24 @@
 use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};
 use taintward_core::taint::keys;
-use taintward_sandbox::fault::Fault;
+use taintward_sandbox::fault::InjectedFault;
 
 /// Pauses between tries are 30 s at most, and spread; a stream that fell silent, or a request that nobody answers, is
 /// noticed within 75 s (L4).
 const RECOVERY_MAX: f64 = 40.0;
 const SILENCE_MAX: f64 = 75.0 + 30.0;
 
-const OUTAGES: [Fault; 6] = [
-    Fault::LostBefore,
-    Fault::BlackHole,
-    Fault::Unavailable,
-    Fault::Timeout,
-    Fault::TooMany,
-    Fault::Forbidden,
+const OUTAGES: [InjectedFault; 6] = [
+    InjectedFault::LostBefore,
+    InjectedFault::BlackHole,
+    InjectedFault::Unavailable,
+    InjectedFault::Timeout,
+    InjectedFault::TooMany,
+    InjectedFault::Forbidden,
 ];
 
-fn recovery(fault: Fault) -> f64 {
-    if fault == Fault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX }
+fn recovery(fault: InjectedFault) -> f64 {
+    if fault == InjectedFault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX }
 }
 
 /// S7, P37: nobody can be heard for ten minutes. Some were dead before, one dies meanwhile, one comes back meanwhile.
@@ -124,7 +124,10 @@ async fn only_the_lease_stream_is_away() {
 /// a node that came back meanwhile is left alone, and answers that never came do no harm.
 #[tokio::test(start_paused = true)]
 async fn only_writes_are_refused() {
-    for fault in [Fault::LostAfter, Fault::Conflict, Fault::Internal].into_iter().chain(OUTAGES) {
+    for fault in [InjectedFault::LostAfter, InjectedFault::Conflict, InjectedFault::Internal]
+        .into_iter()
+        .chain(OUTAGES)
+    {
         let stage = Stage::lively(8, 1);
         let _controller = stage.watched(both()).await;
         stage.write_faults.outage(Some(fault));
@@ -137,8 +140,8 @@ async fn only_writes_are_refused() {
         let back = stage.now();
         stage.write_faults.outage(None);
         sleep(RECOVERY_MAX + 3.0 * TURN).await;
-        let late = if fault == Fault::LostAfter { 600.0 + RECOVERY_MAX } else { RECOVERY_MAX };
-        let begin = |moment| if fault == Fault::LostAfter { moment } else { back };
+        let late = if fault == InjectedFault::LostAfter { 600.0 + RECOVERY_MAX } else { RECOVERY_MAX };
+        let begin = |moment| if fault == InjectedFault::LostAfter { moment } else { back };
         let dead = after(stage.last_word("n1"), GRACE);
         stage.bore_within("n1", "unreachable:NoSchedule", &[begin(dead)], late);
         stage.bore_within("n4", "unschedulable:NoSchedule", &[begin(cordoned)], late);
@@ -150,7 +153,7 @@ async fn only_writes_are_refused() {
         let apart = one.duration_since(other).as_secs_f64().abs();
         assert!(apart >= TURN - LATE, "S6, {fault:?}: {one} {other}");
         let n2 = stage.turns_of("n2", UNREACHABLE);
-        assert!(n2.is_empty() || fault == Fault::LostAfter && n2.len() == 2, "{fault:?}: {n2:?}");
+        assert!(n2.is_empty() || fault == InjectedFault::LostAfter && n2.len() == 2, "{fault:?}: {n2:?}");
         stage.only(&["n1", "n2", "n3"]);
     }
 }

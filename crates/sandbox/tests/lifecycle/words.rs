@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings, EnabledControllers};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
-use taintward_sandbox::api::{On, Server, Wish};
-use taintward_sandbox::life::{Role, SILENCE};
-use taintward_sandbox::resource::{Number, Sub, known};
+use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::controllers::{Component, SILENCE};
+use taintward_sandbox::resource::{ResourceId, Subresource, known};
 use taintward_sandbox::world;
 use tokio::task::JoinHandle;
 
@@ -48,7 +48,7 @@ pub(crate) fn elected(seed: u64) -> ControllerSettings {
     ControllerSettings { election: Some(ElectionSettings::default()), seed: Some(seed), ..both() }
 }
 
-pub(crate) fn leases() -> Number {
+pub(crate) fn leases() -> ResourceId {
     known("coordination.k8s.io", "leases")
 }
 
@@ -74,37 +74,39 @@ impl Drop for Heart {
 }
 
 /// Renews a node's lease.
-pub(crate) fn beat(server: &Server, node: &str) {
+pub(crate) fn beat(server: &SandboxApi, node: &str) {
     let now = server.clock().micro_stamp();
     set_lease(server, node, &json!({"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now}));
 }
 
 /// Gives a node's lease this content.
-pub(crate) fn set_lease(server: &Server, node: &str, spec: &Value) {
-    let on = On::object(leases(), "kube-node-lease", node);
+pub(crate) fn set_lease(server: &SandboxApi, node: &str, spec: &Value) {
+    let on = ResourcePath::object(leases(), "kube-node-lease", node);
     if server.change(&on, node, |lease| lease["spec"] = spec.clone()).is_err() {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
             "metadata": {"name": node, "namespace": "kube-node-lease"}, "spec": spec,
         });
-        server.create(&On::object(leases(), "kube-node-lease", ""), lease, &Wish::by(node)).unwrap();
+        server
+            .create(&ResourcePath::object(leases(), "kube-node-lease", ""), lease, &WriteOptions::by(node))
+            .unwrap();
     }
 }
 
 /// Nodes of a name `n1` and on, so many, zone after zone.
-fn world(nodes: usize, zones: usize, roles: Vec<Role>) -> world::Settings {
-    world::Settings { nodes, zones, roles, ..world::Settings::default() }
+fn world(nodes: usize, zones: usize, roles: Vec<Component>) -> world::WorldSettings {
+    world::WorldSettings { nodes, zones, roles, ..world::WorldSettings::default() }
 }
 
 impl Stage {
     /// A cluster with kubelets.
     pub(crate) fn lively(nodes: usize, zones: usize) -> Self {
-        Self::of(world(nodes, zones, vec![Role::Namespaces, Role::Kubelets]))
+        Self::of(world(nodes, zones, vec![Component::Namespaces, Component::Kubelets]))
     }
 
     /// A cluster whose nodes are ready, and say only what the scenario says for them.
     pub(crate) fn still(nodes: usize, zones: usize) -> Self {
-        let stage = Self::of(world(nodes, zones, vec![Role::Namespaces]));
+        let stage = Self::of(world(nodes, zones, vec![Component::Namespaces]));
         for node in 1..=nodes {
             stage.posts(&format!("n{node}"), "Ready", "True");
         }
@@ -147,12 +149,12 @@ impl Stage {
     }
 
     pub(crate) fn change_status(&self, node: &str, change: impl FnOnce(&mut Value)) {
-        let on = On::object(nodes(), "", node).part(Sub::Status);
+        let on = ResourcePath::object(nodes(), "", node).part(Subresource::Status);
         self.server().change(&on, "kubelet", change).unwrap();
     }
 
     pub(crate) fn change_node(&self, node: &str, change: impl FnOnce(&mut Value)) {
-        self.server().change(&On::object(nodes(), "", node), HAND, change).unwrap();
+        self.server().change(&ResourcePath::object(nodes(), "", node), HAND, change).unwrap();
     }
 
     pub(crate) fn node(&self, node: &str) -> Value {

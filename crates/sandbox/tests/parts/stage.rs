@@ -22,11 +22,11 @@ use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{Deletion, On, Server, Wish};
-use taintward_sandbox::fault::{Fault, Faults};
-use taintward_sandbox::life::Role;
-use taintward_sandbox::resource::{Number, known};
-use taintward_sandbox::store::Change;
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::controllers::Component;
+use taintward_sandbox::fault::{FaultInjector, InjectedFault};
+use taintward_sandbox::resource::{ResourceId, known};
+use taintward_sandbox::store::ChangeKind;
 use taintward_sandbox::world::{self, World};
 use tokio::task::JoinHandle;
 
@@ -43,7 +43,7 @@ pub(crate) const HAND: &str = "kubectl";
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub(crate) at: Timestamp,
-    pub(crate) number: Number,
+    pub(crate) number: ResourceId,
     pub(crate) gone: bool,
     pub(crate) object: Value,
 }
@@ -81,11 +81,11 @@ pub(crate) struct Stage {
     pub(crate) world: World,
     /// Between the server and controllers: their reads, their writes, their streams but that of nodes' leases, that one,
     /// and their election.
-    pub(crate) faults: Faults,
-    pub(crate) write_faults: Faults,
-    pub(crate) stream_faults: Faults,
-    pub(crate) heartbeat_faults: Faults,
-    pub(crate) lease_faults: Faults,
+    pub(crate) faults: FaultInjector,
+    pub(crate) write_faults: FaultInjector,
+    pub(crate) stream_faults: FaultInjector,
+    pub(crate) heartbeat_faults: FaultInjector,
+    pub(crate) lease_faults: FaultInjector,
     /// By how many microseconds somebody has set controllers' wall clocks forward.
     pub(crate) steps: Arc<AtomicI64>,
     /// Somebody who does something whenever a request of a controller was answered.
@@ -94,11 +94,11 @@ pub(crate) struct Stage {
     sent: Arc<Mutex<Vec<Sent>>>,
 }
 
-pub(crate) fn pods() -> Number {
+pub(crate) fn pods() -> ResourceId {
     known("", "pods")
 }
 
-pub(crate) fn nodes() -> Number {
+pub(crate) fn nodes() -> ResourceId {
     known("", "nodes")
 }
 
@@ -153,25 +153,25 @@ impl Stage {
 
     /// The same, with kubelets: pods run, and end when they are told to.
     pub(crate) fn alive(nodes: usize) -> Self {
-        Self::with(nodes, vec![Role::Namespaces, Role::Nodes, Role::Kubelets])
+        Self::with(nodes, vec![Component::Namespaces, Component::Nodes, Component::Kubelets])
     }
 
-    fn with(nodes: usize, roles: Vec<Role>) -> Self {
-        Self::of(world::Settings { nodes, roles, ..world::Settings::default() })
+    fn with(nodes: usize, roles: Vec<Component>) -> Self {
+        Self::of(world::WorldSettings { nodes, roles, ..world::WorldSettings::default() })
     }
 
     /// A cluster of any kind, at the time at which all of them begin.
-    pub(crate) fn of(settings: world::Settings) -> Self {
+    pub(crate) fn of(settings: world::WorldSettings) -> Self {
         let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
-        let world = World::new(&world::Settings { start, ..settings });
+        let world = World::new(&world::WorldSettings { start, ..settings });
         let log: Arc<Mutex<Vec<Commit>>> = Arc::default();
         let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
         world.server().store().follow(Box::new(move |number, event| {
-            let (at, gone) = (clock.now(), event.change == Change::Deleted);
+            let (at, gone) = (clock.now(), event.change == ChangeKind::Deleted);
             all.lock().unwrap().push(Commit { at, number, gone, object: event.object.value() });
         }));
         tokio::spawn(world.life().run());
-        let never = || Faults::new(1, 0);
+        let never = || FaultInjector::new(1, 0);
         Self {
             world,
             faults: never(),
@@ -186,7 +186,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &SandboxApi {
         self.world.server()
     }
 
@@ -219,7 +219,7 @@ impl Stage {
             meddler: self.meddler.clone(),
             sent: Arc::clone(&self.sent),
         };
-        let forked = |which, first: &Faults, second: &Faults| {
+        let forked = |which, first: &FaultInjector, second: &FaultInjector| {
             let (first, second) = (first.before(recorder()), second.before(recorder()));
             kube::Client::new(Fork { which, first, second }, "default")
         };
@@ -238,7 +238,7 @@ impl Stage {
     }
 
     /// The server is away for controllers, but not for their election; `None`: it is back.
-    pub(crate) fn outage(&self, fault: Option<Fault>) {
+    pub(crate) fn outage(&self, fault: Option<InjectedFault>) {
         for faults in [&self.faults, &self.write_faults, &self.stream_faults, &self.heartbeat_faults] {
             faults.outage(fault);
         }
@@ -271,28 +271,39 @@ impl Stage {
             },
         });
         with(&mut pod);
-        let made = self.server().create(&On::object(pods(), "default", ""), pod, &Wish::by(HAND)).unwrap();
+        let made = self
+            .server()
+            .create(&ResourcePath::object(pods(), "default", ""), pod, &WriteOptions::by(HAND))
+            .unwrap();
         Subject { name: name.to_owned(), uid: made.object.uid.to_string() }
     }
 
     /// Changes a pod.
     pub(crate) fn change_pod(&self, pod: &Subject, change: impl FnOnce(&mut Value)) {
-        self.server().change(&On::object(pods(), "default", &pod.name), HAND, change).unwrap();
+        self.server().change(&ResourcePath::object(pods(), "default", &pod.name), HAND, change).unwrap();
     }
 
     /// The pod goes at once, by hand.
     pub(crate) fn delete_pod(&self, pod: &Subject) {
-        let how = Deletion { grace: Some(0), ..Deletion::default() };
-        self.server().delete(&On::object(pods(), "default", &pod.name), &how, &Wish::by(HAND)).unwrap();
+        let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+        self.server()
+            .delete(&ResourcePath::object(pods(), "default", &pod.name), &how, &WriteOptions::by(HAND))
+            .unwrap();
     }
 
     pub(crate) fn delete_node(&self, node: &str) {
-        self.server().delete(&On::object(nodes(), "", node), &Deletion::default(), &Wish::by(HAND)).unwrap();
+        self.server()
+            .delete(
+                &ResourcePath::object(nodes(), "", node),
+                &DeleteOptions::default(),
+                &WriteOptions::by(HAND),
+            )
+            .unwrap();
     }
 
     /// Replaces a node's taints, as `kubectl taint` does; says when.
     pub(crate) fn taint(&self, node: &str, taints: &[Value]) -> Timestamp {
-        let on = On::object(nodes(), "", node);
+        let on = ResourcePath::object(nodes(), "", node);
         self.server().change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
         self.now()
     }

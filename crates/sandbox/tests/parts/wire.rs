@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use taintward_sandbox::api::Server;
-use taintward_sandbox::http::AnswerBody;
+use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::http::ResponseBody;
 
 /// A request that reached the server.
 #[derive(Clone, Debug)]
@@ -97,13 +97,13 @@ impl Meddler {
 /// The server; what reaches it is written down.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    pub(crate) server: Server,
+    pub(crate) server: SandboxApi,
     pub(crate) meddler: Meddler,
     pub(crate) sent: Arc<Mutex<Vec<Sent>>>,
 }
 
 impl tower::Service<Request<kube::client::Body>> for Recorder {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use taintward_sandbox::api::{Deletion, On, Server, Wish};
-use taintward_sandbox::http::AnswerBody;
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::http::ResponseBody;
 use taintward_sandbox::resource::known;
 use tower::Service as _;
 
@@ -36,7 +36,7 @@ const LOST_ONE_IN: usize = 3;
 /// The server, as controllers see it.
 #[derive(Clone)]
 pub(crate) struct Between {
-    pub(crate) server: Server,
+    pub(crate) server: SandboxApi,
     pub(crate) twist: Twist,
     /// Who asks, in the lease; `None` where there is no election.
     pub(crate) identity: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Between {
 }
 
 impl tower::Service<Request<kube::client::Body>> for Between {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -71,7 +71,7 @@ impl tower::Service<Request<kube::client::Body>> for Between {
 }
 
 /// A watch that is behind.
-fn late(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+fn late(answer: Response<ResponseBody>) -> Response<ResponseBody> {
     answer.map(|body| {
         let late = BodyStream::new(body).then(|frame| async {
             tokio::time::sleep(LAG).await;
@@ -82,7 +82,7 @@ fn late(answer: Response<AnswerBody>) -> Response<AnswerBody> {
 }
 
 /// A watch that loses something now and then; what it begins with is all there.
-fn lossy(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+fn lossy(answer: Response<ResponseBody>) -> Response<ResponseBody> {
     answer.map(|body| {
         let left = BodyStream::new(body).enumerate().filter_map(|(number, frame)| async move {
             (number == 0 || number % LOST_ONE_IN != 0).then_some(frame)
@@ -92,7 +92,10 @@ fn lossy(answer: Response<AnswerBody>) -> Response<AnswerBody> {
 }
 
 impl Between {
-    async fn answer(self, request: Request<kube::client::Body>) -> Result<Response<AnswerBody>, Infallible> {
+    async fn answer(
+        self,
+        request: Request<kube::client::Body>,
+    ) -> Result<Response<ResponseBody>, Infallible> {
         let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
         let is_watch = query.contains("watch=");
         let of_nodes = is_watch && path == "/api/v1/nodes";
@@ -148,18 +151,24 @@ impl Between {
         let Some(mut pod) = self.server.get(pods(), "default", name) else { return };
         pod["metadata"] = json!({"name": name});
         pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
-        let (on, how) =
-            (On::object(pods(), "default", name), Deletion { grace: Some(0), ..Deletion::default() });
+        let (on, how) = (
+            ResourcePath::object(pods(), "default", name),
+            DeleteOptions { grace: Some(0), ..DeleteOptions::default() },
+        );
         self.by_hand.store(true, Ordering::Relaxed);
-        let gone = self.server.delete(&on, &how, &Wish::by("script"));
+        let gone = self.server.delete(&on, &how, &WriteOptions::by("script"));
         self.by_hand.store(false, Ordering::Relaxed);
         if gone.is_ok() {
             pod["status"] = Value::Null;
-            let _ = self.server.create(&On::object(pods(), "default", ""), pod, &Wish::by("script"));
+            let _ = self.server.create(
+                &ResourcePath::object(pods(), "default", ""),
+                pod,
+                &WriteOptions::by("script"),
+            );
         }
     }
 
-    async fn delete(mut self, request: Request<kube::client::Body>) -> Response<AnswerBody> {
+    async fn delete(mut self, request: Request<kube::client::Body>) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
         let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         let taken = self.asked.lock().unwrap().len().is_multiple_of(2);
@@ -181,7 +190,7 @@ impl Between {
     }
 
     /// A node, or a lease, as it was a while ago, told as if it were so now.
-    fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<AnswerBody>> {
+    fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<ResponseBody>> {
         let path = request.uri().path();
         let (kind, name) = match self.twist {
             Twist::OldNodes => (Kind::Node, path.strip_prefix("/api/v1/nodes/")?),

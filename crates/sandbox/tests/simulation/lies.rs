@@ -13,16 +13,16 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
-use taintward_sandbox::api::On;
-use taintward_sandbox::clock::Clock;
-use taintward_sandbox::http::AnswerBody;
+use taintward_sandbox::api::ResourcePath;
+use taintward_sandbox::clock::VirtualClock;
+use taintward_sandbox::http::ResponseBody;
 
 /// For so long, in seconds, leases of these nodes are lost, then they are not for as long.
 const DEAF: i64 = 100;
 const UNHEARD: [&[u8]; 2] = [b"n1", b"n2"];
 
 /// A watch that does not tell of some, and looks healthy.
-pub(crate) fn deaf(answer: Response<AnswerBody>, clock: Clock) -> Response<AnswerBody> {
+pub(crate) fn deaf(answer: Response<ResponseBody>, clock: VirtualClock) -> Response<ResponseBody> {
     answer.map(|body| {
         let left = BodyStream::new(body).filter_map(move |frame| {
             let is_deaf = (clock.now().as_second() / DEAF) % 2 == 1;
@@ -60,7 +60,7 @@ impl Between {
             return;
         }
         self.by_hand.store(true, Ordering::Relaxed);
-        let _ = self.server.change(&On::object(nodes(), "", node), "script", |node| {
+        let _ = self.server.change(&ResourcePath::object(nodes(), "", node), "script", |node| {
             let mut all = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
             let before = all.len();
             all.retain(|taint| taint["key"] != "edited");

@@ -10,9 +10,9 @@ use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use taintward_sandbox::api::Server;
-use taintward_sandbox::resource::Number;
-use taintward_sandbox::store::{Change, Object, Range};
+use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::resource::ResourceId;
+use taintward_sandbox::store::{ChangeKind, ListRange, StoredObject};
 
 /// What a commit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +54,18 @@ impl Log {
         self.hash.lock().unwrap().finish()
     }
 
-    pub(crate) fn follow(&self, server: &Server) {
+    pub(crate) fn follow(&self, server: &SandboxApi) {
         let (log, hash) = (Arc::clone(&self.commits), Arc::clone(&self.hash));
         let (by_hand, writer) = (Arc::clone(&self.by_hand), Arc::clone(&self.writer));
         let clock = server.clock().clone();
-        let everything = Range { namespace: None, after: None, limit: 0 };
+        let everything = ListRange { namespace: None, after: None, limit: 0 };
         let first = server.store().list(nodes(), everything, None);
         let at = clock.now();
         log.lock().unwrap().extend(first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| {
             Commit { at, kind: Kind::Node, gone: false, object: object.value(), ours: true, by: None }
         }));
         server.store().follow(Box::new(move |number, event| {
-            let (at, gone) = (clock.now(), event.change == Change::Deleted);
+            let (at, gone) = (clock.now(), event.change == ChangeKind::Deleted);
             (at, gone, &event.object.json).hash(&mut *hash.lock().unwrap());
             let ours = by_hand.load(Ordering::Relaxed);
             let by = writer.load(Ordering::Relaxed).checked_sub(1).filter(|_| !ours);
@@ -76,7 +76,7 @@ impl Log {
 }
 
 /// What there is to be judged about a commit.
-fn of_interest(number: Number, object: &Object, by: Option<usize>) -> Option<(Kind, Value)> {
+fn of_interest(number: ResourceId, object: &StoredObject, by: Option<usize>) -> Option<(Kind, Value)> {
     if number == nodes() {
         return Some((Kind::Node, object.value()));
     }

@@ -8,9 +8,9 @@
 use super::play::{Play, leases, nodes};
 use super::script::SCRIPT;
 use serde_json::{Value, json};
-use taintward_sandbox::api::{Deletion, On, Wish};
-use taintward_sandbox::life::{PRESSURE, SILENCE};
-use taintward_sandbox::resource::Sub;
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
+use taintward_sandbox::controllers::{PRESSURE, SILENCE};
+use taintward_sandbox::resource::Subresource;
 
 /// The label by which nodes have zones here.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -57,7 +57,7 @@ impl Play {
     }
 
     fn edit(&mut self, node: &str, told: &str, edit: impl FnOnce(&mut Value)) {
-        if self.world.server().change(&On::object(nodes(), "", node), SCRIPT, edit).is_ok() {
+        if self.world.server().change(&ResourcePath::object(nodes(), "", node), SCRIPT, edit).is_ok() {
             self.tell(format!("node {node}: {told}"));
         }
     }
@@ -96,7 +96,7 @@ impl Play {
             "type": kind, "status": status, "reason": "Script", "message": "", "lastTransitionTime": now,
             "lastHeartbeatTime": now,
         });
-        let on = On::object(nodes(), "", node).part(Sub::Status);
+        let on = ResourcePath::object(nodes(), "", node).part(Subresource::Status);
         let done = self.world.server().change(&on, SCRIPT, |node| {
             let mut all = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
             all.retain(|one| one["type"] != kind);
@@ -133,10 +133,11 @@ impl Play {
             return;
         }
         let Some(node) = self.pick(nodes()) else { return };
-        let (server, on) = (self.world.server().clone(), On::object(leases(), "kube-node-lease", &node));
+        let (server, on) =
+            (self.world.server().clone(), ResourcePath::object(leases(), "kube-node-lease", &node));
         let what = self.below(5);
         let _ = match what {
-            0 => server.delete(&on, &Deletion::default(), &Wish::by(SCRIPT)).map(drop),
+            0 => server.delete(&on, &DeleteOptions::default(), &WriteOptions::by(SCRIPT)).map(drop),
             1 => server
                 .change(&on, SCRIPT, |lease| lease["metadata"]["labels"]["twice"] = json!("yes"))
                 .map(drop),

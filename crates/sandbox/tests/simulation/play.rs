@@ -20,11 +20,11 @@ use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::fault::Faults;
-use taintward_sandbox::ids::Ids;
-use taintward_sandbox::life::Role;
-use taintward_sandbox::resource::{Number, known};
-use taintward_sandbox::store::Range;
+use taintward_sandbox::controllers::Component;
+use taintward_sandbox::fault::FaultInjector;
+use taintward_sandbox::id_generator::IdGenerator;
+use taintward_sandbox::resource::{ResourceId, known};
+use taintward_sandbox::store::ListRange;
 use taintward_sandbox::world::{self, World};
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
@@ -73,8 +73,8 @@ pub(crate) struct Play {
     skew: u64,
     /// By how many microseconds wall clocks were set forward while controllers ran.
     steps: Arc<AtomicI64>,
-    ids: Ids,
-    faults: Faults,
+    ids: IdGenerator,
+    faults: FaultInjector,
     log: Log,
     asked: Arc<Mutex<Vec<Asked>>>,
     /// Taintward looks after nodes in this world, and in how many zones they are.
@@ -93,34 +93,34 @@ pub(crate) struct Play {
     wrong: Vec<String>,
 }
 
-pub(crate) fn pods() -> Number {
+pub(crate) fn pods() -> ResourceId {
     known("", "pods")
 }
 
-pub(crate) fn nodes() -> Number {
+pub(crate) fn nodes() -> ResourceId {
     known("", "nodes")
 }
 
-pub(crate) fn leases() -> Number {
+pub(crate) fn leases() -> ResourceId {
     known("coordination.k8s.io", "leases")
 }
 
 impl Play {
     fn new(seed: u64, twist: Twist) -> Self {
-        let ids = Ids::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
+        let ids = IdGenerator::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let by_chance = !ids.number().is_multiple_of(3);
         let health = twist.looks_after_nodes().unwrap_or(by_chance);
         let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
-        let roles = [Role::Namespaces, Role::Nodes, Role::Kubelets];
-        let settings = world::Settings {
+        let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets];
+        let settings = world::WorldSettings {
             seed,
             start: "2026-01-01T00:00:00Z".parse().unwrap(),
             nodes: if health { 3 + (ids.number() % 4) as usize } else { 2 + (ids.number() % 3) as usize },
             zones,
             renew: SignedDuration::from_secs(if ids.number().is_multiple_of(2) { 10 } else { 20 }),
             // Taintward does the part of the nodes itself.
-            roles: roles.into_iter().filter(|role| !health || *role != Role::Nodes).collect(),
-            ..world::Settings::default()
+            roles: roles.into_iter().filter(|role| !health || *role != Component::Nodes).collect(),
+            ..world::WorldSettings::default()
         };
         let world = World::new(&settings);
         let one_in = [0, 40, 12, 5][(ids.number() % 4) as usize];
@@ -137,7 +137,7 @@ impl Play {
             skew,
             steps: Arc::default(),
             ids,
-            faults: Faults::new(seed, one_in),
+            faults: FaultInjector::new(seed, one_in),
             log,
             asked: Arc::default(),
             health,
@@ -370,15 +370,15 @@ impl Play {
         drop(request);
     }
 
-    pub(crate) fn names(&self, number: Number) -> Vec<String> {
+    pub(crate) fn names(&self, number: ResourceId) -> Vec<String> {
         let namespace = number.get().namespaced.then_some("default");
         let listed =
-            self.world.server().store().list(number, Range { namespace, after: None, limit: 0 }, None);
+            self.world.server().store().list(number, ListRange { namespace, after: None, limit: 0 }, None);
         let name = |(key, _): (Arc<str>, _)| key.rsplit('/').next().unwrap_or_default().to_owned();
         listed.map(|listed| listed.objects.into_iter().map(name).collect()).unwrap_or_default()
     }
 
-    pub(crate) fn pick(&self, number: Number) -> Option<String> {
+    pub(crate) fn pick(&self, number: ResourceId) -> Option<String> {
         let names = self.names(number);
         (!names.is_empty()).then(|| names[self.below(names.len() as u64) as usize].clone())
     }

@@ -7,7 +7,7 @@
 use super::play::{Play, nodes, pods};
 use super::twist::Twist;
 use serde_json::{Value, json};
-use taintward_sandbox::api::{Deletion, On, Wish};
+use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::world;
 
 /// The script's own name among the writers.
@@ -59,7 +59,12 @@ impl Play {
                 "containers": [{"name": "c", "image": "i"}],
             },
         });
-        if self.world.server().create(&On::object(pods(), "default", ""), pod, &Wish::by(SCRIPT)).is_ok() {
+        if self
+            .world
+            .server()
+            .create(&ResourcePath::object(pods(), "default", ""), pod, &WriteOptions::by(SCRIPT))
+            .is_ok()
+        {
             self.tell(format!("pod {name} on {node}: {tolerations}"));
         }
     }
@@ -88,7 +93,7 @@ impl Play {
 
     fn edit_taints(&mut self, what: &str, edit: impl FnOnce(&mut Vec<Value>)) {
         let Some(node) = self.pick(nodes()) else { return };
-        let on = On::object(nodes(), "", &node);
+        let on = ResourcePath::object(nodes(), "", &node);
         let done = self.world.server().change(&on, SCRIPT, |node| {
             let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
             edit(&mut taints);
@@ -124,11 +129,12 @@ impl Play {
     fn tolerate(&mut self) {
         let Some(pod) = self.pick(pods()) else { return };
         let more = json!({"key": self.key(), "operator": "Exists", "effect": "NoExecute"});
-        let done = self.world.server().change(&On::object(pods(), "default", &pod), SCRIPT, |pod| {
-            let mut all = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
-            all.push(more.clone());
-            pod["spec"]["tolerations"] = Value::Array(all);
-        });
+        let done =
+            self.world.server().change(&ResourcePath::object(pods(), "default", &pod), SCRIPT, |pod| {
+                let mut all = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+                all.push(more.clone());
+                pod["spec"]["tolerations"] = Value::Array(all);
+            });
         if done.is_ok() {
             self.tell(format!("pod {pod} tolerates {more}"));
         }
@@ -146,9 +152,13 @@ impl Play {
     }
 
     fn delete_pod(&self, pod: &str) {
-        let how = Deletion { grace: Some(0), ..Deletion::default() };
+        let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
         self.by_hand(true);
-        let _ = self.world.server().delete(&On::object(pods(), "default", pod), &how, &Wish::by(SCRIPT));
+        let _ = self.world.server().delete(
+            &ResourcePath::object(pods(), "default", pod),
+            &how,
+            &WriteOptions::by(SCRIPT),
+        );
         self.by_hand(false);
     }
 
@@ -167,7 +177,11 @@ impl Play {
                 self.delete_pod(&pod);
             }
         }
-        let _ = server.delete(&On::object(nodes(), "", &node), &Deletion::default(), &Wish::by(SCRIPT));
+        let _ = server.delete(
+            &ResourcePath::object(nodes(), "", &node),
+            &DeleteOptions::default(),
+            &WriteOptions::by(SCRIPT),
+        );
         let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
         self.world.create("", "nodes", "", world::node(index, self.zones));
         self.tell(format!("node {node} replaced by another of its name"));
@@ -175,8 +189,12 @@ impl Play {
 
     fn wrong_eviction(&mut self) {
         let Some(pod) = self.pick(pods()) else { return };
-        let how = Deletion { grace: Some(0), ..Deletion::default() };
-        let _ = self.world.server().delete(&On::object(pods(), "default", &pod), &how, &Wish::by("somebody"));
+        let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+        let _ = self.world.server().delete(
+            &ResourcePath::object(pods(), "default", &pod),
+            &how,
+            &WriteOptions::by("somebody"),
+        );
         self.tell(format!("somebody evicts {pod} for no reason"));
     }
 }

@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 use std::fmt;
 
-use taintward_sandbox::defaults::Admission;
-use taintward_sandbox::normal::normal;
+use taintward_sandbox::canonicalize::normal;
+use taintward_sandbox::defaults::AdmissionDefaults;
 use taintward_sandbox::{defaults, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
@@ -210,7 +210,7 @@ impl Case {
         object["metadata"]["uid"] = json!(UID);
         object = read(object);
         defaults::apply_defaults(&group, resource, &mut object);
-        defaults::on_create(&group, resource, &mut object, Admission::default());
+        defaults::on_create(&group, resource, &mut object, AdmissionDefaults::default());
         defaults::generation(None, &mut object, resource);
         let found = validate::on_create(&group, resource, &object);
         if self.edits.is_none() || !found.is_empty() {
@@ -232,7 +232,7 @@ impl Case {
             return Verdict::of(422, status, name, UID);
         }
         let place = (group.as_str(), resource, self.subresource.as_str());
-        defaults::on_update(place, &object, &mut new, Admission::default());
+        defaults::on_update(place, &object, &mut new, AdmissionDefaults::default());
         if self.subresource.is_empty() {
             defaults::generation(Some(&object), &mut new, resource);
         }
@@ -240,7 +240,7 @@ impl Case {
         self.verdict(&group, new, &found)
     }
 
-    fn verdict(&self, group: &str, object: Value, found: &[validate::Invalid]) -> Verdict {
+    fn verdict(&self, group: &str, object: Value, found: &[validate::FieldError]) -> Verdict {
         if found.is_empty() {
             return Verdict::accepted(object);
         }

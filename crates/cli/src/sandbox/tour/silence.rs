@@ -8,8 +8,8 @@ use super::{SOON, Tour, TourStep, head, listed, say};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::taint::keys;
-use taintward_sandbox::api::On;
-use taintward_sandbox::life::SILENCE;
+use taintward_sandbox::api::ResourcePath;
+use taintward_sandbox::controllers::SILENCE;
 use taintward_sandbox::resource::known;
 
 /// How long a node may be silent on the tour; 50 s are usual.
@@ -82,7 +82,7 @@ impl Tour {
     }
 
     fn set_silence(&self, node: &str, on: bool) -> TourStep {
-        let object = On::object(known("", "nodes"), "", node);
+        let object = ResourcePath::object(known("", "nodes"), "", node);
         let silence = if on { json!("true") } else { Value::Null };
         let changed = self.server.change(&object, "tour", |node| {
             let annotations = &mut node["metadata"]["annotations"];

@@ -5,7 +5,8 @@
 //! Not here: fields (`strategic.rs`).
 
 use super::{
-    Fields, Known, PATCH, SET_ORDER, Spot, merge_fields, target, unknown_directive, without_directives,
+    JsonFields, PATCH, PatchField, PatchTarget, SET_ORDER, merge_fields, target, unknown_directive,
+    without_directives,
 };
 use crate::patch::PatchError;
 use serde_json::Value;
@@ -20,7 +21,7 @@ fn bad_type(expected: &str) -> PatchError {
 }
 
 /// An item's fields.
-fn fields(item: &Value) -> Result<&Fields, PatchError> {
+fn fields(item: &Value) -> Result<&JsonFields, PatchError> {
     item.as_object().ok_or_else(|| bad_type("an object"))
 }
 
@@ -50,7 +51,7 @@ fn find(list: &[Value], same: &Value, key: Option<&str>) -> Result<Option<usize>
 pub(super) fn merge(
     there: Vec<Value>,
     change: Vec<Value>,
-    known: &Known,
+    known: &PatchField,
     deletes: bool,
 ) -> Result<Vec<Value>, PatchError> {
     if !known.merge.merge && !deletes {
@@ -137,7 +138,7 @@ fn merge_items(
     mut there: Vec<Value>,
     change: &[Value],
     key: &str,
-    spot: Spot,
+    spot: PatchTarget,
 ) -> Result<Vec<Value>, PatchError> {
     for item in change {
         let same = key_of(item, Some(key))?;
@@ -190,7 +191,11 @@ fn in_order(
 }
 
 /// Merges the lists whose order the patch names, and takes them and the orders out of the patch.
-pub(super) fn merge_ordered(into: &mut Fields, patch: &mut Fields, spot: Spot) -> Result<(), PatchError> {
+pub(super) fn merge_ordered(
+    into: &mut JsonFields,
+    patch: &mut JsonFields,
+    spot: PatchTarget,
+) -> Result<(), PatchError> {
     let orders: Vec<String> = patch.keys().filter(|name| name.starts_with(SET_ORDER)).cloned().collect();
     for directive in orders {
         let order = patch.remove(&directive).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Who owns what, and since when.
 
 use super::{at, of};
-use crate::patch::{ApplyError, Writer, apply, keep_times, track};
+use crate::patch::{ApplyError, FieldWriter, apply, keep_times, track};
 use serde_json::{Value, json};
 
 fn owners(object: &Value) -> Vec<(&str, &str, &Value)> {
@@ -15,7 +15,7 @@ fn owners(object: &Value) -> Vec<(&str, &str, &Value)> {
         .collect()
 }
 
-fn tracked(old: Option<&Value>, mut new: Value, kind: &str, writer: &Writer<'_>) -> Value {
+fn tracked(old: Option<&Value>, mut new: Value, kind: &str, writer: &FieldWriter<'_>) -> Value {
     let managed = track(old, &new, of(writer.version, kind), writer);
     new["metadata"]["managedFields"] = managed;
     new
@@ -60,7 +60,7 @@ fn status_and_spec_are_owned_by_who_can_write_them() {
     let mut after = before.clone();
     after["spec"]["unschedulable"] = true.into();
     after["status"] = json!({"conditions": [{"type": "Ready", "status": "True"}]});
-    let writer = Writer { subresource: "status", ..at("k", "2") };
+    let writer = FieldWriter { subresource: "status", ..at("k", "2") };
     let status = tracked(Some(&before), after.clone(), "Node", &writer);
     let key = "k:{\"type\":\"Ready\"}";
     let conditions = json!({".": {}, key: {".": {}, "f:status": {}, "f:type": {}}});

@@ -13,7 +13,7 @@ use k8s_pb::apimachinery::pkg::runtime::Unknown;
 use prost::Message;
 use serde_json::{Value, json};
 
-use crate::normal::normal;
+use crate::canonicalize::normal;
 use crate::protobuf::{decode, encode, encode_watch_event};
 
 /// The object in our envelope, as the oracle reads it. What the oracle writes of it is the object again.

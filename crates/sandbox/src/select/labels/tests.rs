@@ -1,10 +1,10 @@
 //! Selectors, both ways.
 
-use super::{Labels, from_object};
+use super::{LabelQuery, from_object};
 use serde_json::{Value, json};
 
 fn matches(selector: &str, labels: &Value) -> bool {
-    Labels::read(selector).unwrap().match_labels(labels)
+    LabelQuery::read(selector).unwrap().match_labels(labels)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn nonsense_is_refused() {
         "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b", "a=b,",
         ",a",
     ] {
-        assert!(Labels::read(selector).is_err(), "{selector}");
+        assert!(LabelQuery::read(selector).is_err(), "{selector}");
     }
 }
 

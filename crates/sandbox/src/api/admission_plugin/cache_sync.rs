@@ -1,0 +1,89 @@
+//! # Heard: what the rules have been told
+//! Room:     namespaces, nodes, pools and policies, told on from the store as far as they have changed.
+//! Comes in: the store, in a transaction.
+//! Goes out: [`CacheUpdate`], by the same reading as where they come from a watch.
+//! Keeps:    after [`SyncedVersion::catch_up`] nothing is missing, and nothing is older than the transaction.
+//! Not here: what is done with it.
+
+use crate::custom;
+use crate::resource::known;
+use crate::store::{ChangeKind, StoredObject, Transaction};
+use std::sync::Arc;
+use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
+use taintward_kube::decode::{
+    Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
+};
+
+/// So many changes are told one by one; if there are more, all is told anew.
+const CHANGES_MOST: usize = 4096;
+
+/// Up to which version everything has been told; `None`: nothing has.
+#[derive(Debug, Default)]
+pub(super) struct SyncedVersion {
+    version: Option<u64>,
+}
+
+impl SyncedVersion {
+    /// Tells what has happened since.
+    pub(super) fn catch_up(&mut self, txn: &Transaction<'_>, around: &ClusterCache) {
+        let now = txn.version();
+        if self.version == Some(now) {
+            return;
+        }
+        let named = |seen: NamespaceObject| (seen.name, seen.facts);
+        let member = |seen: PoolNodeObject| CachedNode { node: seen.node, ready: seen.ready };
+        tell(txn, self.version, ("", "namespaces"), named, |tidings| around.namespaces(tidings));
+        tell(txn, self.version, ("", "nodes"), member, |tidings| around.nodes(tidings));
+        tell(
+            txn,
+            self.version,
+            (custom::GROUP, "dedicatedpools"),
+            |seen: PoolObject| seen.pool,
+            |tidings| {
+                around.pools(tidings);
+            },
+        );
+        tell(
+            txn,
+            self.version,
+            (custom::GROUP, "taintwardpolicies"),
+            |seen: PolicyObject| seen.policy,
+            |tidings| {
+                around.policies(tidings);
+            },
+        );
+        self.version = Some(now);
+    }
+}
+
+/// The changes of one resource, or all there is.
+fn tell<F: WatchedObject, T>(
+    txn: &Transaction<'_>,
+    since: Option<u64>,
+    (group, plural): (&str, &str),
+    of: impl Fn(F) -> T,
+    mut hear: impl FnMut(CacheUpdate<T>),
+) {
+    let number = known(group, plural);
+    let changes = since.and_then(|since| txn.changes(number, since, CHANGES_MOST));
+    let Some(changes) = changes.filter(|changes| changes.len() < CHANGES_MOST) else {
+        let all = txn.all(number, None).into_iter();
+        return hear(CacheUpdate::Replace(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
+    };
+    for event in changes {
+        let there = if event.change == ChangeKind::Deleted { None } else { read(&event.object) };
+        hear(
+            there.map_or_else(
+                || CacheUpdate::Delete((*event.key).into()),
+                |fact| CacheUpdate::Upsert(of(fact)),
+            ),
+        );
+    }
+}
+
+fn read<F: WatchedObject>(object: &Arc<StoredObject>) -> Option<F> {
+    match F::from_json(&object.json) {
+        Decoded::Object(fact) => Some(fact),
+        _ => None,
+    }
+}

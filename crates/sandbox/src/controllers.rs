@@ -1,0 +1,216 @@
+//! # Life: what goes on in a cluster
+//! Room:     one loop in which every part takes its step: kubelets, scheduler, workload controllers, garbage collector.
+//! Comes in: changes of the store; the cluster's time.
+//! Goes out: writes, as any client would make them, under the part's own name.
+//! Keeps:    level-triggered: a part looks at what is, never at what happened; the same seed gives the same life.
+//! Not here: Taintward's own controllers; the API (`api`).
+
+mod daemonset;
+mod delay_queue;
+mod deployment;
+mod disruption;
+mod endings;
+mod garbage_collector;
+mod informer_cache;
+mod job;
+mod kubelets;
+mod namespace;
+mod nodes;
+mod pod_gc;
+mod pod_summary;
+mod pods;
+mod record_event;
+mod replicaset;
+mod scheduler;
+
+pub use endings::RUNS_FOR;
+pub use informer_cache::{ChangedObjects, InformerCache};
+pub use kubelets::{PRESSURE, SILENCE};
+pub use pod_summary::PodSummary;
+
+use crate::api::SandboxApi;
+use crate::resource::{ResourceId, known};
+use futures::future::{FutureExt as _, select_all};
+use jiff::{SignedDuration, Timestamp};
+
+use std::time::Duration;
+
+/// A part of the cluster's life, to be left out when a real one is to take its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Component {
+    /// kubelets of all nodes.
+    Kubelets,
+    /// Taints of conditions and of cordoned nodes.
+    Nodes,
+    /// kube-scheduler.
+    Scheduler,
+    /// Deployments.
+    Deployments,
+    /// ReplicaSets.
+    ReplicaSets,
+    /// DaemonSets.
+    DaemonSets,
+    /// Jobs.
+    Jobs,
+    /// Status of PodDisruptionBudgets.
+    Budgets,
+    /// The end of what nobody owns any more.
+    Garbage,
+    /// The end of pods whose node is gone.
+    PodGc,
+    /// The end of namespaces, and what each has from its beginning.
+    Namespaces,
+}
+
+impl Component {
+    /// All of them, in the order in which they take their steps.
+    pub const ALL: [Self; 11] = [
+        Self::Namespaces,
+        Self::Nodes,
+        Self::Deployments,
+        Self::ReplicaSets,
+        Self::DaemonSets,
+        Self::Jobs,
+        Self::Scheduler,
+        Self::Kubelets,
+        Self::Budgets,
+        Self::Garbage,
+        Self::PodGc,
+    ];
+
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kubelets => "kubelets",
+            Self::Nodes => "nodes",
+            Self::Scheduler => "scheduler",
+            Self::Deployments => "deployments",
+            Self::ReplicaSets => "replicasets",
+            Self::DaemonSets => "daemonsets",
+            Self::Jobs => "jobs",
+            Self::Budgets => "budgets",
+            Self::Garbage => "garbage",
+            Self::PodGc => "podgc",
+            Self::Namespaces => "namespaces",
+        }
+    }
+}
+
+/// What a part sees when it takes a step.
+pub(crate) struct ReconcileContext<'a> {
+    pub(crate) server: &'a SandboxApi,
+    pub(crate) mirror: &'a InformerCache,
+    pub(crate) changed: &'a ChangedObjects,
+    pub(crate) now: Timestamp,
+}
+
+/// A part.
+trait Controller: Send {
+    /// Looks, and does what is to be done; says when it wants to look again though nothing has changed.
+    fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp>;
+}
+
+/// The resources the parts look at.
+const WATCHED: [(&str, &str); 12] = [
+    ("", "namespaces"),
+    ("", "nodes"),
+    ("", "pods"),
+    ("", "serviceaccounts"),
+    ("", "configmaps"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "daemonsets"),
+    ("apps", "statefulsets"),
+    ("apps", "controllerrevisions"),
+    ("batch", "jobs"),
+    ("policy", "poddisruptionbudgets"),
+];
+
+/// Changes that follow each other closely are looked at together.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// The life of a cluster.
+pub struct ReconcileLoop {
+    server: SandboxApi,
+    mirror: InformerCache,
+    parts: Vec<(Box<dyn Controller>, Option<Timestamp>)>,
+    watched: Vec<ResourceId>,
+}
+
+impl ReconcileLoop {
+    /// With these parts; kubelets renew their leases every so often.
+    pub fn new(server: SandboxApi, roles: &[Component], renew: SignedDuration) -> Self {
+        let watched: Vec<ResourceId> = WATCHED.iter().map(|(group, plural)| known(group, plural)).collect();
+        let part = |role: &Component| -> Box<dyn Controller> {
+            match role {
+                Component::Kubelets => Box::new(kubelets::KubeletFleet::new(renew)),
+                Component::Nodes => Box::new(nodes::NodeController),
+                Component::Scheduler => Box::new(scheduler::Scheduler),
+                Component::Deployments => Box::<deployment::DeploymentController>::default(),
+                Component::ReplicaSets => Box::<replicaset::ReplicaSetController>::default(),
+                Component::DaemonSets => Box::<daemonset::DaemonSetController>::default(),
+                Component::Jobs => Box::<job::JobController>::default(),
+                Component::Budgets => Box::<disruption::DisruptionController>::default(),
+                Component::Garbage => Box::<garbage_collector::GarbageCollector>::default(),
+                Component::PodGc => Box::<pod_gc::PodGarbageCollector>::default(),
+                Component::Namespaces => Box::new(namespace::NamespaceController),
+            }
+        };
+        let parts = Component::ALL
+            .iter()
+            .filter(|role| roles.contains(role))
+            .map(|role| (part(role), None))
+            .collect();
+        let mirror = InformerCache::new(&watched);
+        Self { server, mirror, parts, watched }
+    }
+
+    /// Lives until dropped.
+    pub async fn run(mut self) -> std::convert::Infallible {
+        if self.parts.is_empty() {
+            // Nobody looks: a mirror would only cost memory, many times that of the objects themselves.
+            return std::future::pending().await;
+        }
+        let mut moved: Vec<_> =
+            self.watched.iter().map(|number| self.server.store().moved(*number)).collect();
+        loop {
+            let wake = self.step();
+            let changed = select_all(moved.iter_mut().map(|moved| moved.changed().boxed()));
+            let clock = self.server.clock().clone();
+            let pause = wake.map(|wake| until(clock.now(), wake));
+            match pause {
+                Some(pause) => tokio::select! {
+                    biased;
+                    _ = changed => tokio::time::sleep(BREATH).await,
+                    () = clock.sleep(pause) => {}
+                },
+                None => {
+                    let _ = changed.await;
+                    tokio::time::sleep(BREATH).await;
+                }
+            }
+        }
+    }
+
+    /// One round; says when the next is due at the latest.
+    pub fn step(&mut self) -> Option<Timestamp> {
+        let changed = self.mirror.refresh(self.server.store());
+        let now = self.server.clock().now();
+        for (part, wake) in &mut self.parts {
+            if !changed.is_empty() || wake.is_some_and(|wake| wake <= now) {
+                let (server, mirror) = (&self.server, &self.mirror);
+                *wake = part.step(&ReconcileContext { server, mirror, changed: &changed, now });
+            }
+        }
+        self.parts.iter().filter_map(|(_, wake)| *wake).min()
+    }
+}
+
+/// From now until then; a little at least, so that a clock that rounds makes no busy loop.
+fn until(now: Timestamp, then: Timestamp) -> Duration {
+    let left = then.duration_since(now).max(SignedDuration::from_millis(1));
+    left.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests;

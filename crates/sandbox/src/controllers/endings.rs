@@ -1,0 +1,101 @@
+//! # Endings: pods that run to their end
+//! Room:     when a pod has done its work, and what its kubelet writes then.
+//! Comes in: pods.
+//! Goes out: a moment; a pod that has succeeded.
+//! Keeps:    only what a kubelet of a sandbox has started ends: a pod of a cluster that was loaded goes on as it was.
+//! Not here: when it is looked at (`kubelets.rs`); what becomes of its Job (`job.rs`).
+
+use super::ReconcileContext;
+use super::pods::{is_over, on, pods};
+use crate::core_types;
+use crate::resource::Subresource;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+/// A pod with this annotation has done its work after so long: `90s`, `5m`.
+pub const RUNS_FOR: &str = "sandbox.taintward.io/runs-for";
+
+/// How long a pod of a Job runs if it does not say.
+const USUALLY: SignedDuration = SignedDuration::from_secs(10);
+
+/// What a container here is called.
+const OURS: &str = "sandbox://";
+
+/// When a running pod's work is done; `None` for one that runs until somebody deletes it.
+pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
+    let (spec, status) = (&pod["spec"], &pod["status"]);
+    // Such containers are started again whenever they end.
+    if status["phase"] != "Running" || matches!(spec["restartPolicy"].as_str(), None | Some("" | "Always")) {
+        return None;
+    }
+    let owners = core_types::list(&pod["metadata"]["ownerReferences"]);
+    let of_job = owners.into_iter().any(|owner| owner["controller"] == true && owner["kind"] == "Job");
+    let asked = pod["metadata"]["annotations"][RUNS_FOR].as_str().and_then(|text| text.parse().ok());
+    let length = asked.or(of_job.then_some(USUALLY))?;
+    let container = &status["containerStatuses"][0];
+    let began = container["state"]["running"]["startedAt"].as_str()?.parse::<Timestamp>().ok()?;
+    let ours = container["containerID"].as_str().is_some_and(|id| id.starts_with(OURS));
+    ours.then(|| began.saturating_add(length).ok()).flatten()
+}
+
+impl ReconcileContext<'_> {
+    /// All containers of a pod have ended well.
+    pub(super) fn complete(&self, pod: &Value) {
+        if is_over(pod) {
+            return;
+        }
+        let now = self.server.clock().stamp();
+        let _ =
+            self.server.change(&on(pods(), pod).part(Subresource::Status), super::kubelets::NAME, |pod| {
+                for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
+                    if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
+                        condition["status"] = json!("False");
+                        condition["reason"] = json!("PodCompleted");
+                        condition["lastTransitionTime"] = json!(now);
+                    }
+                }
+                for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+                    status["ready"] = json!(false);
+                    status["started"] = json!(false);
+                    status["state"] =
+                        json!({"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}});
+                }
+                pod["status"]["phase"] = json!("Succeeded");
+            });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RUNS_FOR, ends_at};
+    use serde_json::{Value, json};
+
+    fn pod(restart: &str, runs: Option<&str>, owner: &str, id: &str) -> Value {
+        json!({
+            "metadata": {"annotations": {RUNS_FOR: runs}, "ownerReferences": [{"kind": owner, "controller": true}]},
+            "spec": {"restartPolicy": restart},
+            "status": {"phase": "Running", "containerStatuses": [{
+                "containerID": id, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+            }]},
+        })
+    }
+
+    #[test]
+    fn work_ends_and_what_is_started_again_or_was_loaded_does_not() {
+        for (restart, runs, owner, id, end) in [
+            ("Never", None, "Job", "sandbox://1", Some("2026-01-01T00:00:10Z")),
+            ("OnFailure", Some("2m"), "Job", "sandbox://1", Some("2026-01-01T00:02:00Z")),
+            ("Never", Some("no time"), "Job", "sandbox://1", Some("2026-01-01T00:00:10Z")),
+            ("Never", Some("1m"), "Other", "sandbox://1", Some("2026-01-01T00:01:00Z")),
+            ("Never", None, "Other", "sandbox://1", None),
+            ("Always", Some("1m"), "Job", "sandbox://1", None),
+            ("Never", Some("1m"), "Job", "containerd://1", None),
+        ] {
+            let end = end.map(|end| end.parse().unwrap());
+            assert_eq!(ends_at(&pod(restart, runs, owner, id)), end, "{restart} {runs:?} {owner} {id}");
+        }
+        let mut waiting = pod("Never", None, "Job", "sandbox://1");
+        waiting["status"]["phase"] = json!("Pending");
+        assert_eq!(ends_at(&waiting), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! # Seen: what is kept in mind of a pod
+//! Room:     the few facts that parts ask of all pods again and again, small, shared where pods are alike.
+//! Comes in: parsed pods.
+//! Goes out: [`PodSummary`]; the whole object when somebody needs it.
+//! Not here: who keeps them (`informer_cache.rs`).
+
+use super::endings::ends_at;
+use super::kubelets::is_belied;
+use super::pods::{controller_of, is_over};
+use crate::api;
+use crate::core_types;
+use crate::store::StoredObject;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+use taintward_core::scheduling::{Labels, ResourceRequests};
+
+/// A pod at a glance. A parsed one takes some 60 kB; this takes some 100 bytes beside the store's own.
+#[derive(Debug)]
+pub struct PodSummary {
+    object: Arc<StoredObject>,
+    /// The node it is bound to.
+    pub node: Option<Arc<str>>,
+    /// The UID of its controller.
+    pub controller: Option<Arc<str>>,
+    /// `metadata.labels`.
+    pub labels: Arc<Labels>,
+    /// What it takes.
+    pub load: Arc<ResourceRequests>,
+    /// Its deletion has begun.
+    pub ending: bool,
+    /// It ran to its end.
+    pub over: bool,
+    /// It has not started yet.
+    pub pending: bool,
+    /// Its condition says so.
+    pub ready: bool,
+    /// It works, and somebody has called it not ready.
+    pub belied: bool,
+    /// It works until its work is done.
+    pub ends: bool,
+}
+
+impl PodSummary {
+    pub(super) fn new(object: Arc<StoredObject>, pod: &Value, shared: &mut SharedPodValues) -> Self {
+        let node = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
+        Self {
+            node: node.map(|node| shared.texts.one(node.into())),
+            controller: controller_of(pod).map(|uid| shared.texts.one(uid.into())),
+            labels: shared.labels.one(Arc::new(core_types::labels(&pod["metadata"]["labels"]))),
+            load: shared.loads.one(Arc::new(core_types::load(pod))),
+            ending: api::is_ending(pod),
+            over: is_over(pod),
+            pending: pod["status"]["phase"] == "Pending",
+            ready: api::is_ready(pod),
+            belied: is_belied(pod),
+            ends: ends_at(pod).is_some(),
+            object,
+        }
+    }
+
+    /// All of it.
+    pub fn value(&self) -> Value {
+        self.object.value()
+    }
+
+    /// Its identity.
+    pub fn uid(&self) -> &str {
+        &self.object.uid
+    }
+
+    /// Neither over nor on its way out.
+    pub fn is_active(&self) -> bool {
+        !self.over && !self.ending
+    }
+
+    /// Something is about to happen to it: it waits for a node, for its start, for its end (its work's, too), or to be called ready.
+    pub fn is_restless(&self) -> bool {
+        self.ending || self.pending || self.belied || self.ends
+    }
+}
+
+/// What pods have in common, each once.
+#[derive(Debug, Default)]
+pub(super) struct SharedPodValues {
+    texts: ValuePool<str>,
+    labels: ValuePool<Labels>,
+    loads: ValuePool<ResourceRequests>,
+}
+
+#[derive(Debug)]
+struct ValuePool<T: ?Sized> {
+    all: HashSet<Arc<T>>,
+    /// When there are more, those that nobody has any more go.
+    enough: usize,
+}
+
+impl<T: ?Sized> Default for ValuePool<T> {
+    fn default() -> Self {
+        Self { all: HashSet::new(), enough: 1024 }
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> ValuePool<T> {
+    /// The one that equals it.
+    fn one(&mut self, it: Arc<T>) -> Arc<T> {
+        if let Some(known) = self.all.get(&it) {
+            return Arc::clone(known);
+        }
+        if self.all.len() >= self.enough {
+            self.all.retain(|one| Arc::strong_count(one) > 1);
+            self.enough = 1024.max(2 * self.all.len());
+        }
+        self.all.insert(Arc::clone(&it));
+        it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ValuePool;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_is_alike_is_kept_once_and_what_nobody_has_is_forgotten() {
+        let mut pool = ValuePool::<str>::default();
+        let kept = pool.one("kept".into());
+        assert!(Arc::ptr_eq(&kept, &pool.one("kept".into())));
+        for number in 0..5000 {
+            pool.one(number.to_string().into());
+        }
+        assert!(pool.all.len() <= 1025, "{}", pool.all.len());
+        assert!(Arc::ptr_eq(&kept, &pool.one("kept".into())));
+    }
+}

@@ -1,0 +1,64 @@
+//! # Tell: events of the parts
+//! Room:     Events as the controllers of a real cluster write them; the same one again only counts up.
+//! Comes in: what happened to what.
+//! Goes out: Event objects.
+//! Not here: when something is told.
+
+use super::ReconcileContext;
+use crate::api::{ResourcePath, WriteOptions};
+use crate::resource::known;
+use serde_json::{Value, json};
+
+/// What is told.
+pub(super) struct EventFields<'a> {
+    /// The part that tells.
+    pub(super) by: &'a str,
+    /// `Normal` or `Warning`.
+    pub(super) kind: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) message: &'a str,
+}
+
+impl ReconcileContext<'_> {
+    /// Writes an event about an object.
+    pub(super) fn tell(&self, about: &Value, told: &EventFields<'_>) {
+        let metadata = &about["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default();
+        let namespace = metadata["namespace"].as_str().unwrap_or("default");
+        let now = self.server.clock().stamp();
+        let hash =
+            mix(&[name, metadata["uid"].as_str().unwrap_or_default(), told.by, told.reason, told.message]);
+        let on = ResourcePath::object(known("", "events"), namespace, &format!("{name}.{hash:016x}"));
+        let again = self.server.change(&on, told.by, |event| {
+            event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
+            event["lastTimestamp"] = json!(now);
+        });
+        if again.is_ok() {
+            return;
+        }
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"name": on.name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": about["apiVersion"], "kind": about["kind"], "name": name,
+                "namespace": metadata["namespace"], "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+            },
+            "reason": told.reason, "message": told.message, "type": told.kind, "count": 1,
+            "firstTimestamp": now, "lastTimestamp": now, "eventTime": Value::Null,
+            "source": {"component": told.by}, "reportingComponent": told.by, "reportingInstance": "",
+        });
+        let on = ResourcePath { name: String::new(), ..on };
+        // An event that cannot be written is lost, as on a real cluster.
+        let _ = self.server.create(&on, event, &WriteOptions::by(told.by));
+    }
+}
+
+/// A number for words (FNV-1a).
+pub(super) fn mix(words: &[&str]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in words.iter().flat_map(|word| word.bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}

@@ -1,0 +1,161 @@
+//! # Scheduler: a node for every pod
+//! Room:     the pods without a node, the most important first; binding; saying why there is none (SC-1..SC-5).
+//! Comes in: pods and nodes.
+//! Goes out: bindings, conditions, events.
+//! Not here: which node is best (the core's `scheduling`, which `taintward plan` asks as well); preemption and constraints that
+//!           pods have of their own, which this scheduler does not know.
+
+use super::pods::{name, on, pods};
+use super::record_event::EventFields;
+use super::{Controller, ReconcileContext};
+use crate::api::{self, WriteOptions as How};
+use crate::core_types;
+use crate::resource::{Subresource, known};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use taintward_core::scheduling::{NodeInfo, Placer, PodSchedulingSpec, PodToPlace, why_none};
+use taintward_core::toleration_matching::NumericOperators;
+
+const NAME: &str = "default-scheduler";
+
+/// How often a pod without a place is looked at again though nothing seems to have changed.
+const AGAIN: SignedDuration = SignedDuration::from_secs(30);
+
+pub(super) struct Scheduler;
+
+/// One round: nodes that fill up, and what pods have in common.
+struct SchedulingRound {
+    placer: Placer,
+    /// Pods that want the same of a node.
+    kinds: BTreeMap<PodSchedulingSpec, u32>,
+    /// Pods of the same owner, by its UID.
+    groups: BTreeMap<String, u32>,
+}
+
+impl Controller for Scheduler {
+    fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp> {
+        let waiting = waiting(view);
+        if waiting.is_empty() {
+            return None;
+        }
+        let candidates = view.mirror.all(known("", "nodes")).map(|(_, node)| candidate(view, node)).collect();
+        let placer = Placer::new(candidates, NumericOperators::Off);
+        let mut round = SchedulingRound { placer, kinds: BTreeMap::new(), groups: BTreeMap::new() };
+        let mut unplaced = false;
+        for pod in waiting {
+            unplaced |= !round.place(view, &pod);
+        }
+        unplaced.then(|| view.now + AGAIN)
+    }
+}
+
+/// Pods that want a place, the most important first, then the oldest.
+fn waiting(view: &ReconcileContext<'_>) -> Vec<Value> {
+    let unbound = view.mirror.restless().filter(|(_, pod)| pod.node.is_none() && pod.is_active());
+    let ours = |pod: &Value| {
+        let spec = &pod["spec"];
+        matches!(spec["schedulerName"].as_str(), None | Some("" | NAME))
+            && spec["schedulingGates"].as_array().is_none_or(Vec::is_empty)
+    };
+    let mut waiting: Vec<_> = unbound.map(|(_, pod)| pod.value()).filter(ours).collect();
+    waiting.sort_by_key(|pod| {
+        let created = pod["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
+        (Reverse(pod["spec"]["priority"].as_i64().unwrap_or(0)), created)
+    });
+    waiting
+}
+
+/// A node with what is on it.
+fn candidate(view: &ReconcileContext<'_>, node: &Value) -> NodeInfo {
+    let mut candidate = core_types::candidate(node);
+    for (_, pod) in view.mirror.pods_on(name(node)).filter(|(_, pod)| !pod.over) {
+        candidate.used.add(&pod.load);
+        candidate.pods += 1;
+    }
+    candidate
+}
+
+/// The owner over whose pods the original's default constraints spread: a ReplicaSet or StatefulSet, of a pod that has no
+/// constraints of its own.
+fn spread_by(pod: &Value) -> Option<&str> {
+    let free = core_types::list(&pod["spec"]["topologySpreadConstraints"]).next().is_none();
+    let mut owners =
+        core_types::list(&pod["metadata"]["ownerReferences"]).filter(|owner| owner["controller"] == true);
+    let owner = owners.next().filter(|_| free)?;
+    matches!(owner["kind"].as_str(), Some("ReplicaSet" | "StatefulSet")).then(|| owner["uid"].as_str())?
+}
+
+impl SchedulingRound {
+    /// The number of a pod's owner. A new one's other pods are counted where they are; those on their way out are not.
+    fn group(&mut self, view: &ReconcileContext<'_>, pod: &Value) -> Option<u32> {
+        let owner = spread_by(pod)?;
+        if let Some(known) = self.groups.get(owner) {
+            return Some(*known);
+        }
+        let next = u32::try_from(self.groups.len()).ok()?;
+        self.groups.insert(owner.to_owned(), next);
+        let place = |node: &str| self.placer.candidates().iter().position(|one| one.name.as_str() == node);
+        let active = view.mirror.controlled(owner).filter(|(_, pod)| pod.is_active());
+        let places: Vec<usize> = active.filter_map(|(_, pod)| place(pod.node.as_deref()?)).collect();
+        places.into_iter().for_each(|node| self.placer.count(next, node, 1));
+        Some(next)
+    }
+
+    /// Finds a place for a pod; says whether there was one.
+    fn place(&mut self, view: &ReconcileContext<'_>, pod: &Value) -> bool {
+        let wish = core_types::wish(pod);
+        let group = self.group(view, pod);
+        let next = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
+        let kind = *self.kinds.entry(wish.clone()).or_insert(next);
+        let tie = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
+        match self.placer.choose(PodToPlace { kind, spec: &wish, group, tie }) {
+            Some(at) => {
+                let node = self.placer.candidates()[at].name.to_string();
+                let binding = json!({"target": {"kind": "Node", "name": node}});
+                if view
+                    .server
+                    .bind(&on(pods(), pod).part(Subresource::Binding), &binding, &How::by(NAME))
+                    .is_ok()
+                {
+                    self.placer.put(at, &wish.load);
+                    if let Some(group) = group {
+                        self.placer.count(group, at, 1);
+                    }
+                    let (namespace, name) = (super::pods::namespace(pod), name(pod));
+                    let message = format!("Successfully assigned {namespace}/{name} to {node}");
+                    view.tell(
+                        pod,
+                        &EventFields { by: NAME, kind: "Normal", reason: "Scheduled", message: &message },
+                    );
+                }
+                true
+            }
+            None => {
+                let message = why_none(&wish, &self.placer.why_not(&wish));
+                let message = message.trim_end();
+                let told = on(pods(), pod);
+                let conditions = core_types::list(&pod["status"]["conditions"]);
+                let same = conditions
+                    .filter(|one| one["type"] == "PodScheduled")
+                    .any(|one| one["status"] == "False" && one["message"] == message);
+                if !same {
+                    let now = view.server.clock().stamp();
+                    let condition = json!({
+                        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+                        "observedGeneration": pod["metadata"]["generation"],
+                        "lastProbeTime": Value::Null, "lastTransitionTime": now,
+                    });
+                    let change = |pod: &mut Value| api::set_condition(pod, condition);
+                    let _ = view.server.change(&told.part(Subresource::Status), NAME, change);
+                    view.tell(
+                        pod,
+                        &EventFields { by: NAME, kind: "Warning", reason: "FailedScheduling", message },
+                    );
+                }
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! # Judge: custom objects against their schema
+//! Room:     types, what is required, lengths, words, lists that are sets or maps, and then the rules.
+//! Comes in: objects without unknown fields, with their defaults.
+//! Goes out: faults, in a server's words and order.
+//! Keeps:    rules see only what has the right types: as long as something more basic is wrong, they are not asked.
+//! Not here: metadata (`validate/meta.rs`); the checks of rules (`rules.rs`).
+
+use super::read::step;
+use super::{ResourceDefinition, rules};
+use crate::validate::{FieldError, FieldErrorKind};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// What is said when rules were not asked.
+const UNASKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors \
+     to complete validation";
+
+/// A field's path that is none.
+const NOWHERE: &str = "<nil>";
+
+impl ResourceDefinition {
+    /// What is wrong with an object besides `faults`, which were found in its metadata.
+    pub(crate) fn judge(&self, object: &Value, subresource: &str, faults: &mut Vec<FieldError>) {
+        let place = match subresource {
+            "status" => ("status", &self.schema["properties"]["status"], &object["status"]),
+            _ => ("", &self.schema, object),
+        };
+        let (path, schema, value) = place;
+        if !path.is_empty() && value.is_null() {
+            return;
+        }
+        let mut judge = SchemaValidator { faults, root: path.len() };
+        judge.value(schema, value, &mut path.to_owned());
+        judge.lists(schema, value, &mut path.to_owned());
+        let blocked = |fault: &FieldError| {
+            !matches!(
+                fault.kind,
+                FieldErrorKind::Invalid | FieldErrorKind::Duplicate | FieldErrorKind::Forbidden
+            )
+        };
+        match judge.faults.iter().any(blocked) {
+            true => judge.say(NOWHERE, FieldErrorKind::Invalid, Some(Value::Null), UNASKED),
+            false => judge.rules(schema, value, &mut path.to_owned()),
+        }
+    }
+}
+
+struct SchemaValidator<'f> {
+    faults: &'f mut Vec<FieldError>,
+    /// How much of a path is the part of the object that is judged: some words leave it out.
+    root: usize,
+}
+
+impl SchemaValidator<'_> {
+    fn say(&mut self, field: &str, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
+        self.faults.push(FieldError { field: field.to_owned(), kind, value, detail: detail.to_owned() });
+    }
+
+    /// The path as it stands in sentences.
+    fn within<'p>(&self, path: &'p str) -> &'p str {
+        path[self.root..].trim_start_matches('.')
+    }
+
+    fn value(&mut self, schema: &Value, value: &Value, path: &mut String) {
+        if !self.is_of_type(schema, value, path) {
+            self.is_of_words(schema, value, path);
+            return;
+        }
+        self.is_of_words(schema, value, path);
+        match value {
+            Value::String(text) => self.text(schema, text, path),
+            Value::Number(_) => self.number(schema, value, path),
+            Value::Array(items) => self.items(schema, items, path),
+            Value::Object(_) => self.fields(schema, value, path),
+            _ => {}
+        }
+    }
+
+    fn is_of_type(&mut self, schema: &Value, value: &Value, path: &str) -> bool {
+        let whole = value.is_i64() || value.is_u64();
+        let found = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) if whole => "integer",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let wanted = match schema["type"].as_str() {
+            None if schema["x-kubernetes-int-or-string"] == true => "integer,string",
+            None => return true,
+            Some(wanted) => wanted,
+        };
+        if wanted.split(',').any(|one| one == found) {
+            return true;
+        }
+        let (wanted, found) = match (wanted, found, schema["format"].as_str()) {
+            ("integer", "number", Some(format)) => (format, "float64"),
+            _ => (wanted, found),
+        };
+        let detail = format!("{} in body must be of type {wanted}: {found:?}", self.within(path));
+        self.say(path, FieldErrorKind::TypeInvalid, Some(found.into()), &detail);
+        if found == "float64" {
+            self.say_of_format(wanted, path);
+        }
+        false
+    }
+
+    /// A number of the wrong format is told of without its place.
+    fn say_of_format(&mut self, format: &str, path: &str) {
+        let detail =
+            format!("Checked value must be of type integer with format {format} in {}", self.within(path));
+        self.say(NOWHERE, FieldErrorKind::Invalid, Some("".into()), &detail);
+    }
+
+    fn is_of_words(&mut self, schema: &Value, value: &Value, path: &str) {
+        let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) else { return };
+        let words: Vec<String> = words.iter().map(Value::to_string).collect();
+        let detail = format!("supported values: {}", words.join(", "));
+        self.say(path, FieldErrorKind::NotSupported, Some(value.clone()), &detail);
+    }
+
+    fn text(&mut self, schema: &Value, text: &str, path: &str) {
+        let count = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+        if let Some(most) = schema["maxLength"].as_u64().filter(|most| count() > *most) {
+            self.say(path, FieldErrorKind::TooLong, None, &format!("may not be more than {most} bytes"));
+        }
+        if let Some(least) = schema["minLength"].as_u64().filter(|least| count() < *least) {
+            let detail = format!("{} in body should be at least {least} chars long", self.within(path));
+            self.say(path, FieldErrorKind::Invalid, Some(text.into()), &detail);
+        }
+        if schema["format"] == "date-time" && text.parse::<jiff::Timestamp>().is_err() {
+            let detail = format!("{} in body must be of type date-time: {text:?}", self.within(path));
+            self.say(path, FieldErrorKind::TypeInvalid, Some(text.into()), &detail);
+        }
+    }
+
+    fn number(&mut self, schema: &Value, value: &Value, path: &str) {
+        if schema["format"] == "int32" && value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
+            self.say_of_format("int32", path);
+        }
+        let least =
+            schema["minimum"].as_i64().filter(|least| value.as_i64().is_some_and(|value| value < *least));
+        if let Some(least) = least {
+            let detail = format!("{} in body should be greater than or equal to {least}", self.within(path));
+            self.say(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
+        }
+    }
+
+    fn items(&mut self, schema: &Value, items: &[Value], path: &mut String) {
+        let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        if let Some(least) = schema["minItems"].as_u64().filter(|least| count < *least) {
+            let detail = format!("{} in body should have at least {least} items", self.within(path));
+            self.say(path, FieldErrorKind::Invalid, Some(count.into()), &detail);
+        }
+        self.not_more(schema, "maxItems", count, path);
+        for (at, item) in items.iter().enumerate() {
+            self.below(path, FieldStep::Item(at), |judge, path| judge.value(&schema["items"], item, path));
+        }
+    }
+
+    fn not_more(&mut self, schema: &Value, limit: &str, count: u64, path: &str) {
+        if let Some(most) = schema[limit].as_u64().filter(|most| count > *most) {
+            let detail = format!("must have at most {most} items");
+            self.say(path, FieldErrorKind::TooMany, Some(count.into()), &detail);
+        }
+    }
+
+    fn fields(&mut self, schema: &Value, value: &Value, path: &mut String) {
+        let fields = value.as_object().into_iter().flatten();
+        self.not_more(
+            schema,
+            "maxProperties",
+            u64::try_from(fields.clone().count()).unwrap_or(u64::MAX),
+            path,
+        );
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for name in required.filter(|name| value.get(name).is_none()) {
+            self.below(path, FieldStep::Field(name), |judge, path| {
+                judge.say(path, FieldErrorKind::Required, None, "")
+            });
+        }
+        for (name, value) in fields {
+            let schema = of_field(schema, name);
+            self.below(path, FieldStep::Field(name), |judge, path| judge.value(schema, value, path));
+        }
+    }
+
+    /// Items that may not come twice.
+    fn lists(&mut self, schema: &Value, value: &Value, path: &mut String) {
+        if let (Value::Array(items), Some("set" | "map")) = (value, schema["x-kubernetes-list-type"].as_str())
+        {
+            self.once(schema, items, path);
+        }
+        self.inside(schema, value, path, Self::lists);
+    }
+
+    fn once(&mut self, schema: &Value, items: &[Value], path: &mut String) {
+        let keys: Vec<&str> = schema["x-kubernetes-list-map-keys"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut seen = HashSet::new();
+        for (at, item) in items.iter().enumerate() {
+            if !keys.is_empty() && !item.is_object() {
+                let detail = "must be an object for an array of list-type map";
+                let shown = Some(item.clone());
+                self.below(path, FieldStep::Item(at), |judge, path| {
+                    judge.say(path, FieldErrorKind::Invalid, shown, detail)
+                });
+                continue;
+            }
+            let identity = match keys.is_empty() {
+                true => item.clone(),
+                false => {
+                    let of = |key: &&str| item.get(key).map(|value| ((*key).to_owned(), value.clone()));
+                    keys.iter().filter_map(of).collect()
+                }
+            };
+            if !seen.insert(identity.to_string()) {
+                let shown = Some(identity);
+                self.below(path, FieldStep::Item(at), |judge, path| {
+                    judge.say(path, FieldErrorKind::Duplicate, shown, "")
+                });
+            }
+        }
+    }
+
+    /// What stands in the definition as rules.
+    fn rules(&mut self, schema: &Value, value: &Value, path: &mut String) {
+        for (rule, message) in rules::at(schema) {
+            let holds = rules::check(rule).is_none_or(|check| check(value));
+            if !holds {
+                let shown = match value {
+                    Value::Object(_) | Value::Array(_) => None,
+                    scalar => Some(scalar.clone()),
+                };
+                self.say(path, FieldErrorKind::Invalid, shown, message);
+            }
+        }
+        self.inside(schema, value, path, Self::rules);
+    }
+
+    /// The same for what is inside.
+    fn inside(
+        &mut self,
+        schema: &Value,
+        value: &Value,
+        path: &mut String,
+        look: fn(&mut Self, &Value, &Value, &mut String),
+    ) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let schema = of_field(schema, name);
+                    self.below(path, FieldStep::Field(name), |judge, path| look(judge, schema, value, path));
+                }
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.below(path, FieldStep::Item(at), |judge, path| {
+                        look(judge, &schema["items"], item, path)
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn below(&mut self, path: &mut String, at: FieldStep<'_>, look: impl FnOnce(&mut Self, &mut String)) {
+        let length = path.len();
+        match at {
+            FieldStep::Field(name) => step(path, name),
+            FieldStep::Item(at) => path.push_str(&format!("[{at}]")),
+        }
+        look(self, path);
+        path.truncate(length);
+    }
+}
+
+/// One step into a value.
+enum FieldStep<'n> {
+    Field(&'n str),
+    Item(usize),
+}
+
+fn of_field<'s>(schema: &'s Value, name: &str) -> &'s Value {
+    schema["properties"].get(name).unwrap_or(&schema["additionalProperties"])
+}

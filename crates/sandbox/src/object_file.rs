@@ -1,0 +1,251 @@
+//! # File: objects as people keep them
+//! Room:     objects of a text, one after the other: one object, a List, or several documents; JSON or YAML.
+//! Comes in: bytes, which may be anything.
+//! Goes out: objects, each with its place; [`FileReadError`] says what is wrong, and where.
+//! Keeps:    one object at a time is in memory besides the text, and no more of it than a real server takes as a body;
+//!           depth and what aliases multiply are limited.
+//! Not here: what becomes of the objects (`snapshot.rs`, `node_file.rs`); opening files (the command line).
+
+use crate::canonicalize::{BoundedValue, DecodeBudget, documents, read_long_yaml, whole_numbers};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Longer files are refused: a sandbox is for thousands of pods.
+pub const BYTES_MOST: usize = 512 << 20;
+
+/// Text that begins like JSON and is none is tried as YAML up to this size: people write such lines, programs do not.
+const BY_HAND_MOST: usize = 1 << 20;
+
+/// So much of what a parser says is repeated.
+const REASON_MOST: usize = 300;
+
+/// Why a text cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileReadError {
+    /// Somebody packed it.
+    #[error("it is compressed; unpack it first, as with gunzip")]
+    Compressed,
+    /// Not UTF-8, or with bytes that no text has.
+    #[error("it is no text: byte {at} is {byte:#04x}; expected JSON or YAML")]
+    Binary {
+        /// Counted from 0.
+        at: usize,
+        /// What stands there.
+        byte: u8,
+    },
+    /// Neither JSON nor YAML, or cut off.
+    #[error(
+        "the document that begins in line {line} is neither JSON nor YAML (lines count from there): {why}"
+    )]
+    Syntax {
+        /// The document's first line.
+        line: usize,
+        /// What the parser said.
+        why: String,
+    },
+    /// No list and no object.
+    #[error(
+        "it holds no Kubernetes objects: expected what `kubectl get ... -o yaml` prints, a List with items or an \
+         object with apiVersion and kind"
+    )]
+    NoObjects,
+    /// Larger than [`BYTES_MOST`].
+    #[error("it is larger than {} MB, the most that is read; leave out what you do not need", BYTES_MOST >> 20)]
+    TooLong,
+}
+
+/// Where an object stands: `document 2 (line 14), item 3`, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentPosition {
+    document: usize,
+    line: usize,
+    item: Option<usize>,
+}
+
+impl fmt::Display for DocumentPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "document {} (line {})", self.document, self.line)?;
+        self.item.map_or(Ok(()), |item| write!(f, ", item {item}"))
+    }
+}
+
+/// Tells each object of a text. What was told before something is found to be wrong has been told.
+///
+/// # Errors
+/// [`FileReadError`].
+pub fn each(text: &[u8], mut tell: impl FnMut(DocumentPosition, Value)) -> Result<(), FileReadError> {
+    check_text(text)?;
+    let mut any = false;
+    for (index, (line, document)) in documents(text).enumerate() {
+        any |= one(DocumentPosition { document: index + 1, line, item: None }, document, &mut tell)?;
+    }
+    if any { Ok(()) } else { Err(FileReadError::NoObjects) }
+}
+
+fn check_text(text: &[u8]) -> Result<(), FileReadError> {
+    if text.len() > BYTES_MOST {
+        return Err(FileReadError::TooLong);
+    }
+    if text.starts_with(&[0x1f, 0x8b])
+        || text.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+        || text.starts_with(b"PK\x03")
+    {
+        return Err(FileReadError::Compressed);
+    }
+    let control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    let wrong = match std::str::from_utf8(text) {
+        Ok(_) => text.iter().position(control),
+        Err(why) => Some(why.valid_up_to()),
+    };
+    wrong.map_or(Ok(()), |at| Err(FileReadError::Binary { at, byte: text[at] }))
+}
+
+/// One document; says whether there was anything in it.
+fn one(
+    place: DocumentPosition,
+    text: &[u8],
+    tell: &mut dyn FnMut(DocumentPosition, Value),
+) -> Result<bool, FileReadError> {
+    let failed = |why: String| FileReadError::Syntax { line: place.line, why: sentence(&why) };
+    let mut document = DocumentReader { place, tell, list: String::new(), version: String::new() };
+    let json = text.trim_ascii_start().starts_with(b"{");
+    let found = match serde_json::from_slice::<IgnoredAny>(text) {
+        Ok(_) => {
+            let mut json = serde_json::Deserializer::from_slice(text);
+            document.deserialize(&mut json).map_err(|why| failed(why.to_string()))?
+        }
+        Err(why) if json && text.len() > BY_HAND_MOST => return Err(failed(why.to_string())),
+        Err(why) => read_long_yaml(text, &mut document)
+            .map_err(|other| failed(if json { why.to_string() } else { other.to_string() }))?,
+    };
+    if found == DocumentContent::Other {
+        Err(FileReadError::NoObjects)
+    } else {
+        Ok(found == DocumentContent::Objects)
+    }
+}
+
+/// A parser's words, on one line and not too many.
+fn sentence(words: &str) -> String {
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(REASON_MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DocumentContent {
+    Objects,
+    Nothing,
+    Other,
+}
+
+/// Reads a document: the items of a list one by one, an object as a whole.
+struct DocumentReader<'t> {
+    place: DocumentPosition,
+    tell: &'t mut dyn FnMut(DocumentPosition, Value),
+    /// What a list's items are, if it has said so before them and they do not.
+    list: String,
+    version: String,
+}
+
+impl DocumentReader<'_> {
+    fn item(&mut self, index: usize, mut item: Value) {
+        whole_numbers(&mut item);
+        if let (Some(kind), Some(object)) = (self.list.strip_suffix("List"), item.as_object_mut())
+            && !kind.is_empty()
+        {
+            object.entry("kind").or_insert_with(|| kind.into());
+            object.entry("apiVersion").or_insert_with(|| self.version.as_str().into());
+        }
+        (self.tell)(DocumentPosition { item: Some(index), ..self.place }, item);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut DocumentReader<'_> {
+    type Value = DocumentContent;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<DocumentContent, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut DocumentReader<'_> {
+    type Value = DocumentContent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a Kubernetes object or a List")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<DocumentContent, E> {
+        Ok(DocumentContent::Nothing)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<DocumentContent, E> {
+        Ok(DocumentContent::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<DocumentContent, A::Error> {
+        let room = DecodeBudget::of(DecodeBudget::OBJECT);
+        let (mut rest, mut listed) = (Map::new(), false);
+        while let Some(key) = entries.next_key::<String>()? {
+            if key == "items" {
+                listed = true;
+                entries.next_value_seed(ItemsVisitor(&mut *self))?;
+                continue;
+            }
+            let value = entries.next_value_seed(BoundedValue(&room))?;
+            match (key.as_str(), value.as_str()) {
+                ("kind", Some(kind)) => self.list = kind.to_owned(),
+                ("apiVersion", Some(version)) => self.version = version.to_owned(),
+                _ => {}
+            }
+            rest.insert(key, value);
+        }
+        if listed {
+            return Ok(DocumentContent::Objects);
+        }
+        if !rest.get("kind").is_some_and(Value::is_string) {
+            return Ok(DocumentContent::Other);
+        }
+        let mut object = Value::Object(rest);
+        whole_numbers(&mut object);
+        (self.tell)(self.place, object);
+        Ok(DocumentContent::Objects)
+    }
+}
+
+struct ItemsVisitor<'d, 't>(&'d mut DocumentReader<'t>);
+
+impl<'de> DeserializeSeed<'de> for ItemsVisitor<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ItemsVisitor<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects as items")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        for index in 1.. {
+            let room = DecodeBudget::of(DecodeBudget::OBJECT);
+            match items.next_element_seed(BoundedValue(&room))? {
+                Some(item) => self.0.item(index, item),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! # Fields: a set of places in an object
+//! Room:     what somebody owns, as a tree; union, difference, intersection; its form on the wire.
+//! Comes in: steps, each written as on the wire: `f:spec`, `k:{"name":"web"}`, `v:"x"`.
+//! Goes out: FieldsV1; paths as people read them.
+//! Not here: which places an object has (`typed.rs`); who owns them (`managed_fields.rs`).
+
+use super::merge_rule::{MergeGrain, MergeRule};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A set of places. A place in it need not have the places around it in the set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FieldSet(BTreeMap<String, FieldSetEntry>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FieldSetEntry {
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
+}
+
+impl FieldSetEntry {
+    fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
+    }
+}
+
+/// The step to a field.
+pub(super) fn field_step(name: &str) -> String {
+    format!("f:{name}")
+}
+
+/// The step to an item that is told apart by itself.
+pub(super) fn value_step(value: &Value) -> String {
+    format!("v:{value}")
+}
+
+/// The step to an item that is told apart by some of its fields.
+pub(super) fn key_step(keys: Map<String, Value>) -> String {
+    format!("k:{}", Value::Object(keys))
+}
+
+impl FieldSet {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn insert(&mut self, path: &[String]) {
+        if let Some((step, rest)) = path.split_first() {
+            let place = self.0.entry(step.clone()).or_default();
+            if rest.is_empty() {
+                place.member = true;
+            } else {
+                place.below.insert(rest);
+            }
+        }
+    }
+
+    /// Takes in what there is at a step, if anything is.
+    pub(super) fn put(&mut self, step: impl FnOnce() -> String, place: FieldSetEntry) {
+        if !place.is_empty() {
+            self.0.insert(step(), place);
+        }
+    }
+
+    pub(super) fn has(&self, step: &str) -> bool {
+        self.0.get(step).is_some_and(|place| place.member)
+    }
+
+    pub(super) fn contains(&self, path: &[String]) -> bool {
+        match path {
+            [] => false,
+            [step] => self.has(step),
+            [step, rest @ ..] => self.below(step).is_some_and(|below| below.contains(rest)),
+        }
+    }
+
+    /// What of the set lies below a step, if anything does.
+    pub(super) fn below(&self, step: &str) -> Option<&Self> {
+        self.0.get(step).map(|place| &place.below).filter(|below| !below.is_empty())
+    }
+
+    pub(super) fn union(&self, other: &Self) -> Self {
+        let mut all = self.clone();
+        all.add(other);
+        all
+    }
+
+    /// Takes the places of another set in.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (step, theirs) in &other.0 {
+            match self.0.get_mut(step) {
+                Some(place) => {
+                    place.member |= theirs.member;
+                    place.below.add(&theirs.below);
+                }
+                None => drop(self.0.insert(step.clone(), theirs.clone())),
+            }
+        }
+    }
+
+    pub(super) fn difference(&self, other: &Self) -> Self {
+        let mut left = self.clone();
+        left.take_off(other);
+        left
+    }
+
+    /// Takes the places of another set out.
+    pub(super) fn take_off(&mut self, other: &Self) {
+        for (step, theirs) in &other.0 {
+            let Some(place) = self.0.get_mut(step) else { continue };
+            place.member &= !theirs.member;
+            place.below.take_off(&theirs.below);
+            if place.is_empty() {
+                self.0.remove(step);
+            }
+        }
+    }
+
+    pub(super) fn intersection(&self, other: &Self) -> Self {
+        let both = self.0.iter().filter_map(|(step, place)| {
+            let theirs = other.0.get(step)?;
+            let both = FieldSetEntry {
+                member: place.member && theirs.member,
+                below: place.below.intersection(&theirs.below),
+            };
+            (!both.is_empty()).then(|| (step.clone(), both))
+        });
+        Self(both.collect())
+    }
+
+    /// Takes out a place and all that lies below it.
+    pub(super) fn cut(&mut self, path: &[&str]) {
+        let Some((name, rest)) = path.split_first() else { return };
+        let step = field_step(name);
+        if rest.is_empty() {
+            self.0.remove(&step);
+        } else if let Some(place) = self.0.get_mut(&step) {
+            place.below.cut(rest);
+            if place.is_empty() {
+                self.0.remove(&step);
+            }
+        }
+    }
+
+    /// What lies at or below a path.
+    pub(super) fn only(&self, path: &[&str]) -> Self {
+        let Some((name, rest)) = path.split_first() else { return self.clone() };
+        let kept = self.0.iter().filter(|(step, _)| **step == field_step(name));
+        let kept = kept.filter_map(|(step, place)| {
+            let kept = if rest.is_empty() {
+                place.clone()
+            } else {
+                FieldSetEntry { member: false, below: place.below.only(rest) }
+            };
+            (!kept.is_empty()).then(|| (step.clone(), kept))
+        });
+        Self(kept.collect())
+    }
+
+    /// With the declared fields on the way to each place.
+    pub(super) fn with_named(&self, rule: MergeRule) -> Self {
+        let all = self.0.iter().map(|(step, place)| {
+            let (named, below) = match step.strip_prefix("f:") {
+                Some(name) => (rule.declares(name), rule.field_or_any(name)),
+                None if matches!(rule.grain, MergeGrain::Keyed(_)) => (false, rule.item()),
+                None => (false, MergeRule::ANY),
+            };
+            let member = place.member || (named && !place.below.is_empty());
+            (step.clone(), FieldSetEntry { member, below: place.below.with_named(below) })
+        });
+        Self(all.collect())
+    }
+
+    /// Each place as people read it: `.spec.containers[name="web"].image`; what lies deeper comes later.
+    pub(super) fn paths(&self) -> Vec<(Vec<String>, String)> {
+        let mut paths = Vec::new();
+        self.collect_paths(&mut Vec::new(), &mut String::new(), &mut paths);
+        paths
+    }
+
+    fn collect_paths(&self, at: &mut Vec<String>, read: &mut String, paths: &mut Vec<(Vec<String>, String)>) {
+        for below in [false, true] {
+            for (step, place) in &self.0 {
+                let length = read.len();
+                at.push(step.clone());
+                read.push_str(&readable(step));
+                if below {
+                    place.below.collect_paths(at, read, paths);
+                } else if place.member {
+                    paths.push((at.clone(), read.clone()));
+                }
+                read.truncate(length);
+                at.pop();
+            }
+        }
+    }
+
+    /// FieldsV1.
+    pub(super) fn encode(self) -> Value {
+        let places = self.0.into_iter().map(|(step, place)| {
+            let both = place.member && !place.below.is_empty();
+            let mut value = place.below.encode();
+            if let (Value::Object(below), true) = (&mut value, both) {
+                below.insert(".".into(), Value::Object(Map::new()));
+            }
+            (step, value)
+        });
+        places.collect()
+    }
+
+    /// From FieldsV1; `None` if it is none.
+    pub(super) fn decode(value: &Value) -> Option<Self> {
+        let mut fields = Self::default();
+        for (step, value) in value.as_object()?.iter().filter(|(step, _)| *step != ".") {
+            let below = value.as_object()?;
+            let member = below.is_empty() || below.contains_key(".");
+            let place = FieldSetEntry { member, below: Self::decode(value)? };
+            fields.0.insert(canonical(step)?, place);
+        }
+        Some(fields)
+    }
+}
+
+/// A step as this program writes it.
+fn canonical(step: &str) -> Option<String> {
+    match step.split_at_checked(2)? {
+        ("f:" | "i:", _) => Some(step.to_owned()),
+        (kind @ ("k:" | "v:"), rest) => Some(format!("{kind}{}", serde_json::from_str::<Value>(rest).ok()?)),
+        _ => None,
+    }
+}
+
+/// A step as people read it.
+pub(super) fn readable(step: &str) -> String {
+    let parsed =
+        || step.get(2..).and_then(|rest| serde_json::from_str::<Value>(rest).ok()).unwrap_or_default();
+    match step.split_at_checked(2) {
+        Some(("f:", name)) => format!(".{name}"),
+        Some(("i:", index)) => format!("[{index}]"),
+        Some(("v:", _)) => format!("[={}]", parsed()),
+        _ => {
+            let keys = parsed();
+            let keys = keys.as_object().into_iter().flatten();
+            let keys: Vec<_> = keys.map(|(key, value)| format!("{key}={value}")).collect();
+            format!("[{}]", keys.join(","))
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! # Rule: how fine the ownership of a field is
+//! Room:     whether a value is owned as a whole or in parts, and what tells the items of a list apart.
+//! Comes in: the [`Schema`]; a small table of what the merge keys of strategic patches do not say.
+//! Goes out: [`MergeRule`], one for each field.
+//! Not here: values; who owns what.
+
+use crate::custom;
+use crate::schema::{Omit, Schema, SchemaField, Shape, TypeId};
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
+
+/// Types that are owned as a whole.
+const WHOLE: [&str; 22] = [
+    "autoscaling/v1.CrossVersionObjectReference",
+    "core/v1.ConfigMapKeySelector",
+    "core/v1.EndpointAddress",
+    "core/v1.EndpointPort",
+    "core/v1.FileKeySelector",
+    "core/v1.LocalObjectReference",
+    "core/v1.NodeSelector",
+    "core/v1.NodeSelectorTerm",
+    "core/v1.ObjectFieldSelector",
+    "core/v1.ObjectReference",
+    "core/v1.ResourceFieldSelector",
+    "core/v1.ScopeSelector",
+    "core/v1.SecretKeySelector",
+    "core/v1.SecretReference",
+    "core/v1.TopologySelectorTerm",
+    "core/v1.TypedLocalObjectReference",
+    "discovery/v1.EndpointPort",
+    "meta/v1.LabelSelector",
+    "meta/v1.OwnerReference",
+    "networking/v1.ServiceBackendPort",
+    "rbac/v1.RoleRef",
+    "rbac/v1.Subject",
+];
+
+/// Fields that are owned otherwise than their type or their merge key says.
+const FIELDS: [(&str, &str, MergeGrain); 16] = [
+    ("batch/v1.JobStatus", "conditions", MergeGrain::Whole),
+    ("batch/v1.PodFailurePolicyOnExitCodesRequirement", "values", MergeGrain::Set),
+    ("batch/v1.UncountedTerminatedPods", "failed", MergeGrain::Set),
+    ("batch/v1.UncountedTerminatedPods", "succeeded", MergeGrain::Set),
+    (
+        "certificates/v1.CertificateSigningRequestStatus",
+        "conditions",
+        MergeGrain::Keyed(MergeKeys::Many(&["type"])),
+    ),
+    ("core/v1.ContainerRestartRuleOnExitCodes", "values", MergeGrain::Set),
+    ("core/v1.NodeAllocatableResourceClaimStatus", "containers", MergeGrain::Set),
+    ("core/v1.PersistentVolumeSpec", "claimRef", MergeGrain::Parts),
+    ("core/v1.PodSpec", "nodeSelector", MergeGrain::Whole),
+    ("core/v1.PodStatus", "hostIPs", MergeGrain::Whole),
+    ("core/v1.ReplicationControllerSpec", "selector", MergeGrain::Whole),
+    ("core/v1.ServiceSpec", "selector", MergeGrain::Whole),
+    ("discovery/v1.Endpoint", "addresses", MergeGrain::Set),
+    ("node/v1.Scheduling", "nodeSelector", MergeGrain::Whole),
+    ("resource/v1.AllocatedDeviceStatus", "conditions", MergeGrain::Keyed(MergeKeys::Many(&["type"]))),
+    ("storage/v1.CSIDriverSpec", "volumeLifecycleModes", MergeGrain::Set),
+];
+
+/// What tells the items of a list apart, by what they are, where it is more than the merge key.
+const ITEMS: [(&str, &[&str]); 7] = [
+    ("core/v1.ContainerPort", &["containerPort", "protocol"]),
+    ("core/v1.ResourceClaim", &["name"]),
+    ("core/v1.ResourceHealth", &["resourceID"]),
+    ("core/v1.ServicePort", &["port", "protocol"]),
+    ("core/v1.TopologySpreadConstraint", &["topologyKey", "whenUnsatisfiable"]),
+    ("resource/v1.AllocatedDeviceStatus", &["device", "driver", "pool", "shareID"]),
+    ("taintward.io/v1alpha1.DedicatedPoolSpecUsersServiceAccounts", &["name", "namespace"]),
+];
+
+/// The fields that tell the items of a list apart, sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeKeys {
+    One(&'static str),
+    Many(&'static [&'static str]),
+}
+
+impl MergeKeys {
+    pub(super) fn names(&self) -> &[&'static str] {
+        match self {
+            Self::One(key) => std::slice::from_ref(key),
+            Self::Many(keys) => keys,
+        }
+    }
+}
+
+/// In how many parts a value is owned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeGrain {
+    /// In one.
+    Whole,
+    /// Field by field.
+    Parts,
+    /// Item by item, told apart by these fields.
+    Keyed(MergeKeys),
+    /// Item by item, told apart by what they are.
+    Set,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SchemaKind {
+    Scalar(&'static Shape),
+    Object(TypeId),
+    Map(&'static Shape),
+    List(&'static Shape),
+    /// Nothing is known of it; objects are taken field by field, lists as a whole.
+    Any,
+}
+
+/// What a value is, and in how many parts it is owned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MergeRule {
+    pub(super) what: SchemaKind,
+    pub(super) grain: MergeGrain,
+}
+
+/// How a rule looks at values.
+pub(super) enum ValueForm<'v> {
+    Leaf,
+    Fields(Option<&'v Map<String, Value>>, Option<&'v Map<String, Value>>),
+    Items(&'v [Value], &'v [Value]),
+}
+
+impl MergeRule {
+    /// The rule for objects of a type.
+    pub(super) fn root(of: TypeId) -> Self {
+        Self { what: SchemaKind::Object(of), grain: MergeGrain::Parts }
+    }
+
+    /// The rule for what nothing is known of.
+    pub(super) const ANY: Self = Self { what: SchemaKind::Any, grain: MergeGrain::Parts };
+
+    fn of_shape(shape: &'static Shape) -> Self {
+        match shape {
+            Shape::Object(id) => {
+                let grain = if IS_WHOLE[id.place()] { MergeGrain::Whole } else { MergeGrain::Parts };
+                Self { what: SchemaKind::Object(*id), grain }
+            }
+            Shape::Map(of) => Self { what: SchemaKind::Map(of), grain: MergeGrain::Parts },
+            Shape::List(of) => Self { what: SchemaKind::List(of), grain: MergeGrain::Whole },
+            Shape::Raw | Shape::Fields => Self::ANY,
+            scalar => Self { what: SchemaKind::Scalar(scalar), grain: MergeGrain::Whole },
+        }
+    }
+
+    fn of_field(parent: TypeId, field: &'static SchemaField) -> Self {
+        let schema = Schema::get();
+        let mut rule = Self::of_shape(&field.shape);
+        if let SchemaKind::List(of) = rule.what {
+            let item = match of {
+                Shape::Object(id) => ITEMS.iter().find(|(name, _)| *name == schema.at(*id).name),
+                _ => None,
+            };
+            rule.grain = match (&field.merge.key, item) {
+                (_, Some((_, keys))) => MergeGrain::Keyed(MergeKeys::Many(keys)),
+                (Some(key), None) if field.merge.merge => MergeGrain::Keyed(MergeKeys::One(key)),
+                (None, None) if field.merge.merge => MergeGrain::Set,
+                _ => MergeGrain::Whole,
+            };
+        }
+        let parent = &schema.at(parent).name;
+        match FIELDS.iter().find(|(of, name, _)| of == parent && *name == field.name) {
+            Some((_, _, grain)) => Self { grain: *grain, ..rule },
+            None => rule,
+        }
+    }
+
+    /// The rule of a field; `None` if there can be none of this name.
+    pub(super) fn field(&self, name: &str) -> Option<Self> {
+        match self.what {
+            SchemaKind::Object(id) => {
+                declared_rule(id, name).or_else(|| (is_kind(id) && is_what(name)).then_some(TEXT))
+            }
+            SchemaKind::Map(of) => Some(Self::of_shape(of)),
+            SchemaKind::Any => Some(Self::ANY),
+            SchemaKind::Scalar(_) | SchemaKind::List(_) => None,
+        }
+    }
+
+    /// As [`Self::field`], and for what is not known, anything goes.
+    pub(super) fn field_or_any(&self, name: &str) -> Self {
+        self.field(name).unwrap_or(Self::ANY)
+    }
+
+    /// Whether the type has a field of this name; a map has none.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        matches!(self.what, SchemaKind::Object(_)) && self.field(name).is_some()
+    }
+
+    /// The rule of a list's items.
+    pub(super) fn item(&self) -> Self {
+        match self.what {
+            SchemaKind::List(of) => Self::of_shape(of),
+            _ => Self::ANY,
+        }
+    }
+
+    /// What a missing key of an item stands for: fields that are never left out have a default.
+    pub(super) fn key_default(&self, key: &str) -> Option<Value> {
+        let SchemaKind::List(Shape::Object(id)) = self.what else { return None };
+        let (of, field) = declared(*id, key)?;
+        match (&field.shape, key) {
+            (_, "protocol") => Some("TCP".into()),
+            (Shape::String, _) if field.omit == Omit::Never => Some("".into()),
+            (Shape::String, "name") if Schema::get().at(of).name == "core/v1.LocalObjectReference" => {
+                Some("".into())
+            }
+            (Shape::Int32, _) if field.omit == Omit::Never => Some(0.into()),
+            _ => None,
+        }
+    }
+
+    /// How two values (absent ones are none) are to be looked at together. Where both are empty, they are one thing,
+    /// which keeps empty and absent apart.
+    pub(super) fn form<'v>(&self, one: Option<&'v Value>, other: Option<&'v Value>) -> ValueForm<'v> {
+        let fields = |value: Option<&'v Value>| value.and_then(Value::as_object);
+        let items = |value: Option<&'v Value>| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        match (self.what, self.grain) {
+            (SchemaKind::Scalar(_), _) | (_, MergeGrain::Whole) => ValueForm::Leaf,
+            (SchemaKind::List(_), _) => match (items(one), items(other)) {
+                ([], []) => ValueForm::Leaf,
+                (one, other) => ValueForm::Items(one, other),
+            },
+            (SchemaKind::Any, _) if [one, other].into_iter().flatten().any(|value| !value.is_object()) => {
+                ValueForm::Leaf
+            }
+            _ => match (fields(one), fields(other)) {
+                (one, other) if [one, other].into_iter().flatten().all(Map::is_empty) => ValueForm::Leaf,
+                (one, other) => ValueForm::Fields(one, other),
+            },
+        }
+    }
+}
+
+const TEXT: MergeRule = MergeRule { what: SchemaKind::Scalar(&Shape::String), grain: MergeGrain::Whole };
+
+/// A field, and the type it stands in, which is another one for inlined fields.
+fn declared(of: TypeId, name: &str) -> Option<(TypeId, &'static SchemaField)> {
+    let all = Schema::get().at(of);
+    let own = all.own(name).map(|field| (of, field));
+    own.or_else(|| all.inlined().find_map(|(_, inner)| declared(inner, name)))
+}
+
+/// By type, in the order of its fields: their rules.
+static RULES: LazyLock<Vec<Vec<MergeRule>>> = LazyLock::new(|| {
+    let schema = Schema::get();
+    let of = |id| schema.at(id).fields.iter().map(|field| MergeRule::of_field(id, field)).collect();
+    schema.types().map(of).collect()
+});
+
+/// By type: whether it is owned as a whole.
+static IS_WHOLE: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let schema = Schema::get();
+    let is = |name: &str| WHOLE.contains(&name) || custom::is_whole(name);
+    schema.types().map(|id| is(&schema.at(id).name)).collect()
+});
+
+/// The rule of a field, perhaps an inlined one.
+fn declared_rule(of: TypeId, name: &str) -> Option<MergeRule> {
+    let all = Schema::get().at(of);
+    let own = all.own_place(name).map(|place| RULES[of.place()][place]);
+    own.or_else(|| all.inlined().find_map(|(_, inner)| declared_rule(inner, name)))
+}
+
+fn is_what(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind")
+}
+
+/// Whether a type's objects say what they are.
+fn is_kind(of: TypeId) -> bool {
+    declared(of, "metadata").is_some()
+}

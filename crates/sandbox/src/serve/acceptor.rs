@@ -1,0 +1,91 @@
+//! # Reception: connections, up to the first request
+//! Room:     accepting, and TLS, on a thread of its own: life may keep the server's thread for seconds, and whoever begins
+//!           a handshake meanwhile would take the server for gone.
+//! Comes in: an open socket.
+//! Goes out: connections on which requests can be read.
+//! Keeps:    at most so many connections, none of which is waited for without end; it ends when nobody takes them any more.
+//! Not here: requests (`serve.rs`).
+
+use super::SandboxLimits;
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_server::io_timeout::{TimeoutStream, keep_alive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
+
+/// Connections that wait to be taken over.
+const WAITING_MOST: usize = 64;
+
+/// What requests can be read from.
+pub(super) trait ConnectionIo: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ConnectionIo for S {}
+
+/// A connection, and its place among all.
+pub(super) type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermit);
+
+pub(super) struct ConnectionAcceptor {
+    pub(super) acceptor: Option<TlsAcceptor>,
+    pub(super) limits: SandboxLimits,
+}
+
+impl ConnectionAcceptor {
+    /// Begins; it ends with the receiver.
+    ///
+    /// # Panics
+    /// If the system has no thread or no reactor left for it.
+    pub(super) fn open(self, listener: TcpListener) -> mpsc::Receiver<AcceptedConnection> {
+        let (hand, arrived) = mpsc::channel(WAITING_MOST);
+        // It was this runtime's until now, which may be busy.
+        let listener = listener.into_std().expect("a socket can be taken out of its runtime");
+        let receive = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a reactor can be had").block_on(async {
+                let listener = TcpListener::from_std(listener).expect("an open socket can be listened on");
+                let gone = hand.clone();
+                tokio::select! {
+                    () = self.receive(&listener, &hand) => {}
+                    () = gone.closed() => {}
+                }
+            });
+        };
+        std::thread::Builder::new().name("reception".to_owned()).spawn(receive).expect("a thread can be had");
+        arrived
+    }
+
+    async fn receive(&self, listener: &TcpListener, hand: &mpsc::Sender<AcceptedConnection>) {
+        let connections = Arc::new(Semaphore::new(self.limits.connections));
+        while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of file handles, most likely: others are closed meanwhile.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (acceptor, limits, hand) = (self.acceptor.clone(), self.limits, hand.clone());
+            tokio::spawn(async move {
+                if let Some(stream) = begun(stream, acceptor, limits).await {
+                    let _ = hand.send((stream, permit)).await;
+                }
+            });
+        }
+    }
+}
+
+/// A connection, once TLS is agreed upon.
+async fn begun(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    limits: SandboxLimits,
+) -> Option<Box<dyn ConnectionIo>> {
+    let _ = stream.set_nodelay(true);
+    let _ = keep_alive(&stream, limits.silence);
+    let stream = TimeoutStream::new(stream, limits.stall);
+    match acceptor {
+        None => Some(Box::new(stream)),
+        Some(acceptor) => {
+            let agreed = tokio::time::timeout(limits.head, acceptor.accept(stream)).await.ok()?;
+            Some(Box::new(agreed.ok()?))
+        }
+    }
+}

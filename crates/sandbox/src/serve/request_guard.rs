@@ -1,0 +1,244 @@
+//! # Door: which requests get in
+//! Room:     what a web page in a browser, or another user of the machine, must not be able to send.
+//! Comes in: a request's head, and the server's token.
+//! Goes out: a refusal in the API's words, or nothing: the request may be answered.
+//! Keeps:    no name but this machine's own leads here (DNS rebinding); what a browser sends for a page of another site
+//!           is refused; who has not read the kubeconfig learns only what a real server tells everybody.
+//! Not here: what anybody may do inside (everything); how long a client is waited for.
+
+use crate::api_status::StatusError;
+use crate::token::BearerToken;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Method, Uri};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What a real server answers to anybody: its ClusterRole `system:public-info-viewer`.
+const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+
+/// Where it stands, and what opens it.
+pub(super) struct RequestGuard {
+    address: SocketAddr,
+    token: BearerToken,
+}
+
+impl RequestGuard {
+    pub(super) fn new(address: SocketAddr, token: BearerToken) -> Self {
+        Self { address, token }
+    }
+
+    /// Whether a request may be answered; its body has not been read yet.
+    ///
+    /// # Errors
+    /// Why not: 403, 401, 415.
+    pub(super) fn check<B>(&self, request: &http::Request<B>, empty: bool) -> Result<(), StatusError> {
+        let (uri, headers) = (request.uri(), request.headers());
+        if !self.is_meant(uri, headers) {
+            let why = "a sandbox answers to localhost, 127.0.0.1, [::1] and the address of --listen, and to no other Host";
+            return Err(StatusError::new(403, "Forbidden", why));
+        }
+        if !self.is_own_page(headers) {
+            let why = "a sandbox does not answer what a browser sends for a page of another site";
+            return Err(StatusError::new(403, "Forbidden", why));
+        }
+        let public = request.method() == Method::GET && PUBLIC.contains(&uri.path());
+        match self.offered(headers) {
+            OfferedToken::Right => {}
+            OfferedToken::Nothing if public => {}
+            OfferedToken::Nothing | OfferedToken::Wrong => {
+                return Err(StatusError::new(401, "Unauthorized", "Unauthorized"));
+            }
+        }
+        // A browser sends what has no type without asking whether it may.
+        let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        if writes && !empty && !headers.contains_key(CONTENT_TYPE) {
+            return Err(StatusError::untyped());
+        }
+        Ok(())
+    }
+
+    /// Whether every name that the request gives the server is one of its own. A name can be made to lead here by whoever owns it.
+    fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());
+        let all_ours =
+            named.all(|host: Option<Authority>| host.is_some_and(|host| self.is_ours(host.host())));
+        let in_target = uri.authority();
+        let some = in_target.is_some() || headers.contains_key(HOST);
+        some && all_ours && in_target.is_none_or(|target| self.is_ours(target.host()))
+    }
+
+    /// Whether no browser sends this, or one for a page of this machine's own.
+    fn is_own_page(&self, headers: &HeaderMap) -> bool {
+        let ours = headers.get_all(ORIGIN).iter().all(|origin| {
+            let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
+            origin.is_some_and(|origin| {
+                origin.scheme().is_some() && origin.host().is_some_and(|host| self.is_ours(host))
+            })
+        });
+        ours && !headers.get_all(SEC_FETCH_SITE).iter().any(|site| site == "cross-site")
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        if host.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let address = bare.map_or_else(
+            || host.parse::<IpAddr>().ok().filter(IpAddr::is_ipv4),
+            |bare| bare.parse::<Ipv6Addr>().ok().map(IpAddr::from),
+        );
+        // Listening on all addresses, each of the machine's is its own; and an address, unlike a name, leads where it says.
+        address.is_some_and(|ip| {
+            ip.is_loopback() || ip == self.address.ip() || self.address.ip().is_unspecified()
+        })
+    }
+
+    fn offered(&self, headers: &HeaderMap) -> OfferedToken {
+        let mut all = headers.get_all(AUTHORIZATION).iter();
+        match (all.next(), all.next()) {
+            (None, _) => OfferedToken::Nothing,
+            (Some(one), None) if self.is_right(one.as_bytes()) => OfferedToken::Right,
+            _ => OfferedToken::Wrong,
+        }
+    }
+
+    fn is_right(&self, value: &[u8]) -> bool {
+        let Some((scheme, token)) = value.split_at_checked("Bearer ".len()) else { return false };
+        scheme.eq_ignore_ascii_case(b"Bearer ") && self.token.is(token.trim_ascii())
+    }
+}
+
+enum OfferedToken {
+    Right,
+    Wrong,
+    Nothing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    const ALL: &str = "0.0.0.0:21100";
+    const LOOPBACK: &str = "127.0.0.1:21100";
+
+    fn code(listen: &str, method: &str, uri: &str, headers: &[(&str, &str)]) -> u16 {
+        let token = BearerToken::random();
+        let door = RequestGuard::new(listen.parse().expect("an address"), token.clone());
+        let mut request = Request::builder().method(method).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, value.replace("TOKEN", token.text()));
+        }
+        let request = request.body(()).expect("a request");
+        let empty = matches!(method, "GET" | "DELETE");
+        door.check(&request, empty).map_or_else(|failure| failure.code, |()| 200)
+    }
+
+    fn at(listen: &str, host: &str) -> u16 {
+        code(listen, "GET", "/api", &[("host", host), ("authorization", "Bearer TOKEN")])
+    }
+
+    #[test]
+    fn only_this_machines_own_names_lead_here() {
+        for host in ["localhost", "LOCALHOST:1", "127.0.0.1:21100", "127.0.0.2", "[::1]:9", "[::1]"] {
+            assert_eq!(at(LOOPBACK, host), 200, "{host}");
+        }
+        let others = [
+            "rebind.evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "evil@localhost.example",
+            "",
+            "192.0.2.7",
+            "[2001:db8::1]",
+            "localhost, evil.example",
+            "localhost:1:2",
+            "::1",
+            "0x7f000001",
+            "2130706433",
+        ];
+        for host in others {
+            assert_eq!(at(LOOPBACK, host), 403, "{host}");
+        }
+        assert_eq!(at("192.0.2.7:80", "192.0.2.7"), 200);
+        assert_eq!(at(ALL, "192.0.2.7:9"), 200, "an address of the machine's");
+        assert_eq!(at(ALL, "rebind.evil.example"), 403);
+        let entry = ("authorization", "Bearer TOKEN");
+        assert_eq!(code(LOOPBACK, "GET", "/api", &[entry]), 403, "no host at all");
+        assert_eq!(code(LOOPBACK, "GET", "http://localhost/api", &[entry]), 200, "as HTTP/2 says it");
+        let two = [entry, ("host", "localhost")];
+        assert_eq!(code(LOOPBACK, "GET", "http://evil.example/api", &two), 403, "two names");
+    }
+
+    #[test]
+    fn what_browsers_send_for_other_sites_is_refused() {
+        let from = |name: &str, value: &str| {
+            let inside = [("host", "localhost"), ("authorization", "Bearer TOKEN"), (name, value)];
+            code(LOOPBACK, "GET", "/api", &inside)
+        };
+        for origin in ["http://localhost:3000", "https://127.0.0.1:21100", "http://[::1]"] {
+            assert_eq!(from("origin", origin), 200, "{origin}");
+        }
+        for origin in
+            ["https://evil.example", "null", "", "localhost", "file://", "http://localhost.evil.example"]
+        {
+            assert_eq!(from("origin", origin), 403, "{origin}");
+        }
+        assert_eq!(from("sec-fetch-site", "cross-site"), 403);
+        for site in ["same-origin", "same-site", "none"] {
+            assert_eq!(from("sec-fetch-site", site), 200, "{site}");
+        }
+        let public = [("host", "localhost"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(
+            code(LOOPBACK, "GET", "/version", &public),
+            403,
+            "that a sandbox runs is no page's business"
+        );
+    }
+
+    #[test]
+    fn without_the_token_there_is_what_everybody_may_know() {
+        let with = |method: &str, path: &str, offered: &str| match offered {
+            "" => code(LOOPBACK, method, path, &[("host", "localhost")]),
+            offered => code(LOOPBACK, method, path, &[("host", "localhost"), ("authorization", offered)]),
+        };
+        for path in PUBLIC {
+            assert_eq!(with("GET", path, ""), 200, "{path}");
+            assert_eq!(with("GET", path, "Bearer sandbox"), 401, "a wrong token is wrong everywhere");
+            assert_eq!(with("POST", path, ""), 401, "{path}");
+        }
+        for path in
+            ["/", "/api", "/apis", "/metrics", "/openapi/v3", "/healthzz", "/livez/ping", "/api/v1/secrets"]
+        {
+            assert_eq!(with("GET", path, ""), 401, "{path}");
+            assert_eq!(with("GET", path, "bearer TOKEN"), 200, "{path}");
+        }
+        let wrong = [
+            "Bearer",
+            "Bearer ",
+            "Bearer sandbox",
+            "TOKEN",
+            "Basic TOKEN",
+            "Bearer TOKENx",
+            "Bearer TOKEN TOKEN",
+        ];
+        for offered in wrong {
+            assert_eq!(with("GET", "/api", offered), 401, "{offered}");
+        }
+        let twice = [("host", "localhost"), ("authorization", "Bearer TOKEN"), ("authorization", "Bearer x")];
+        assert_eq!(code(LOOPBACK, "GET", "/api", &twice), 401);
+    }
+
+    #[test]
+    fn a_body_says_what_it_is() {
+        let entry = [("host", "localhost"), ("authorization", "Bearer TOKEN")];
+        for method in ["POST", "PUT", "PATCH"] {
+            assert_eq!(code(LOOPBACK, method, "/api/v1/namespaces", &entry), 415, "{method}");
+        }
+        assert_eq!(code(LOOPBACK, "DELETE", "/api/v1/namespaces/a", &entry), 200, "it has none");
+        let typed = [entry[0], entry[1], ("content-type", "application/json")];
+        assert_eq!(code(LOOPBACK, "POST", "/api/v1/namespaces", &typed), 200);
+    }
+}

@@ -1,0 +1,221 @@
+//! # Pods as rows
+//! Room:     what becomes of a pod's phase, reason, conditions and containers in one word, and the rest of its row.
+//! Comes in: pods, the time.
+//! Goes out: cells; the condition of rows whose pod has ended.
+//! Not here: who sets a status (the kubelet).
+
+use super::age::{age, ago};
+use super::read::{condition, flag, given, list, number, string, string_or, time};
+use super::{AGE, NAME, TableDefinition, cells, text, wide};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+pub(super) const SHEETS: &[TableDefinition] = &[TableDefinition {
+    conditions: ended,
+    ..TableDefinition::new(
+        " pods",
+        &[
+            NAME,
+            text("Ready"),
+            text("Status"),
+            text("Restarts"),
+            AGE,
+            wide("IP"),
+            wide("Node"),
+            wide("Nominated Node"),
+            wide("Readiness Gates"),
+        ],
+        pod,
+    )
+}];
+
+fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
+    let tale = tale(pod);
+    let restarts = match tale.restarts.last {
+        Some(last) if tale.restarts.count != 0 => {
+            format!("{} ({} ago)", tale.restarts.count, ago(Some(last), now))
+        }
+        _ => tale.restarts.count.to_string(),
+    };
+    cells![
+        string(pod, "metadata.name"),
+        format!("{}/{}", tale.ready, total(pod)),
+        tale.reason,
+        restarts,
+        age(pod, now),
+        ip(pod),
+        string_or(pod, "spec.nodeName", "<none>"),
+        string_or(pod, "status.nominatedNodeName", "<none>"),
+        readiness_gates(pod),
+    ]
+}
+
+/// What the containers tell.
+struct PodStatusSummary {
+    reason: String,
+    ready: usize,
+    restarts: RestartCount,
+}
+
+#[derive(Default)]
+struct RestartCount {
+    count: i64,
+    last: Option<Timestamp>,
+}
+
+impl RestartCount {
+    fn add(&mut self, status: &Value) {
+        self.count += number(status, "restartCount");
+        self.last = self.last.max(time(status, "lastState.terminated.finishedAt"));
+    }
+}
+
+fn tale(pod: &Value) -> PodStatusSummary {
+    let reason = string_or(pod, "status.reason", string(pod, "status.phase"));
+    let gated = list(pod, "status.conditions").iter().any(|condition| {
+        string(condition, "type") == "PodScheduled" && string(condition, "reason") == "SchedulingGated"
+    });
+    let mut tale = PodStatusSummary {
+        reason: if gated { "SchedulingGated" } else { reason }.to_owned(),
+        ready: 0,
+        restarts: RestartCount::default(),
+    };
+    let of_sidecars = initializing(pod, &mut tale);
+    let initialized = condition(pod, "status.conditions", "Initialized");
+    match of_sidecars {
+        // While a pod is initializing, the restarts that count are those of all its init containers.
+        Err(_) if initialized.is_none_or(|condition| string(condition, "status") != "True") => {}
+        Ok(restarts) | Err(restarts) => {
+            tale.restarts = restarts;
+            running(pod, &mut tale);
+        }
+    }
+    leaving(pod, &mut tale);
+    tale
+}
+
+/// Tells of the init containers up to the first that is not done. Returns the restarts of the sidecars among them, as an
+/// error if one was not done.
+fn initializing(pod: &Value, tale: &mut PodStatusSummary) -> Result<RestartCount, RestartCount> {
+    let mut of_sidecars = RestartCount::default();
+    for (place, status) in list(pod, "status.initContainerStatuses").iter().enumerate() {
+        let sidecar = is_sidecar(pod, string(status, "name"));
+        tale.restarts.add(status);
+        if sidecar {
+            of_sidecars.add(status);
+        }
+        let terminated = given(status, "state.terminated");
+        if terminated.is_some_and(|state| number(state, "exitCode") == 0) {
+            continue;
+        }
+        if sidecar && flag(status, "started") {
+            tale.ready += usize::from(flag(status, "ready"));
+            continue;
+        }
+        let why = match (terminated, string(status, "state.waiting.reason")) {
+            (Some(state), _) => end(state),
+            (None, "" | "PodInitializing") => format!("{place}/{}", list(pod, "spec.initContainers").len()),
+            (None, waiting) => waiting.to_owned(),
+        };
+        tale.reason = format!("Init:{why}");
+        return Err(of_sidecars);
+    }
+    Ok(of_sidecars)
+}
+
+/// Tells of the containers; the first one has the last word.
+fn running(pod: &Value, tale: &mut PodStatusSummary) {
+    let (mut runs, mut failure) = (false, None);
+    for status in list(pod, "status.containerStatuses").iter().rev() {
+        tale.restarts.add(status);
+        let waiting = string(status, "state.waiting.reason");
+        if !waiting.is_empty() {
+            waiting.clone_into(&mut tale.reason);
+        } else if let Some(state) = given(status, "state.terminated") {
+            tale.reason = end(state);
+            if number(state, "exitCode") != 0 {
+                failure = Some(tale.reason.clone());
+            }
+        } else if flag(status, "ready") && given(status, "state.running").is_some() {
+            runs = true;
+            tale.ready += 1;
+        }
+    }
+    if tale.reason != "Completed" {
+        return;
+    }
+    let is_ready = list(pod, "status.conditions")
+        .iter()
+        .any(|condition| string(condition, "type") == "Ready" && string(condition, "status") == "True");
+    tale.reason = match failure {
+        _ if runs && is_ready => "Running".to_owned(),
+        Some(failure) => failure,
+        None if runs => "NotReady".to_owned(),
+        None => return,
+    };
+}
+
+/// A pod that is being deleted says so, unless it has ended; on a lost node no one knows.
+fn leaving(pod: &Value, tale: &mut PodStatusSummary) {
+    if given(pod, "metadata.deletionTimestamp").is_none() {
+        return;
+    }
+    if string(pod, "status.reason") == "NodeLost" {
+        "Unknown".clone_into(&mut tale.reason);
+    } else if !matches!(string(pod, "status.phase"), "Succeeded" | "Failed") {
+        "Terminating".clone_into(&mut tale.reason);
+    }
+}
+
+/// How a container ended.
+fn end(state: &Value) -> String {
+    match (string(state, "reason"), number(state, "signal")) {
+        ("", 0) => format!("ExitCode:{}", number(state, "exitCode")),
+        ("", signal) => format!("Signal:{signal}"),
+        (reason, _) => reason.to_owned(),
+    }
+}
+
+/// An init container that is always restarted runs beside the others.
+fn is_sidecar(pod: &Value, name: &str) -> bool {
+    let mut named = list(pod, "spec.initContainers").iter().rev();
+    named.find(|container| string(container, "name") == name).is_some_and(runs_always)
+}
+
+fn runs_always(container: &Value) -> bool {
+    string(container, "restartPolicy") == "Always"
+}
+
+fn total(pod: &Value) -> usize {
+    let sidecars = list(pod, "spec.initContainers").iter().filter(|container| runs_always(container));
+    list(pod, "spec.containers").len() + sidecars.count()
+}
+
+/// `podIP` has the word; a list that begins with another is of an old kubelet.
+fn ip(pod: &Value) -> &str {
+    let first = list(pod, "status.podIPs").first().map_or("", |ip| string(ip, "ip"));
+    let ip = string_or(pod, "status.podIP", first);
+    if ip.is_empty() { "<none>" } else { ip }
+}
+
+fn readiness_gates(pod: &Value) -> String {
+    let gates = list(pod, "spec.readinessGates");
+    if gates.is_empty() {
+        return "<none>".to_owned();
+    }
+    let open = gates.iter().filter(|gate| {
+        let condition = condition(pod, "status.conditions", string(gate, "conditionType"));
+        condition.is_some_and(|condition| string(condition, "status") == "True")
+    });
+    format!("{}/{}", open.count(), gates.len())
+}
+
+/// kubectl may leave out the rows of pods that have ended.
+fn ended(pod: &Value) -> Option<Value> {
+    let (reason, message) = match string(pod, "status.phase") {
+        "Succeeded" => ("Succeeded", "The pod has completed successfully."),
+        "Failed" => ("Failed", "The pod failed."),
+        _ => return None,
+    };
+    Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
+}
