@@ -5,7 +5,7 @@
 //! Not here: single readings (`lifecycle/readings.rs`), the table (`lifecycle/table.rs`).
 
 mod readings;
-mod table;
+mod report_table;
 
 use super::report::MARKER;
 use crate::contender::Contender;
@@ -83,7 +83,7 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
     many(&cluster, &binary, &sizes, &mut readings).await?;
     drop(cluster);
-    let table = table::table(&sizes, &readings);
+    let table = report_table::table(&sizes, &readings);
     println!("\n{table}");
     if quick {
         println!("A quick run: the numbers mean nothing, and docs/benchmarks-lifecycle.md stays as it is.");
@@ -92,7 +92,7 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let file = sources::root().join("docs/benchmarks-lifecycle.md");
     let old = fs::read_to_string(&file).unwrap_or_default();
     let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
-    fs::write(&file, format!("{}\n{MARKER}{notes}", table::page(&sizes, rounds, &table)))?;
+    fs::write(&file, format!("{}\n{MARKER}{notes}", report_table::page(&sizes, rounds, &table)))?;
     println!("written to {}", file.display());
     Ok(())
 }

@@ -10,17 +10,17 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 13] = [
-    ("production lines", 102_000.0),
-    ("types that share their name, %", 8.0),
-    ("type names declared twice in a crate", 29.0),
+    ("production lines", 97_000.0),
+    ("types that share their name, %", 2.0),
+    ("type names declared twice in a crate", 0.0),
     ("pub(super), pub(in ...) per 1,000 lines", 25.0),
-    ("import circles", 22.0),
+    ("import circles", 21.0),
     ("files in the largest import circle", 52.0),
     ("import circles between folders", 8.0),
     ("control loops", 3.0),
     ("watch-to-store paths", 8.0),
     ("mirrors of a Pod", 5.0),
-    ("file names that occur more than 4 times", 3.0),
+    ("file names that occur more than 4 times", 0.0),
     ("rule ids cited and defined nowhere", 0.0),
     ("rule ids defined and cited nowhere", 0.0),
 ];

@@ -2,14 +2,9 @@
 //! Room:     pods, leases, bookmarks and list heads in JSON; everything else is skipped without being kept.
 //! Comes in: the bytes of one object.
 //! Goes out: facts equal to those of `protobuf.rs`; a [`DecodeError`] with the field's path where the bytes are wrong.
-//! Not here: nodes (`json/node.rs`); admission's objects (`json/pool.rs` and its neighbours); the shapes serde reads into (`json/objects.rs`); splitting bodies (`frames.rs`, `list.rs`).
+//! Not here: nodes (`json/node.rs`); admission's objects (`json/pool.rs` and its neighbours); the shapes serde reads into (`json/wire_types.rs`); splitting bodies (`frames.rs`, `list.rs`).
 
 use super::{DecodeError, Decoded, DecodedPod, ObjectIdentity, field_semantics, sanitize, timestamps};
-pub(super) use objects::LenientObject;
-use objects::{
-    BookmarkJson, ControllerOwner, LeaseJson, ListMetaJson, ManagedFieldsEntry, ManagedFieldsObject,
-    MetaJson, PodConditionJson, PodJson, Text, TolerationJson,
-};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use taintward_core::fact::{BindingTimes, PodFact};
@@ -18,14 +13,19 @@ use taintward_core::node_lifecycle::{ConditionStatus, LeaseFact};
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
+pub(super) use wire_types::LenientObject;
+use wire_types::{
+    BookmarkJson, ControllerOwner, LeaseJson, ListMetaJson, ManagedFieldsEntry, ManagedFieldsObject,
+    MetaJson, PodConditionJson, PodJson, Text, TolerationJson,
+};
 
 mod json_path;
 mod node;
-mod objects;
 mod policy;
 mod pool;
 mod pool_inputs;
 mod status;
+mod wire_types;
 
 pub(super) use node::{node, taints_changed};
 pub(super) use policy::policy;
@@ -48,7 +48,7 @@ pub(super) fn string(bytes: &[u8]) -> Result<String, DecodeError> {
 
 /// The `kind` of an object.
 pub(super) fn kind(bytes: &[u8]) -> Result<String, DecodeError> {
-    read::<objects::KindJson<'_>>(bytes).map(|object| Text::or_empty(object.kind.as_ref()).to_owned())
+    read::<wire_types::KindJson<'_>>(bytes).map(|object| Text::or_empty(object.kind.as_ref()).to_owned())
 }
 
 /// Who an object is, from whatever of it can be read.
@@ -56,10 +56,10 @@ pub(super) fn identity(bytes: &[u8]) -> ObjectIdentity {
     let text = |member: Option<&RawValue>| {
         member.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok()).filter(|text| !text.is_empty())
     };
-    let parts = objects::Members::of(bytes, &["metadata", "spec"]);
+    let parts = wire_types::Members::of(bytes, &["metadata", "spec"]);
     let part = |at: usize| parts[at].map_or(&b""[..], |raw| raw.get().as_bytes());
-    let meta = objects::Members::of(part(0), &["uid", "namespace", "name", "resourceVersion"]);
-    let spec = objects::Members::of(part(1), &["nodeName"]);
+    let meta = wire_types::Members::of(part(0), &["uid", "namespace", "name", "resourceVersion"]);
+    let spec = wire_types::Members::of(part(1), &["nodeName"]);
     ObjectIdentity {
         uid: text(meta[0]).map(|uid| Uid::new(&uid)),
         namespace: text(meta[1]).unwrap_or_default(),
@@ -72,9 +72,9 @@ pub(super) fn identity(bytes: &[u8]) -> ObjectIdentity {
 /// Whether the deletion of an object, if it has begun, waits for nothing: a grace period that is over (an API server takes
 /// none for that, too), and no finalizer. What cannot be read is waited for.
 pub(super) fn waits_for_nothing(bytes: &[u8]) -> bool {
-    let parts = objects::Members::of(bytes, &["metadata"]);
+    let parts = wire_types::Members::of(bytes, &["metadata"]);
     let Some(meta) = parts[0] else { return false };
-    let told = objects::Members::of(meta.get().as_bytes(), &["deletionGracePeriodSeconds", "finalizers"]);
+    let told = wire_types::Members::of(meta.get().as_bytes(), &["deletionGracePeriodSeconds", "finalizers"]);
     told[0].is_none_or(|grace| matches!(grace.get(), "0" | "null"))
         && told[1].is_none_or(|finalizers| {
             serde_json::from_str::<Option<Vec<String>>>(finalizers.get())
@@ -237,7 +237,7 @@ pub(super) fn owns_mark(fields: &[u8]) -> bool {
 /// Whether there is something at this path of a set.
 fn in_set(fields: &[u8], path: &[&'static str]) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
-    let found = objects::Members::of(fields, &[*first]);
+    let found = wire_types::Members::of(fields, &[*first]);
     found[0].is_some_and(|part| in_set(part.get().as_bytes(), rest))
 }
 
@@ -259,6 +259,6 @@ pub(super) fn list_meta(bytes: &[u8]) -> Result<(String, String), DecodeError> {
 
 /// Splits one line of a watch into the event's type and its object.
 pub(super) fn line(bytes: &[u8]) -> Result<(String, &[u8]), DecodeError> {
-    let line: objects::WatchLineJson<'_> = read(bytes)?;
+    let line: wire_types::WatchLineJson<'_> = read(bytes)?;
     Ok((line.kind.as_str().to_owned(), line.object.get().as_bytes()))
 }

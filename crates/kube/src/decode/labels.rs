@@ -2,7 +2,7 @@
 //! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
 //! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
 //! Goes out: [`ZoneKey`], [`PlatformLabels`].
-//! Not here: reading maps (`protobuf.rs`, `json/objects.rs`).
+//! Not here: reading maps (`protobuf.rs`, `json/wire_types.rs`).
 
 use std::borrow::Cow;
 use taintward_core::node_lifecycle::{PlatformLabels, ZoneKey, ZoneLabels};

@@ -2,9 +2,9 @@
 //! Room:     labels, taints, conditions, and who owns the taints.
 //! Comes in: the bytes of one node.
 //! Goes out: a [`DecodedNode`] equal to that of `protobuf/node.rs`.
-//! Not here: the shapes serde reads into (`objects.rs`).
+//! Not here: the shapes serde reads into (`wire_types.rs`).
 
-use super::objects::{LenientObject, NodeConditionJson, NodeJson, TaintJson, Text};
+use super::wire_types::{LenientObject, NodeConditionJson, NodeJson, TaintJson, Text};
 use super::{managed, owns_taints, read, time, uid, version};
 use crate::decode::{DecodeError, Decoded, DecodedNode, field_semantics, timestamps};
 use taintward_core::fact::NodeFact;

@@ -4,7 +4,7 @@
 //! Goes out: a [`PolicyObject`]; a [`DecodeError`] with the field's path where its spec says what is not known.
 //! Not here: what is wrong with a policy that can be read (the core).
 
-use super::objects::{CustomResourceJson, LenientObject, PolicySpecJson, Text};
+use super::wire_types::{CustomResourceJson, LenientObject, PolicySpecJson, Text};
 use super::{read, uid, version};
 use crate::decode::{DecodeError, Decoded, PolicyObject};
 use serde_json::value::RawValue;

@@ -5,7 +5,7 @@
 //! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
 //!           missing, too.
 
-use super::objects::{
+use super::wire_types::{
     CustomResourceJson, FinalizersObject, LenientObject, PoolMembersJson, PoolSpecJson, PoolTaintJson,
     PoolUsersJson, Text,
 };

@@ -5,7 +5,7 @@
 //! Not here: nodes as the engines want them (`json/node.rs`).
 
 use super::node::{condition, each, taint};
-use super::objects::{LenientObject, NamespaceJson, PoolNodeJson, Text};
+use super::wire_types::{LenientObject, NamespaceJson, PoolNodeJson, Text};
 use super::{read, uid, version};
 use crate::decode::field_semantics::is_ready;
 use crate::decode::tolerations::namespace_facts;

@@ -5,7 +5,7 @@
 //!           nothing where that cannot be read: it decides nothing, and is written anew.
 //! Not here: writing it (`pools/pool_status.rs`).
 
-use super::objects::{
+use super::wire_types::{
     AppliedMarkJson, AppliedMarksJson, CappedList, LenientObject, NamedPodJson, PoolStatusJson, Text,
 };
 use super::{read, time};
