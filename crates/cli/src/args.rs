@@ -8,7 +8,6 @@ mod bool_flag;
 mod cluster_state;
 mod completion_and_docs;
 mod controllers;
-mod duration;
 mod explain;
 mod feature_gates;
 mod install;
@@ -37,9 +36,8 @@ use crate::webhook::WebhookOptions;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-pub(crate) use completion_and_docs::QUESTIONS;
+pub(crate) use completion_and_docs::{DocsOptions, QUESTIONS};
 
-use crate::docs::DocsOptions;
 use crate::version::VersionOptions;
 use completion_and_docs::{CompletionArgs, DocsArgs};
 use explain::ExplainArgs;
@@ -235,38 +233,6 @@ pub(crate) fn misuse_code() -> u8 {
     let known = ["run", "webhook", "sandbox", "install", "version", "completion", "docs"];
     let is_flag = verb.to_string_lossy().starts_with('-');
     if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
-}
-
-/// A duration that is longer than none.
-pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    match duration::parse(text) {
-        Ok(std::time::Duration::ZERO) => Err("must be greater than 0".to_owned()),
-        Ok(duration) => Ok(duration),
-        Err(why) => Err(why.to_string()),
-    }
-}
-
-/// The same, in days too: `2d`, `1d12h`.
-pub(crate) fn long_duration(text: &str) -> Result<std::time::Duration, String> {
-    const DAY: u64 = 86_400;
-    let Some((days, rest)) = text.split_once('d') else {
-        return duration(text).map_err(|why| why.replace("15s, 1m30s or 500ms", "30m, 2h or 2d"));
-    };
-    let wrong = || "expected a duration with its unit, such as 30m, 2h or 2d".to_owned();
-    let days: u64 = days.parse().map_err(|_| wrong())?;
-    let rest =
-        if rest.is_empty() { Ok(std::time::Duration::ZERO) } else { duration(rest).map_err(|_| wrong()) };
-    let days = days.checked_mul(DAY).map(std::time::Duration::from_secs);
-    let all = days.and_then(|days| days.checked_add(rest.as_ref().copied().unwrap_or_default()));
-    match (rest, all) {
-        (Err(why), _) => Err(why),
-        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => {
-            Err("longer than two hundred years".to_owned())
-        }
-        (Ok(_), Some(all)) if all.is_zero() => Err("must be greater than 0".to_owned()),
-        (Ok(_), Some(all)) => Ok(all),
-        (Ok(_), None) => Err("longer than two hundred years".to_owned()),
-    }
 }
 
 /// The whole command line, for those who describe it.

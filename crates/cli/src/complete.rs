@@ -3,23 +3,18 @@
 //! Comes in: the words of the command line so far, the last of which is not finished.
 //! Goes out: what it may become, one on a line, with a tab and a remark; at last how to go on.
 //! Keeps:    an answer comes within two seconds or there is none, and nobody is ever disturbed by an error.
-//! Not here: the names of things in clusters (`complete/object_names.rs`).
-
-mod object_names;
-mod typed_line;
+//! Not here: the names of things in clusters (`completion_kind.rs`).
 
 use crate::args;
 use crate::output;
-use clap::ValueEnum;
-use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
-use std::ffi::{OsStr, OsString};
+use clap_complete::engine;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
-use typed_line::TypedLine;
 
 /// How long somebody waits who has pressed Tab.
 const PATIENCE: Duration = Duration::from_millis(1_800);
@@ -36,49 +31,6 @@ const NO_BLANK: u8 = 2;
 
 /// Ends of words that go on.
 const OPEN: [char; 3] = ['/', '=', ':'];
-
-/// A shell with a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-/// What an argument is the name of. An argument that says so is completed from the cluster that the line means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CompletionKind {
-    NodeName,
-    /// `pod/web-1`, `node/n1`, `deploy/web`.
-    Explained,
-    Namespace,
-    Context,
-    Cluster,
-    User,
-}
-
-impl Shell {
-    pub(crate) fn script(self) -> &'static str {
-        match self {
-            Self::Bash => include_str!("complete/taintward.bash"),
-            Self::Zsh => include_str!("complete/taintward.zsh"),
-            Self::Fish => include_str!("complete/taintward.fish"),
-        }
-    }
-}
-
-impl CompletionKind {
-    /// As in `#[arg(add = Kind::NodeName.completer())]`.
-    pub(crate) fn completer(self) -> ArgValueCompleter {
-        ArgValueCompleter::new(move |current: &OsStr| {
-            let found = current
-                .to_str()
-                .map(|current| object_names::of(self, current, &TypedLine::typed()))
-                .unwrap_or_default();
-            found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
-        })
-    }
-}
 
 /// The words to complete, if this is what the program was called for.
 pub(crate) fn asked() -> Option<Vec<OsString>> {

@@ -1,12 +1,12 @@
 //! # Program: from the command line to an exit code
 //! Room:     choosing what to do, starting the runtime, and telling how it ended.
 //! Comes in: arguments and environment.
-//! Goes out: an [`ExitCode`] of [`EXIT_CODES`].
+//! Goes out: an [`ExitCode`] of `exit_codes.rs`.
 //! Not here: the flags (`args`), the controller.
 
-use crate::args::{self, ParsedCommand, RunOptions};
+use crate::args::{self, DocsOptions, ParsedCommand, RunOptions};
 use crate::complete;
-use crate::docs::{self, DocsOptions};
+use crate::docs;
 use crate::explain;
 use crate::install;
 use crate::lint;
@@ -24,18 +24,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use taintward_controller::logging;
 use taintward_controller::run::{RunError, run};
-use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
-
-/// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
-pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (0, "It did what it was asked for; for `run` and `webhook`: it was asked to stop, and has stopped"),
-    (
-        1,
-        "It could not go on; the last line of the log says why and what to do about it; or there is no such command",
-    ),
-    (2, "The command line or an environment variable makes no sense; nothing was begun"),
-    (IMPATIENT_EXIT as u8, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
-];
+use taintward_controller::shutdown::Shutdown;
 
 /// Why the program ends with an error.
 #[derive(Debug, thiserror::Error)]

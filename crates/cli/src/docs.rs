@@ -8,18 +8,9 @@ mod cells;
 mod pages;
 mod reference;
 
-use crate::args;
+use crate::args::{self, DocsOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// What `taintward docs` is to do.
-#[derive(Debug)]
-pub(crate) struct DocsOptions {
-    /// Where a page for each command goes.
-    pub(crate) cli: Option<PathBuf>,
-    /// Where man pages go.
-    pub(crate) man: Option<PathBuf>,
-}
 
 /// A folder could not be filled.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@
 //! Goes out: [`ClusterOptions`], [`ServerOptions`].
 //! Not here: connecting (`taintward_kube::connect`); the controller's own flags (`args/run.rs`).
 
-use crate::complete::CompletionKind;
+use crate::completion_kind::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "UID", requires = "as_user")]
     as_uid: Option<String>,
     /// How long an answer is waited for, as in 10s or 1m30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::duration::positive)]
     request_timeout: Duration,
 }
 

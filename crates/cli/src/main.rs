@@ -9,10 +9,13 @@ mod args;
 mod cluster_state;
 mod color;
 mod complete;
+mod completion_kind;
 #[cfg(test)]
 mod described;
 mod dispatch;
 mod docs;
+mod duration;
+mod exit_codes;
 mod explain;
 mod install;
 mod kube_args;

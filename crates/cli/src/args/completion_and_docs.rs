@@ -4,8 +4,7 @@
 //! Goes out: a shell, a [`DocsOptions`], help.
 //! Not here: the scripts (`complete/`), the pages (`docs.rs`).
 
-use crate::complete::Shell;
-use crate::docs::DocsOptions;
+use crate::completion_kind::Shell;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -55,6 +54,15 @@ pub(crate) struct DocsArgs {
     /// Writes a man page for each command into this folder
     #[arg(long, value_name = "FOLDER")]
     man: Option<PathBuf>,
+}
+
+/// What `taintward docs` is to do.
+#[derive(Debug)]
+pub(crate) struct DocsOptions {
+    /// Where a page for each command goes.
+    pub(crate) cli: Option<PathBuf>,
+    /// Where man pages go.
+    pub(crate) man: Option<PathBuf>,
 }
 
 impl DocsArgs {

@@ -5,7 +5,7 @@
 //! Not here: what the choices do (`explain.rs`).
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
-use crate::complete::CompletionKind;
+use crate::completion_kind::CompletionKind;
 use crate::explain::{ExplainOptions, TargetError, parse_targets};
 use crate::kube_args::WHICH;
 use crate::output::OutputError;

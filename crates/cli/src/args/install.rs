@@ -39,7 +39,7 @@ pub(crate) struct InstallArgs {
     #[arg(long, requires = "uninstall")]
     keep_pools: bool,
     /// How long definitions, and pools that are deleted, are waited for
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::duration::positive)]
     timeout: Duration,
     /// Writes the same as a Helm chart into this folder; its values are the flags below
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["apply", "uninstall", "output"])]

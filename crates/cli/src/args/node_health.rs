@@ -4,9 +4,10 @@
 //! Goes out: a configuration the core has checked, or its complaint.
 //! Not here: whether the controller runs (`controllers`), what the numbers mean (the core).
 
+use super::bool_flag;
 use super::run::rate;
 use super::run_options::RunArgsError;
-use super::{bool_flag, duration};
+use crate::duration;
 use clap::Args;
 use std::time::Duration;
 use taintward_core::node_lifecycle;

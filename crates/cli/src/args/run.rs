@@ -7,7 +7,8 @@
 use super::controllers::ControllerEntry;
 use super::feature_gates::GateSetting;
 use super::node_health::NodeHealthArgs;
-use super::{bool_flag, controllers, duration, feature_gates, object_names};
+use super::{bool_flag, controllers, feature_gates, object_names};
+use crate::duration;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -9,7 +9,8 @@ use super::run::{
     DeprecatedArgs, DisruptionConditionArg, ElectionArgs, FormatArg, MetricsAuthentication, ModeArg, RunArgs,
     ServingArgs,
 };
-use super::{FlagNotice, RunOptions, controllers, duration};
+use super::{FlagNotice, RunOptions, controllers};
+use crate::duration;
 use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_controller::logging::{LogFormat, LogSettings};

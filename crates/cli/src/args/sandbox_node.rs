@@ -4,7 +4,7 @@
 //! Goes out: a [`NodeFaultOptions`].
 //! Not here: doing it (`sandbox/node_faults.rs`).
 
-use crate::complete::CompletionKind as Completed;
+use crate::completion_kind::CompletionKind as Completed;
 use crate::sandbox::node_faults::{NodeFault, NodeFaultOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;

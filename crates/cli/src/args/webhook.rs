@@ -4,8 +4,9 @@
 //! Goes out: a [`WebhookOptions`], or a [`WebhookArgsError`].
 //! Not here: what the choices do (`taintward_controller::webhook`); the file of lists (`webhook/lists.rs`).
 
+use super::object_names;
 use super::run::{FormatArg, LoggingArgs};
-use super::{duration, object_names};
+use crate::duration;
 use crate::webhook::{ListsError, WebhookOptions, lists};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};

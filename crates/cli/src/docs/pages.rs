@@ -7,7 +7,7 @@
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};
-use crate::{dispatch, explain, install, lint, pending, plan, taint, version};
+use crate::{exit_codes, explain, install, lint, pending, plan, taint, version};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
@@ -31,7 +31,7 @@ const PAGES: [CommandPage; 12] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
-        exit_codes: &dispatch::EXIT_CODES,
+        exit_codes: &exit_codes::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
     },
     CommandPage {
@@ -40,7 +40,7 @@ const PAGES: [CommandPage; 12] = [
             COMMANDS,
             "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
         )),
-        exit_codes: &dispatch::EXIT_CODES,
+        exit_codes: &exit_codes::EXIT_CODES,
         besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md). Environment \
             variables and metrics: [the reference](../reference.md).",
     },
@@ -57,7 +57,7 @@ const PAGES: [CommandPage; 12] = [
     CommandPage {
         verb: "sandbox",
         example: None,
-        exit_codes: &dispatch::EXIT_CODES,
+        exit_codes: &exit_codes::EXIT_CODES,
         besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
             ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
     },

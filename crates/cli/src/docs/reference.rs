@@ -6,7 +6,7 @@
 
 use super::cells::{cell, default, line, names};
 use crate::args;
-use crate::dispatch::EXIT_CODES;
+use crate::exit_codes::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;

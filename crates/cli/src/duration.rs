@@ -33,7 +33,7 @@ pub(super) enum InvalidDuration {
 }
 
 /// Reads a duration.
-pub(super) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
+pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     if unsigned == "0" {
         return Ok(Duration::ZERO);
@@ -86,7 +86,7 @@ fn part_of(fraction: &str, unit: u128) -> u128 {
 }
 
 /// Writes a duration as Go does.
-pub(super) fn display(duration: Duration) -> String {
+pub(crate) fn display(duration: Duration) -> String {
     let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
     let fraction = format!("{nanos:09}");
     let fraction = fraction.trim_end_matches('0');
@@ -96,6 +96,37 @@ pub(super) fn display(duration: Duration) -> String {
         (0, 0, s) => format!("{s}{point}s"),
         (0, m, s) => format!("{m}m{s}{point}s"),
         (h, m, s) => format!("{h}h{m}m{s}{point}s"),
+    }
+}
+
+/// A duration that is longer than none.
+pub(crate) fn positive(text: &str) -> Result<Duration, String> {
+    match parse(text) {
+        Ok(Duration::ZERO) => Err("must be greater than 0".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+/// The same, in days too: `2d`, `1d12h`.
+pub(crate) fn positive_with_days(text: &str) -> Result<Duration, String> {
+    const DAY: u64 = 86_400;
+    let Some((days, rest)) = text.split_once('d') else {
+        return positive(text).map_err(|why| why.replace("15s, 1m30s or 500ms", "30m, 2h or 2d"));
+    };
+    let wrong = || "expected a duration with its unit, such as 30m, 2h or 2d".to_owned();
+    let days: u64 = days.parse().map_err(|_| wrong())?;
+    let rest = if rest.is_empty() { Ok(Duration::ZERO) } else { positive(rest).map_err(|_| wrong()) };
+    let days = days.checked_mul(DAY).map(Duration::from_secs);
+    let all = days.and_then(|days| days.checked_add(rest.as_ref().copied().unwrap_or_default()));
+    match (rest, all) {
+        (Err(why), _) => Err(why),
+        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => {
+            Err("longer than two hundred years".to_owned())
+        }
+        (Ok(_), Some(all)) if all.is_zero() => Err("must be greater than 0".to_owned()),
+        (Ok(_), Some(all)) => Ok(all),
+        (Ok(_), None) => Err("longer than two hundred years".to_owned()),
     }
 }
 
