@@ -9,26 +9,30 @@ mod bodies;
 mod dedicated_pools;
 mod node_lifecycle;
 mod path;
+mod permissions;
 mod rate_limiter;
 mod request_error;
 mod request_timeouts;
 mod response;
 mod time_added;
 
+pub use crate::decode::FIELD_MANAGER;
 pub use dedicated_pools::{NodePatch, PatchedNode};
+pub use permissions::{MissingPermission, Permission, check_access};
 pub use rate_limiter::RateLimiter;
 pub use request_error::RequestError;
 pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 
 pub(crate) use bodies::{micro_time, second_time};
-pub(crate) use path::{ResourcePath, push_encoded, quiet};
-pub(crate) use request_error::{ErrorHints, chain, essence, find, seconds_asked};
+pub(crate) use path::{ResourcePath, push_encoded};
+pub(crate) use request_error::{ErrorHints, seconds_asked};
 pub(crate) use response::{RawResponse, RequestSpec, Response, ask, hear};
 pub(crate) use time_added::JSON_PATCH;
 
 use crate::clock::Clock;
 use crate::decode::{Decoded, ObjectBody, TerminatingPod, WatchedObject, object_from_body};
+use crate::error_text::quiet;
 use crate::events::{Event, EventsApiGroup};
 use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
@@ -41,9 +45,6 @@ use taintward_core::eviction::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::time::{Mono, Span, Wall};
-
-/// How the API server is told who wrote a field, and the name of the product in messages.
-pub const FIELD_MANAGER: &str = "taintward";
 
 /// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
 #[derive(Clone)]

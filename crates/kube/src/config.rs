@@ -4,7 +4,6 @@
 //! Goes out: [`Connected`], or a [`ConnectError`].
 //! Not here: requests (`api.rs`, `watch.rs`); retries: a client never repeats a request by itself (P20).
 
-mod access;
 mod auth;
 mod coalesce;
 mod config_source;
@@ -19,7 +18,6 @@ mod probe;
 mod proxy;
 mod tls;
 
-pub use access::{MissingPermission, Permission, check_access};
 pub use observe::RequestObserver;
 pub use overrides::{ConfigOverrides, Impersonation};
 pub use probe::{ProbeError, ServerInfo, greet, probe};
@@ -250,7 +248,7 @@ pub async fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectErr
         config.auth_info.exec.take().map(|exec| ExecPlugin::new(exec, settings.interactive)).transpose();
     let plugin = plugin.map_err(|why| at(TlsProblem::credentials(why)))?;
     let credentials = Credentials::start(config.clone(), plugin, settings.clock.clone()).await.map_err(at)?;
-    let where_from = format!("{place}, server {}", crate::api::quiet(&config.cluster_url.to_string()));
+    let where_from = format!("{place}, server {}", crate::error_text::quiet(&config.cluster_url.to_string()));
     let default_namespace = config.default_namespace.clone();
     let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let layers::ClientSet { requests: client, streams, heartbeats, lease } =

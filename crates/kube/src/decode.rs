@@ -30,6 +30,7 @@ pub(crate) mod watch_event;
 
 pub use api_status::ApiStatus;
 pub(crate) use decode_error::{DecodeError, sanitize};
+pub use field_semantics::FIELD_MANAGER;
 pub(crate) use node_and_pod::TerminatingPod;
 pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};
 pub use pool_objects::{

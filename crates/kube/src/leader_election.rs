@@ -144,7 +144,7 @@ impl Leadership {
 
 /// An identity no other process has: host name and a random UUID, as client-go makes it.
 pub fn identity() -> String {
-    let host = crate::api::quiet(&rustix::system::uname().nodename().to_string_lossy());
+    let host = crate::error_text::quiet(&rustix::system::uname().nodename().to_string_lossy());
     let mut random = [0; 16];
     // Without randomness the process id keeps apart what runs on one host.
     if getrandom(&mut random, GetRandomFlags::empty()).is_err() {
@@ -291,7 +291,9 @@ fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watc
             (false, true) => {
                 tracing::info!(transitions = known.transitions, "leading: this process holds the lease")
             }
-            (true, false) => tracing::warn!(holder = %crate::api::quiet(&known.holder), "no longer leading"),
+            (true, false) => {
+                tracing::warn!(holder = %crate::error_text::quiet(&known.holder), "no longer leading")
+            }
             _ => {}
         }
     });

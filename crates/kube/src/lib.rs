@@ -11,6 +11,7 @@ pub mod api;
 pub mod clock;
 pub mod config;
 pub mod decode;
+mod error_text;
 pub mod events;
 pub mod leader_election;
 pub mod metrics_access;

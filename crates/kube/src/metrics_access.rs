@@ -3,7 +3,7 @@
 //! Comes in: a bearer token; a path.
 //! Goes out: whether its bearer may read the path.
 //! Keeps:    the token goes to the API server and nowhere else: it is in no error.
-//! Not here: how long an answer counts (`taintward-controller`); our own permissions (`connect::check_access`).
+//! Not here: how long an answer counts (`taintward-controller`); our own permissions (`api::check_access`).
 
 use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;

@@ -4,9 +4,8 @@
 //! Goes out: the object as it is now, or a [`NodeRequestError`].
 //! Not here: the controller's own writes (`api.rs`); what is changed (whoever asks); retries (nobody).
 
-use crate::api::{
-    JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded, quiet,
-};
+use crate::api::{JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded};
+use crate::error_text::quiet;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;

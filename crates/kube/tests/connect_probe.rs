@@ -13,9 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Wall;
+use taintward_kube::api::{Permission, check_access};
 use taintward_kube::config::{
-    ConfigOverrides, ConnectError, ConnectSettings, Connected, Impersonation, Permission, ProbeError,
-    check_access, connect, greet, probe,
+    ConfigOverrides, ConnectError, ConnectSettings, Connected, Impersonation, ProbeError, connect, greet,
+    probe,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -16,7 +16,7 @@ pub(crate) const RECORDED: [(&str, f64); 13] = [
     ("pub(super), pub(in ...) per 1,000 lines", 25.0),
     ("import circles", 26.0),
     ("files in the largest import circle", 10.0),
-    ("import circles between folders", 7.0),
+    ("import circles between folders", 6.0),
     ("control loops", 3.0),
     ("watch-to-store paths", 8.0),
     ("mirrors of a Pod", 5.0),

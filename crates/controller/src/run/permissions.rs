@@ -6,7 +6,7 @@
 
 use super::PROBE_MAX;
 use crate::settings::{ControllerSettings, ElectionSettings, Marking, MetricsReadersSetting, WriteMode};
-use taintward_kube::config::{Permission, check_access};
+use taintward_kube::api::{Permission, check_access};
 
 /// Where leases of nodes are.
 const NODE_LEASES: &str = "kube-node-lease";

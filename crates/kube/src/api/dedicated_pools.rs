@@ -9,12 +9,12 @@
 
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
-    quiet,
 };
 use crate::decode::{
     Decoded, DecodedPod, NamespaceObject, ObjectBody, PoolNodeObject, PoolObject, WatchedObject,
     object_from_body,
 };
+use crate::error_text::quiet;
 use crate::paged_list::{ListRequest, pages};
 use crate::pools::{KNOWN_NODES, KnownNodes, PoolNodeBody, finalizer_patch};
 use bytes::Bytes;

@@ -8,8 +8,9 @@
 use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
 use super::request_error::ErrorHints;
 use super::time_added::JSON_PATCH;
-use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, quiet, reading, whole};
+use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, reading, whole};
 use crate::decode::{DecodedNode, Encoding, NODE_LEASES, WatchedObject, foreign_type};
+use crate::error_text::quiet;
 use bytes::Bytes;
 use http::Method;
 use node_bodies::{NodeBody, ReadinessBody};

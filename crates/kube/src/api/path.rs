@@ -5,11 +5,11 @@
 //! Not here: query strings and methods (`act.rs`).
 
 use super::RequestError;
+use crate::error_text::quiet;
 use crate::events::EventsApiGroup;
 use std::fmt;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, PodName};
-use taintward_core::text::is_hazard;
 
 /// One object, or the collection a new one is posted to.
 #[derive(Clone, Copy, Debug)]
@@ -174,27 +174,9 @@ pub(crate) fn push_encoded(path: &mut String, text: &str) {
     }
 }
 
-/// The longest text of others that is repeated in a message, in bytes.
-const QUOTED_MAX: usize = 1000;
-
-/// Text from elsewhere, made fit for a message: bounded, and without characters that move the cursor, break lines or
-/// turn the direction of writing.
-pub(crate) fn quiet(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if out.len() >= QUOTED_MAX {
-            out.push('…');
-            break;
-        }
-        if is_hazard(c) { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::sanitize;
 
     #[test]
     fn paths_mean_one_object() {
@@ -226,17 +208,5 @@ mod tests {
         }
         assert!(ResourcePath::pod(&PodName::new("", "web-0"), "").is_err());
         assert!(ResourcePath::events(EventsApiGroup::Core, "").is_err());
-    }
-
-    #[test]
-    fn quoted_text_is_harmless_and_bounded() {
-        assert_eq!(quiet("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
-        assert_eq!(quiet("grüße"), "grüße");
-        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
-            assert!(!quiet(&c.to_string()).contains(is_hazard), "{c:?}");
-            assert!(!sanitize(&c.to_string(), 9).contains(is_hazard), "{c:?}");
-        }
-        assert!(quiet(&"x".repeat(100_000)).len() < 1010);
-        assert!(quiet(&"\n".repeat(100_000)).len() < 1010);
     }
 }

@@ -4,9 +4,10 @@
 //! Goes out: [`RequestError`].
 //! Not here: what to do about it (the core).
 
-use super::path::{ResourcePath, quiet};
+use super::path::ResourcePath;
 use crate::config::NoCredentials;
 use crate::decode::{foreign_type, status_from_body};
+use crate::error_text::{chain, essence, find, quiet};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
@@ -189,15 +190,6 @@ fn who(said: &str) -> Option<&str> {
     before.rfind("User \"").map(|at| &before[at..])
 }
 
-/// What happened, without the names of the layers it passed through.
-pub(crate) fn essence(text: &str) -> &str {
-    let mut text = text;
-    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
-        text = text.strip_prefix(layer).unwrap_or(text);
-    }
-    text
-}
-
 /// What the person who reads it can do.
 fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, said: &str) -> String {
     match status.as_u16() {
@@ -222,32 +214,4 @@ fn verb(method: &Method, on: &ResourcePath<'_>) -> &'static str {
         Method::GET if on.name.is_empty() => "list",
         _ => "get",
     }
-}
-
-/// An error with what lies behind it.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut inner = error.source();
-    while let Some(cause) = inner {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        inner = cause.source();
-    }
-    text
-}
-
-/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
-pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
-    let mut at = Some(error);
-    while let Some(error) = at {
-        if let Some(found) = error.downcast_ref::<E>() {
-            return Some(found);
-        }
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        at = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
-    }
-    None
 }

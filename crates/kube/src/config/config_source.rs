@@ -6,7 +6,7 @@
 
 use super::proxy::ProxyEnvironment;
 use super::{ConnectError, ConnectSettings, KubeconfigSection};
-use crate::api::quiet;
+use crate::error_text::quiet;
 use http::uri::InvalidUri;
 use kube::Config;
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};

@@ -11,7 +11,7 @@ use super::connection_attempts::ConnectionAttempts;
 use super::credentials::Credentials;
 use super::proxy::{Proxy, ProxyKind};
 use super::{ConnectError, ConnectSettings};
-use crate::api::chain;
+use crate::error_text::chain;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
@@ -56,7 +56,7 @@ pub(super) fn clients(
     place: &str,
 ) -> Result<ClientSet, ConnectError> {
     let agent = HeaderValue::from_str(&settings.user_agent)
-        .map_err(|_| ConnectError::UserAgent(crate::api::quiet(&settings.user_agent)))?;
+        .map_err(|_| ConnectError::UserAgent(crate::error_text::quiet(&settings.user_agent)))?;
     config.headers.push((USER_AGENT, agent));
     let place = || place.to_owned();
     let unusable =

@@ -7,7 +7,7 @@
 
 use super::ConnectError;
 use super::config_source::names;
-use crate::api::quiet;
+use crate::error_text::quiet;
 use http::Uri;
 use kube::Config;
 use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};

@@ -6,7 +6,7 @@
 
 use super::NoCredentials;
 use super::observe::date;
-use crate::api::{chain, essence, find, quiet};
+use crate::error_text::{chain, essence, find, quiet};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;

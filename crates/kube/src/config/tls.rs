@@ -6,7 +6,7 @@
 
 use super::config_source::words;
 use super::credential_files::ClientIdentity;
-use crate::api::chain;
+use crate::error_text::chain;
 use kube::Config;
 use kube::client::ConfigExt as _;
 use kube::config::AuthInfo;

@@ -4,10 +4,12 @@
 //! Goes out: core vocabulary.
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
-use crate::api::FIELD_MANAGER;
 use taintward_core::fact::{PodLifePhase, PodOwnerKind};
 use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeConditions};
 use taintward_core::taint::{Taint, TaintEffect};
+
+/// How the API server is told who wrote a field, and the name of the product in messages.
+pub const FIELD_MANAGER: &str = "taintward";
 
 /// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
 /// memory.

@@ -7,13 +7,14 @@
 use super::watch_error::{WatchError, WatchedResource};
 use crate::api::seconds_asked;
 use crate::decode::{ApiStatus, Encoding, foreign_type, sanitize, status_from_body};
+use crate::error_text::chain;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
-use std::error::Error;
+
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -39,7 +40,7 @@ pub(super) async fn open(
 ) -> Result<BodyStream, WatchError> {
     let answer =
         timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
-    let response = answer.map_err(|error| WatchError::ConnectionLost(chain(&error)))?;
+    let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&chain(&error), 400)))?;
     if response.status() != StatusCode::OK {
         return Err(refusal(response, source).await);
     }
@@ -65,7 +66,7 @@ impl BodyStream {
             let Some(frame) = frame.map_err(|_| WatchError::IdleTimeout(self.silence))? else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| WatchError::ConnectionLost(chain(&error)))?;
+            let frame = frame.map_err(|error| WatchError::ConnectionLost(sanitize(&chain(&error), 400)))?;
             if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {
@@ -116,18 +117,4 @@ async fn beginning(mut body: Body) -> Vec<u8> {
         }
     }
     bytes
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.ends_with(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    sanitize(&text, 400)
 }

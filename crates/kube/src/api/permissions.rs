@@ -4,7 +4,7 @@
 //! Goes out: those that are missing, each with the rule that grants it.
 //! Not here: what is needed for what (the controller).
 
-use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use super::{RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;

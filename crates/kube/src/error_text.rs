@@ -1,0 +1,80 @@
+//! # Error text: errors and texts of others, fit for a message
+//! Room:     the causes of an error in one line; an error of one kind among the causes; bounded text without control characters.
+//! Comes in: any error; any text.
+//! Goes out: text; the error that was looked for.
+//! Not here: what a request's error means (`api/request_error.rs`).
+
+use std::error::Error;
+use taintward_core::text::is_hazard;
+
+/// An error with what lies behind it.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut inner = error.source();
+    while let Some(cause) = inner {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        inner = cause.source();
+    }
+    text
+}
+
+/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
+pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        at = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    None
+}
+
+/// What happened, without the names of the layers it passed through.
+pub(crate) fn essence(text: &str) -> &str {
+    let mut text = text;
+    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
+        text = text.strip_prefix(layer).unwrap_or(text);
+    }
+    text
+}
+
+/// The longest text of others that is repeated in a message, in bytes.
+const QUOTED_MAX: usize = 1000;
+
+/// Text from elsewhere, made fit for a message: bounded, and without characters that move the cursor, break lines or
+/// turn the direction of writing.
+pub(crate) fn quiet(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.len() >= QUOTED_MAX {
+            out.push('…');
+            break;
+        }
+        if is_hazard(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::sanitize;
+
+    #[test]
+    fn quoted_text_is_harmless_and_bounded() {
+        assert_eq!(quiet("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
+        assert_eq!(quiet("grüße"), "grüße");
+        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
+            assert!(!quiet(&c.to_string()).contains(is_hazard), "{c:?}");
+            assert!(!sanitize(&c.to_string(), 9).contains(is_hazard), "{c:?}");
+        }
+        assert!(quiet(&"x".repeat(100_000)).len() < 1010);
+        assert!(quiet(&"\n".repeat(100_000)).len() < 1010);
+    }
+}
