@@ -17,6 +17,7 @@ pub mod admission;
 pub mod api_error;
 pub mod cluster_snapshot;
 pub mod countdown_hold;
+pub mod dedicated_pools;
 pub mod eviction;
 pub mod fact;
 pub mod forecast;

@@ -1,0 +1,400 @@
+//! # Dedicated pools: the engine around dedicated nodes, facts in, effects out
+//! Room:     the closed list of inputs; the state; the contract; which effect is next and what its response means.
+//! Comes in: [`DedicatedPoolInput`] facts in any order, any number of times; responses; the time.
+//! Goes out: [`PoolEffect`]s when pulled; [`DedicatedPoolNotice`]s; the next moment at which something changes by itself.
+//! Keeps:    level-triggered: whenever something has changed everything is reconciled anew, a few times a second at most.
+//!           What was done is found in the objects: a process that dies leaves nothing that the next one would not find.
+//! Not here: the rules (`admission/pool`); what follows from what is known (`dedicated_pools/reconcile.rs`).
+//!
+//! For each pool: our finalizer, the marks in its status, its nodes, its status, evictions; and back when it is deleted.
+//!
+//! The contract is the eviction engine's:
+//! 1. Feed each input with [`DedicatedPoolEngine::handle`], at a time that never goes backwards.
+//! 2. After inputs, and when [`DedicatedPoolEngine::next_wakeup`] has come, call [`DedicatedPoolEngine::tick`], and feed
+//!    how long that took ([`DedicatedPoolInput::TickTook`]); extra calls change nothing.
+//! 3. While there is the right to act, pull with [`DedicatedPoolEngine::next_effect`] until nothing comes out. What comes
+//!    out was decided just now; send it at once. Not pulling is how a follower or an observer waits.
+//! 4. Every pulled effect must come back as [`DedicatedPoolInput::EffectDone`], also if it was never sent
+//!    ([`ApiFailure::Unavailable`]).
+//! 5. Take [`DedicatedPoolEngine::take_notices`] whenever convenient.
+
+mod backoff_map;
+mod conditions;
+mod effect;
+mod explanation;
+mod fact;
+mod in_flight;
+mod input;
+mod known_nodes;
+mod notice;
+mod pool_cache;
+mod pool_checks;
+mod reconcile;
+mod schedule;
+mod status_counts;
+mod store;
+mod watch_demand;
+
+pub use conditions::{ELSEWHERE, observed_status, set_progressing};
+pub use effect::{PoolEffect, PoolEffectFailure, PoolEffectKey, PoolResponse};
+pub use explanation::{PoolNodeDelay, PoolNodeExplanation};
+pub use fact::{FINALIZER, PoolCondition, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus};
+pub use input::{DedicatedPoolConfig, DedicatedPoolInput};
+pub use known_nodes::{KnownNodes, UnknownNodePolicy};
+pub use notice::DedicatedPoolNotice;
+pub use reconcile::{NodePatch, PoolPlan};
+pub use status_counts::DedicatedPoolStats;
+pub use store::ObjectEvent;
+
+use crate::admission::pool::{PoolStatus, PoolValidity};
+use crate::api_error::ApiFailure;
+use crate::eviction::Lane;
+use crate::identity::{NodeName, Uid};
+use crate::time::{Mono, Now, Span};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use backoff_map::BackoffMap;
+use in_flight::EffectsInFlight;
+use known_nodes::KnownNodesWrites;
+use pool_cache::PoolCache;
+use pool_checks::PoolChecks;
+use reconcile::remembers_its_marks;
+use schedule::ReconcileSchedule;
+use store::StoredObject as _;
+use watch_demand::WatchDemand;
+
+/// A status is written this often at most, unless nodes wait for it.
+const STATUS_PERIOD: Span = Span::from_secs(1);
+
+/// The engine.
+#[derive(Clone, Debug, Default)]
+pub struct DedicatedPoolEngine {
+    config: DedicatedPoolConfig,
+    cache: PoolCache,
+    definition_absent: bool,
+    demand: WatchDemand,
+    schedule: ReconcileSchedule,
+    plan: Arc<PoolPlan>,
+    counts: Vec<PoolStatus>,
+    /// Nodes that are still to be written.
+    nodes_to_write: BTreeSet<NodeName>,
+    /// Pods whose eviction was accepted, as long as they are counted.
+    evicted: BTreeSet<Uid>,
+    checks: PoolChecks,
+    /// When the status of each pool was last written.
+    status_writes: BTreeMap<Uid, Mono>,
+    known_nodes: KnownNodesWrites,
+    backoff: BackoffMap,
+    in_flight: EffectsInFlight,
+    /// Until then a write of a node whose response was lost may still be carried out.
+    unsure_until: Option<Mono>,
+    ticked: Option<Mono>,
+    notices: Vec<DedicatedPoolNotice>,
+}
+
+impl DedicatedPoolEngine {
+    /// An engine that knows nothing yet.
+    pub fn new(config: DedicatedPoolConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Takes one input in.
+    pub fn handle(&mut self, input: DedicatedPoolInput, now: Now) {
+        match input {
+            DedicatedPoolInput::DefinitionAbsent(absent) => self.definition_absent = absent,
+            DedicatedPoolInput::Pools(event) => {
+                if let ObjectEvent::Applied { fact, .. } = &*event {
+                    self.backoff.observe(&PoolEffectKey::Pool(fact.uid.clone()));
+                }
+                self.checks.all_by(now.mono);
+                self.known_nodes.invalidate();
+                self.schedule.invalidate(self.cache.pools.apply(*event));
+            }
+            DedicatedPoolInput::Nodes(event) => {
+                if let ObjectEvent::Applied { fact, .. } = &event {
+                    self.backoff.observe(&PoolEffectKey::Node(NodeName::new(&fact.node.name)));
+                }
+                self.schedule.invalidate(self.cache.nodes.apply(event));
+            }
+            DedicatedPoolInput::Namespaces(event) => {
+                self.schedule.invalidate_pods(self.cache.namespaces.apply(event));
+            }
+            DedicatedPoolInput::Pods(event) => self.schedule.invalidate_pods(self.cache.apply_pod(event)),
+            DedicatedPoolInput::TickTook(took) => self.schedule.measured(took),
+            DedicatedPoolInput::EffectDone { effect, result } => self.effect_done(effect, result, now.mono),
+        }
+    }
+
+    /// Lets time pass: reconciles everything if that is due, and forgets what no pool needs any more.
+    pub fn tick(&mut self, now: Mono) {
+        self.ticked = Some(now);
+        let all_known = self.cache.pools.is_synced() || self.definition_absent;
+        if !self.demand.update(!self.cache.pools.is_empty(), all_known, now) {
+            self.cache.clear_all_but_pools();
+        }
+        if self.cache.is_synced() && !self.schedule.has_begun() {
+            self.schedule.invalidate(true);
+            let (pools, nodes) = (self.cache.pools.facts().count(), self.cache.nodes.facts().count());
+            self.notices.push(DedicatedPoolNotice::Synced { pools, nodes });
+        }
+        if self.reconcile_at(now).is_some_and(|at| at <= now) {
+            self.reconcile(now);
+        }
+        self.checks.tick(self.plan.facts().len(), now);
+    }
+
+    /// When [`DedicatedPoolEngine::tick`] or [`DedicatedPoolEngine::next_effect`] will have something to do that they have
+    /// not now; `None`: not by the passing of time.
+    pub fn next_wakeup(&self) -> Option<Mono> {
+        let ticked = self.ticked?;
+        let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(self.known_nodes_at(ticked));
+        let timed = [self.reconcile_at(ticked), self.checks.due_at(), self.demand.ends_at()];
+        pulled.filter(|at| *at > ticked).chain(timed.into_iter().flatten()).min()
+    }
+
+    /// The next effect of a lane, decided at this moment; `None` if there is nothing to do, or no room for it.
+    pub fn next_effect(&mut self, lane: Lane, now: Now) -> Option<PoolEffect> {
+        if !self.schedule.has_begun() || self.definition_absent {
+            return None;
+        }
+        let effect = self
+            .next_pool_effect(lane, now)
+            .or_else(|| self.next_node_effect(lane, now.mono))
+            .or_else(|| self.next_eviction(lane, now.mono))
+            .or_else(|| self.next_known_nodes(lane, now.mono))?;
+        self.in_flight.begin(effect.key());
+        Some(effect)
+    }
+
+    /// What there is to report since the last call.
+    pub fn take_notices(&mut self) -> Vec<DedicatedPoolNotice> {
+        core::mem::take(&mut self.notices)
+    }
+
+    /// Whether everything was listed once, or there is nothing to list.
+    pub fn is_synced(&self) -> bool {
+        self.definition_absent || self.cache.is_synced()
+    }
+
+    /// Whether nodes, namespaces and pods have to be watched; when they have to be again, lists of them must start.
+    pub fn needs_other_watches(&self) -> bool {
+        self.demand.is_needed()
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> DedicatedPoolStats {
+        let undecodable = self.cache.pools.undecodable().count();
+        DedicatedPoolStats {
+            waiting: self.nodes_to_write.len(),
+            retrying: self.backoff.nodes(),
+            ..DedicatedPoolStats::of(&self.plan, &self.counts, undecodable)
+        }
+    }
+
+    /// What becomes of a node, and what that waits for.
+    pub fn explain(&self, node: &NodeName) -> Option<PoolNodeExplanation<'_>> {
+        PoolNodeExplanation::of(&self.plan, &self.backoff, node)
+    }
+
+    fn reconcile_at(&self, now: Mono) -> Option<Mono> {
+        self.schedule.due_at(now).filter(|_| self.cache.is_synced())
+    }
+
+    fn reconcile(&mut self, now: Mono) {
+        if self.schedule.begin(now) {
+            self.plan = Arc::new(PoolPlan::of(&self.cache));
+            self.nodes_to_write.clone_from(self.plan.nodes_to_write());
+            let uids: BTreeSet<&Uid> = self.plan.facts().iter().map(|fact| &fact.uid).collect();
+            self.status_writes.retain(|uid, at| uids.contains(uid) || now < at.plus(STATUS_PERIOD));
+            self.backoff.retain(|key| match key {
+                PoolEffectKey::Pool(uid) => uids.contains(uid),
+                PoolEffectKey::Node(node) => self.nodes_to_write.contains(node),
+                PoolEffectKey::Pod(_) | PoolEffectKey::KnownNodes => true,
+            });
+            self.known_nodes.invalidate();
+            if !self.nodes_to_write.is_empty() {
+                self.notices.push(DedicatedPoolNotice::NodesPlanned(self.nodes_to_write.len()));
+            }
+        }
+        self.counts = status_counts::pool_counts(&self.plan, &self.cache, &self.config.exemptions);
+        let evicted: BTreeSet<&Uid> =
+            self.counts.iter().flat_map(|counts| &counts.evicted).map(|one| &one.uid).collect();
+        self.evicted.retain(|uid| evicted.contains(uid));
+        self.backoff.retain(|key| !matches!(key, PoolEffectKey::Pod(uid) if !evicted.contains(uid)));
+        self.checks.all_by(now);
+    }
+
+    fn is_free(&self, key: &PoolEffectKey, lane: Lane, now: Mono) -> bool {
+        !self.in_flight.contains(key) && self.backoff.may_try(key, lane, now)
+    }
+
+    fn next_pool_effect(&mut self, lane: Lane, now: Now) -> Option<PoolEffect> {
+        let plan = Arc::clone(&self.plan);
+        for at in self.checks.unchecked() {
+            if !self.in_flight.has_room_for_pools() {
+                return None;
+            }
+            let planned = &plan.facts()[at];
+            let key = PoolEffectKey::Pool(planned.uid.clone());
+            let retry_at = self.backoff.retry_at(&key);
+            if retry_at.is_some_and(|at| at <= now.mono) && lane == Lane::Fresh {
+                continue;
+            }
+            self.checks.mark_checked(at);
+            if self.in_flight.contains(&key) {
+                continue;
+            }
+            if let Some(retry_at) = retry_at.filter(|at| *at > now.mono) {
+                self.checks.all_by(retry_at);
+                continue;
+            }
+            // One that is another by now is reconciled anew first.
+            let pool = self.cache.pools.get(&planned.uid).filter(|fact| fact.is_equivalent(planned)).cloned();
+            if let Some(effect) = pool.and_then(|pool| self.pool_effect(&plan, at, pool, now)) {
+                return Some(effect);
+            }
+        }
+        None
+    }
+
+    /// What is to be done about a pool itself.
+    fn pool_effect(&mut self, plan: &PoolPlan, at: usize, pool: PoolFact, now: Now) -> Option<PoolEffect> {
+        let (is_held, leaving, recorded) = (pool.has_finalizer(), pool.pool.leaving, &plan.recorded()[at]);
+        let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Refused;
+        let is_settled =
+            !self.in_flight.is_writing_nodes() && self.unsure_until.is_none_or(|until| now.mono >= until);
+        if leaving && is_held && is_settled && recorded.is_empty {
+            return Some(PoolEffect::RemoveFinalizer(Box::new(pool)));
+        }
+        if wants_nodes && !is_held {
+            return Some(PoolEffect::AddFinalizer(Box::new(pool)));
+        }
+        if !is_settled && let Some(until) = self.unsure_until.filter(|until| now.mono < *until) {
+            self.checks.all_by(until);
+        }
+        let counts = self.counts.get(at)?.clone();
+        let status = status_counts::desired_status(plan, at, &pool, counts, &self.backoff, now.wall);
+        if !pool.has_recorded(&status, &recorded.marks) {
+            let is_urgent = wants_nodes && !remembers_its_marks(&pool.pool);
+            let due = self.status_writes.get(&pool.uid).map(|last| last.plus(STATUS_PERIOD));
+            if let Some(due) = due.filter(|due| !is_urgent && now.mono < *due) {
+                self.checks.all_by(due);
+                return None;
+            }
+            self.status_writes.insert(pool.uid.clone(), now.mono);
+            let (pool, status, marks) = (Box::new(pool), Box::new(status), recorded.marks.clone());
+            return Some(PoolEffect::UpdateStatus { pool, status, marks });
+        }
+        (!leaving && is_settled && recorded.may_prune).then(|| PoolEffect::PruneStatus(Box::new(pool)))
+    }
+
+    fn next_node_effect(&self, lane: Lane, now: Mono) -> Option<PoolEffect> {
+        if !self.in_flight.has_room_for_nodes() {
+            return None;
+        }
+        let free = |node: &&NodeName| self.is_free(&PoolEffectKey::Node((*node).clone()), lane, now);
+        let node = self.nodes_to_write.iter().find(free)?.clone();
+        Some(PoolEffect::ReconcileNode { node, plan: Arc::clone(&self.plan) })
+    }
+
+    fn next_eviction(&self, lane: Lane, now: Mono) -> Option<PoolEffect> {
+        if !self.in_flight.has_room_for_evictions() {
+            return None;
+        }
+        let counted = self.plan.facts().iter().zip(&self.counts);
+        let mut all = counted.flat_map(|(pool, counts)| counts.evicted.iter().map(move |pod| (pool, pod)));
+        let (pool, pod) = all.find(|(_, pod)| {
+            !self.evicted.contains(&pod.uid) && self.is_free(&PoolEffectKey::Pod(pod.uid.clone()), lane, now)
+        })?;
+        let (pool, pod) = (Box::new(pool.clone()), pod.clone());
+        Some(PoolEffect::EvictPod { pool, pod, plan: Arc::clone(&self.plan) })
+    }
+
+    /// The admission policy learns which nodes are known within a second or two.
+    fn next_known_nodes(&mut self, lane: Lane, now: Mono) -> Option<PoolEffect> {
+        let is_free = self.is_free(&PoolEffectKey::KnownNodes, lane, now);
+        if !is_free || self.known_nodes_at(now).is_none_or(|at| now < at) {
+            return None;
+        }
+        let known = KnownNodes::of(&self.plan, &self.cache.pools);
+        self.known_nodes.check(known, now).map(PoolEffect::WriteKnownNodes)
+    }
+
+    fn known_nodes_at(&self, now: Mono) -> Option<Mono> {
+        (self.config.writes_known_nodes && self.schedule.has_begun()).then(|| self.known_nodes.check_at(now))
+    }
+
+    fn effect_done(
+        &mut self,
+        effect: PoolEffect,
+        result: Result<PoolResponse, PoolEffectFailure>,
+        now: Mono,
+    ) {
+        let key = effect.key();
+        if !self.in_flight.end(&key) {
+            return;
+        }
+        match key {
+            // What waits for the last of them, or tells of failures, is written within a second.
+            PoolEffectKey::Node(_) => {
+                self.checks.all_after(STATUS_PERIOD, now);
+            }
+            PoolEffectKey::Pool(_) | PoolEffectKey::KnownNodes => self.checks.all_by(now),
+            PoolEffectKey::Pod(_) => {}
+        }
+        match result {
+            Ok(response) => {
+                self.backoff.succeed(&key);
+                self.take_response(effect, response, now);
+            }
+            Err(failure) => {
+                if let (PoolEffect::ReconcileNode { .. }, ApiFailure::Unavailable) =
+                    (&effect, failure.failure)
+                {
+                    self.unsure_until = Some(now.plus(self.config.longest_request));
+                }
+                if matches!(effect, PoolEffect::WriteKnownNodes(_)) {
+                    self.known_nodes.invalidate();
+                }
+                self.backoff.fail(key, failure, now);
+            }
+        }
+    }
+
+    fn take_response(&mut self, effect: PoolEffect, response: PoolResponse, now: Mono) {
+        match (response, effect) {
+            (PoolResponse::Node { fact, is_written }, PoolEffect::ReconcileNode { node, plan }) => {
+                // A newer plan may want something else of it.
+                if Arc::ptr_eq(&plan, &self.plan) {
+                    self.nodes_to_write.remove(&node);
+                }
+                if is_written {
+                    let record = fact.node.record.as_deref();
+                    self.notices.push(DedicatedPoolNotice::of_node(&node, &fact.uid, record));
+                }
+                self.schedule.invalidate(self.cache.nodes.put_response(*fact));
+            }
+            (PoolResponse::Pool(Some(after)), effect) => {
+                if let PoolEffect::UpdateStatus { pool, .. } = &effect {
+                    self.notices.extend(DedicatedPoolNotice::of_status(pool, &after));
+                }
+                self.known_nodes.invalidate();
+                self.schedule.invalidate(self.cache.pools.put_response(*after));
+            }
+            (PoolResponse::Pool(None), PoolEffect::RemoveFinalizer(pool)) => {
+                self.schedule.invalidate(self.cache.pools.remove(&pool.uid));
+                self.notices.push(DedicatedPoolNotice::PoolGone { pool: pool.pool.name });
+            }
+            (PoolResponse::Evicted, PoolEffect::EvictPod { pool, pod, .. }) => {
+                self.evicted.insert(pod.uid.clone());
+                self.notices.push(DedicatedPoolNotice::PodEvicted { pool: pool.pool.name, pod });
+            }
+            (PoolResponse::KnownNodes, PoolEffect::WriteKnownNodes(known)) => {
+                self.known_nodes.write_succeeded(known, now);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! # Conditions: what the status of a pool says
+//! Room:     the conditions `Ready`, `Offended` and `Advised`, from what a pool may do and what its author should know.
+//! Comes in: the pool as it was seen; its assessment and its counts.
+//! Goes out: a [`RecordedStatus`].
+//! Keeps:    a condition that has the status it had has had it since then.
+//! Not here: counting (`status_counts.rs`); when it is written (`dispatch.rs`).
+
+use super::fact::{PoolCondition, PoolFact, RecordedStatus};
+use crate::admission::pool::{PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};
+use crate::time::Wall;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The reason of the condition `Ready` while pods of an exclusive pool run on other nodes.
+pub const ELSEWHERE: &str = "PodsElsewhere";
+
+/// The longest message of a condition, in characters.
+const MESSAGE_MOST: usize = 4_096;
+
+/// What to tell of a pool. A condition that has the status it had has had it since then.
+pub fn observed_status(
+    seen: &PoolFact,
+    assessment: &PoolAssessment,
+    status: PoolStatus,
+    at: Wall,
+) -> RecordedStatus {
+    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let conditions = [
+        ("Ready", ready(seen, assessment, &status)),
+        ("Offended", offended(&status)),
+        ("Advised", advised(assessment)),
+    ];
+    let conditions = conditions.into_iter().map(|(kind, (is, reason, message))| {
+        let status = if is { "True" } else { "False" };
+        let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
+        PoolCondition {
+            kind: kind.into(),
+            status: status.into(),
+            reason: reason.into(),
+            message: message.chars().take(MESSAGE_MOST).collect::<String>().into(),
+            since: same.map_or(whole_second(at), |one| one.since),
+            observed: seen.generation,
+        }
+    });
+    let conditions = conditions.collect();
+    // Who is to be evicted is nothing to tell: it is done.
+    let status = PoolStatus { evicted: Vec::new(), ..status };
+    RecordedStatus { observed: seen.generation, conditions, status }
+}
+
+/// Takes back that a pool is ready: something that its spec says is still to be done.
+pub fn set_progressing(told: &mut RecordedStatus, seen: &PoolFact, message: &str, at: Wall) {
+    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let Some(ready) = told.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
+    if *ready.status != *"True" {
+        return;
+    }
+    let same = before.iter().find(|one| one.kind == ready.kind && *one.status == *"False");
+    ready.since = same.map_or(whole_second(at), |one| one.since);
+    (ready.status, ready.reason) = ("False".into(), "Progressing".into());
+    ready.message = message.chars().take(MESSAGE_MOST).collect::<String>().into();
+}
+
+/// Status, reason and message of a condition.
+type ConditionValue = (bool, &'static str, String);
+
+/// Whether a finding keeps a pool from doing what its spec says.
+fn hinders(finding: &&PoolFinding) -> bool {
+    finding.reason.refuses() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
+}
+
+fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> ConditionValue {
+    if seen.pool.leaving {
+        return (false, "Leaving", "it is being deleted, and its nodes are given back".to_owned());
+    }
+    let findings: Vec<&PoolFinding> = assessment.findings.iter().filter(hinders).collect();
+    match (findings.first(), assessment.standing) {
+        (Some(first), _) => (false, first.reason.as_str(), joined(&findings)),
+        (None, PoolValidity::Applied) if status.elsewhere > 0 => {
+            let pods = if status.elsewhere == 1 { "pod runs" } else { "pods run" };
+            let message = format!(
+                "{} of its {pods} on nodes that are not its own: delete what was there before the pool, or set placement: \
+                 Allowed",
+                status.elsewhere
+            );
+            (false, ELSEWHERE, message)
+        }
+        (None, PoolValidity::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
+        (None, PoolValidity::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
+        (None, PoolValidity::Refused) => {
+            (false, "Refused", "it does nothing until it is corrected".to_owned())
+        }
+    }
+}
+
+fn offended(status: &PoolStatus) -> ConditionValue {
+    match status.offenders {
+        0 => (false, "NoOffenders", "no pods of others are known to be on its nodes".to_owned()),
+        1 => (true, "Offenders", "a pod of somebody else is on its nodes: see offenders".to_owned()),
+        many => (true, "Offenders", format!("{many} pods of others are on its nodes: see offenders")),
+    }
+}
+
+fn advised(assessment: &PoolAssessment) -> ConditionValue {
+    let findings: Vec<&PoolFinding> =
+        assessment.findings.iter().filter(|finding| !hinders(finding)).collect();
+    match findings.first() {
+        Some(first) => (true, first.reason.as_str(), joined(&findings)),
+        None => (false, "NoAdvice", "nothing to say".to_owned()),
+    }
+}
+
+fn joined(findings: &[&PoolFinding]) -> String {
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    messages.join("; ")
+}
+
+/// As it can be written, so that what is read back is equal.
+fn whole_second(at: Wall) -> Wall {
+    Wall::from_secs(at.as_micros().div_euclid(1_000_000))
+}

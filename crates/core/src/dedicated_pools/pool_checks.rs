@@ -1,0 +1,49 @@
+//! # Checks: of which pools something may have to be written
+//! Room:     pools that are still to be checked, and when all of them are checked again.
+//! Comes in: moments at which something about a pool may be due.
+//! Goes out: positions of pools in the plan.
+//! Not here: checking (`dedicated_pools.rs`).
+
+use crate::time::{Mono, Span};
+use alloc::collections::BTreeSet;
+
+/// Pools to be checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PoolChecks {
+    /// Positions in the plan.
+    unchecked: BTreeSet<usize>,
+    due_at: Option<Mono>,
+    last: Option<Mono>,
+}
+
+impl PoolChecks {
+    /// All are to be checked then, or before.
+    pub(crate) fn all_by(&mut self, at: Mono) {
+        self.due_at = Some(self.due_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// All are to be checked once this time has passed since it was last so.
+    pub(crate) fn all_after(&mut self, period: Span, now: Mono) {
+        self.all_by(self.last.map_or(now, |last| last.plus(period)));
+    }
+
+    pub(crate) fn due_at(&self) -> Option<Mono> {
+        self.due_at
+    }
+
+    /// Lets time pass; there are so many pools.
+    pub(crate) fn tick(&mut self, pools: usize, now: Mono) {
+        if self.due_at.is_some_and(|at| at <= now) {
+            (self.due_at, self.last) = (None, Some(now));
+            self.unchecked = (0..pools).collect();
+        }
+    }
+
+    pub(crate) fn unchecked(&self) -> impl Iterator<Item = usize> + use<> {
+        self.unchecked.clone().into_iter()
+    }
+
+    pub(crate) fn mark_checked(&mut self, pool: usize) {
+        self.unchecked.remove(&pool);
+    }
+}

@@ -1,0 +1,248 @@
+//! # Reconcile: what is to be done, from what is known
+//! Room:     what each pool may do; which nodes have to be written; what a node is to be, asked again with the live one.
+//! Comes in: pools and nodes as they are known.
+//! Goes out: [`PoolPlan`], which effects in flight share.
+//! Keeps:    a pool touches no node before it has our finalizer and its status remembers what it puts there; a node of a
+//!           pool that cannot be decoded, or that is not known, is left alone (D11).
+//! Not here: the rules (`admission/pool`); when it is done (`dedicated_pools.rs`).
+
+use super::fact::PoolFact;
+use super::pool_cache::PoolCache;
+use crate::admission::pool::{
+    AppliedMark, DedicatedPool, NodeEdits, NodePlan, NodeRecordAnnotation, PodOnNode, PoolAssessment,
+    PoolExemptions, PoolNode, PoolValidity, RecordEdit, RecordTrust, assess, is_trespasser, reconcile,
+    remembered,
+};
+use crate::identity::NodeName;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What is to become of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePatch {
+    /// The edits of the node.
+    pub edits: NodeEdits,
+    /// The pool for which something is put there; it must be as it was seen.
+    pub pool: Option<PoolFact>,
+}
+
+/// What was found out about everything.
+#[derive(Clone, Debug, Default)]
+pub struct PoolPlan {
+    /// The pools, as they were when this was found out; what follows is in their order.
+    facts: Vec<PoolFact>,
+    pools: Vec<DedicatedPool>,
+    assessments: Vec<PoolAssessment>,
+    validity: Vec<PoolValidity>,
+    /// What each may do at this moment: one that is not prepared takes no more nodes.
+    permitted: Vec<PoolValidity>,
+    /// Names of pools that cannot be decoded.
+    undecodable: BTreeSet<Box<str>>,
+    nodes: Vec<PoolNode>,
+    /// Nodes that have to be written.
+    nodes_to_write: BTreeSet<NodeName>,
+    /// Nodes that each pool should have and that are not yet as it wants them.
+    waiting: Vec<BTreeSet<NodeName>>,
+    /// The nodes that each pool has or takes next.
+    members: Vec<BTreeSet<Box<str>>>,
+    recorded: Vec<RecordedMarks>,
+}
+
+/// What the status of a pool is to remember.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecordedMarks {
+    /// Never less than it does.
+    pub(crate) marks: Vec<AppliedMark>,
+    /// Some of that is, as far as is known, on no node any more.
+    pub(crate) may_prune: bool,
+    /// Nothing of it is on any node, as far as is known.
+    pub(crate) is_empty: bool,
+}
+
+impl PoolPlan {
+    /// Finds out everything anew.
+    pub(crate) fn of(cache: &PoolCache) -> Self {
+        let facts: Vec<PoolFact> = cache.pools.facts().cloned().collect();
+        let pools: Vec<DedicatedPool> = facts.iter().map(|fact| fact.pool.clone()).collect();
+        let nodes: Vec<PoolNode> = cache.nodes.facts().map(|fact| fact.node.clone()).collect();
+        let assessments = assess(&pools, Some(&nodes), RecordTrust::Pools);
+        let validity: Vec<PoolValidity> = assessments.iter().map(|one| one.standing).collect();
+        let mut plan = Self {
+            permitted: facts
+                .iter()
+                .zip(&validity)
+                .map(|(fact, &validity)| permitted(fact, validity))
+                .collect(),
+            undecodable: cache.pools.undecodable().map(Into::into).collect(),
+            nodes_to_write: BTreeSet::new(),
+            waiting: vec![BTreeSet::new(); facts.len()],
+            members: vec![BTreeSet::new(); facts.len()],
+            recorded: recorded_marks(&pools, &nodes),
+            facts,
+            pools,
+            assessments,
+            validity,
+            nodes,
+        };
+        plan.reconcile_nodes();
+        plan
+    }
+
+    fn reconcile_nodes(&mut self) {
+        let (mut nodes_to_write, mut waiting) = (BTreeSet::new(), core::mem::take(&mut self.waiting));
+        let mut members = core::mem::take(&mut self.members);
+        for node in &self.nodes {
+            let wanted = self.wanted(node);
+            if let Some(pool) = wanted.pool {
+                members[pool].insert(node.name.clone());
+                if !wanted.edits.is_empty() {
+                    waiting[pool].insert(NodeName::new(&node.name));
+                }
+            }
+            let is_settled = wanted.edits.is_empty() && self.permitted == self.validity;
+            if !is_settled && !self.desired_edits(node).edits.is_empty() {
+                nodes_to_write.insert(NodeName::new(&node.name));
+            }
+        }
+        (self.nodes_to_write, self.waiting, self.members) = (nodes_to_write, waiting, members);
+    }
+
+    /// What the rules want of a node, whether that may be written yet or not.
+    pub(crate) fn wanted(&self, node: &PoolNode) -> NodePlan {
+        reconcile(&self.pools, &self.validity, node, RecordTrust::Pools)
+    }
+
+    /// Whether the record on a node names a pool that cannot be decoded.
+    pub(crate) fn is_of_undecodable(&self, node: &PoolNode) -> bool {
+        self.undecodable.contains(&holder(node))
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.pools.iter().any(|pool| *pool.name == *name)
+    }
+
+    /// What a node is to be.
+    pub fn desired_edits(&self, node: &PoolNode) -> NodePatch {
+        if self.is_of_undecodable(node) {
+            return NodePatch::default();
+        }
+        let NodePlan { edits, pool, .. } = reconcile(&self.pools, &self.permitted, node, RecordTrust::Pools);
+        match pool {
+            Some(at) if !is_prepared(&self.facts[at]) => NodePatch::default(),
+            Some(at) => {
+                let adds = !edits.add_taints.is_empty()
+                    || !edits.add_labels.is_empty()
+                    || matches!(edits.record, Some(RecordEdit::Write(_)));
+                NodePatch { edits, pool: adds.then(|| self.facts[at].clone()) }
+            }
+            // A record of a pool that is not known is worth more than none: should the pool come back, it finds its own
+            // again.
+            None if node.record.is_some() && !self.knows(&holder(node)) => NodePatch::default(),
+            None => NodePatch { edits, pool: None },
+        }
+    }
+
+    /// Whether a pod on this node, both read just now, has to leave it for this pool: the node is the pool's, with all
+    /// that the pool puts there, and the pod is certainly of others.
+    pub fn is_unauthorized(
+        &self,
+        pool: &PoolFact,
+        node: &PoolNode,
+        pod: &PodOnNode<'_>,
+        exemptions: &PoolExemptions,
+    ) -> bool {
+        let wanted = self.wanted(node);
+        let owns = wanted.edits.is_empty() && wanted.pool.is_some_and(|at| self.facts[at].uid == pool.uid);
+        owns && is_trespasser(&pool.pool, pod, exemptions)
+    }
+
+    /// The nodes as their pools' status counts them: one that is still to be written counts for no pool.
+    pub(crate) fn settled_nodes(&self) -> Vec<&PoolNode> {
+        let waiting: BTreeSet<&str> = self.waiting.iter().flatten().map(NodeName::as_str).collect();
+        self.nodes.iter().filter(|node| !waiting.contains(&*node.name)).collect()
+    }
+
+    pub(crate) fn facts(&self) -> &[PoolFact] {
+        &self.facts
+    }
+
+    pub(crate) fn pools(&self) -> &[DedicatedPool] {
+        &self.pools
+    }
+
+    pub(crate) fn assessments(&self) -> &[PoolAssessment] {
+        &self.assessments
+    }
+
+    pub(crate) fn validity(&self) -> &[PoolValidity] {
+        &self.validity
+    }
+
+    pub(crate) fn nodes(&self) -> &[PoolNode] {
+        &self.nodes
+    }
+
+    pub(crate) fn nodes_to_write(&self) -> &BTreeSet<NodeName> {
+        &self.nodes_to_write
+    }
+
+    pub(crate) fn waiting(&self) -> &[BTreeSet<NodeName>] {
+        &self.waiting
+    }
+
+    pub(crate) fn members(&self) -> &[BTreeSet<Box<str>>] {
+        &self.members
+    }
+
+    pub(crate) fn recorded(&self) -> &[RecordedMarks] {
+        &self.recorded
+    }
+}
+
+/// The pool that the record on a node names; empty where there is none.
+fn holder(node: &PoolNode) -> Box<str> {
+    node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool).unwrap_or_default()
+}
+
+/// Whether a pool may touch nodes: its deletion then waits for us, and what was its is remembered.
+fn is_prepared(fact: &PoolFact) -> bool {
+    fact.has_finalizer() && remembers_its_marks(&fact.pool)
+}
+
+/// Whether its status remembers what it puts on nodes.
+pub(crate) fn remembers_its_marks(pool: &DedicatedPool) -> bool {
+    pool.marks().iter().all(|mark| pool.applied_marks.contains(mark))
+}
+
+fn permitted(fact: &PoolFact, validity: PoolValidity) -> PoolValidity {
+    match validity {
+        PoolValidity::Applied if !fact.pool.leaving && !is_prepared(fact) => PoolValidity::Frozen,
+        other => other,
+    }
+}
+
+/// What each pool is to remember. Each record is read once, however many pools there are.
+fn recorded_marks(pools: &[DedicatedPool], nodes: &[PoolNode]) -> Vec<RecordedMarks> {
+    let mut held: BTreeMap<Box<str>, Vec<PoolNode>> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| node.record.is_some()) {
+        let only = PoolNode { record: node.record.clone(), ..PoolNode::default() };
+        held.entry(holder(node)).or_default().push(only);
+    }
+    let of = |pool: &DedicatedPool| held.get(&pool.name).map(Vec::as_slice).unwrap_or_default();
+    pools.iter().map(|pool| RecordedMarks::of(pool, of(pool))).collect()
+}
+
+impl RecordedMarks {
+    /// What a pool is to remember that is on these nodes.
+    fn of(pool: &DedicatedPool, nodes: &[PoolNode]) -> Self {
+        let mut marks = remembered(pool, nodes);
+        let is_empty = marks.is_empty();
+        let gone: Vec<AppliedMark> =
+            pool.applied_marks.iter().filter(|mark| !marks.contains(mark)).cloned().collect();
+        let may_prune = !gone.is_empty();
+        marks.extend(gone);
+        Self { marks, may_prune, is_empty }
+    }
+}

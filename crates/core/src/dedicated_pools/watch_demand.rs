@@ -1,0 +1,47 @@
+//! # Demand: whether anything but pools has to be watched
+//! Room:     whether nodes, namespaces and pods are needed, and for how long after the last pool.
+//! Comes in: whether there are pools, as far as is known.
+//! Goes out: yes or no; when that changes by itself.
+//! Not here: watching.
+//!
+//! Most clusters have no pool, and very many pods: nothing is kept of them unless there is a pool.
+
+use crate::time::{Mono, Span};
+
+/// So long after the last pool everything is still known: pools that come and go do not cost a list each. It is also how
+/// long a process that has just begun waits to learn whether there are any, so that pods need not be listed twice.
+const LINGER: Span = Span::from_secs(60);
+
+/// Whether the other watches are needed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WatchDemand {
+    /// Until when they are, if no pool appears; `None` before the first input.
+    until: Option<Mono>,
+    has_pools: bool,
+    had_pools: bool,
+    is_over: bool,
+}
+
+impl WatchDemand {
+    /// `all_known`: there is no pool but those that are known.
+    pub(crate) fn update(&mut self, has_pools: bool, all_known: bool, now: Mono) -> bool {
+        let until = self.until.get_or_insert(now.plus(LINGER));
+        self.has_pools = has_pools;
+        if has_pools {
+            (self.had_pools, *until) = (true, now.plus(LINGER));
+        } else if all_known && !self.had_pools {
+            *until = now;
+        }
+        self.is_over = now >= *until;
+        !self.is_over
+    }
+
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.is_over
+    }
+
+    /// When it ends by itself.
+    pub(crate) fn ends_at(&self) -> Option<Mono> {
+        self.until.filter(|_| !self.has_pools && !self.is_over)
+    }
+}

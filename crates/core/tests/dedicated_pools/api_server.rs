@@ -1,0 +1,267 @@
+//! An API server, as exact as dedicated pools need it: objects with versions, watches, and the requests of effects.
+//!
+//! It panics where a request breaks a rule that must hold whatever happens.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use taintward_core::admission::pool::{
+    Membership, PodOnNodeFact, PodOwner, PoolExemptions, PoolNode, RecordEdit, membership, remembered,
+};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::{
+    DedicatedPoolInput, FINALIZER, KnownNodes, NodePatch, ObjectEvent, PoolEffect, PoolEffectFailure,
+    PoolFact, PoolNamespaceFact, PoolNodeFact, PoolResponse,
+};
+use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::scheduling::Labels;
+
+/// What a watch says, before it is delivered.
+pub type Events = Vec<DedicatedPoolInput>;
+
+#[derive(Default)]
+pub struct ApiServer {
+    version: u64,
+    pub pools: BTreeMap<Uid, PoolFact>,
+    pub nodes: BTreeMap<String, PoolNodeFact>,
+    pub namespaces: BTreeMap<String, PoolNamespaceFact>,
+    pub pods: BTreeMap<Uid, PodOnNodeFact>,
+    pub known_nodes: Option<KnownNodes>,
+    /// Pools of which no client can decode what they say.
+    pub undecodable: Vec<Uid>,
+    /// Undelivered events, in order.
+    pub events: Events,
+    /// Requests that changed something.
+    pub writes: Vec<String>,
+}
+
+pub fn failed(failure: ApiFailure) -> PoolEffectFailure {
+    PoolEffectFailure { failure, message: format!("{failure:?}").into() }
+}
+
+impl ApiServer {
+    fn next_version(&mut self) -> Option<ResourceVersion> {
+        self.version += 1;
+        Some(ResourceVersion(self.version))
+    }
+
+    /// Writes a pool as a user or a controller does; without finalizers one that is being deleted is gone.
+    pub fn put_pool(&mut self, mut fact: PoolFact) -> Option<PoolFact> {
+        fact.version = self.next_version();
+        if fact.pool.leaving && fact.finalizers.is_empty() {
+            self.pools.remove(&fact.uid);
+            self.events.push(DedicatedPoolInput::Pools(Box::new(ObjectEvent::Deleted { uid: fact.uid })));
+            return None;
+        }
+        self.pools.insert(fact.uid.clone(), fact.clone());
+        self.events.push(self.pool_event(&fact, false));
+        Some(fact)
+    }
+
+    fn pool_event(&self, fact: &PoolFact, listed: bool) -> DedicatedPoolInput {
+        let (uid, name) = (fact.uid.clone(), fact.pool.name.clone());
+        DedicatedPoolInput::Pools(Box::new(match self.undecodable.contains(&uid) {
+            true => ObjectEvent::Undecodable { uid, name },
+            false => ObjectEvent::Applied { fact: fact.clone(), listed },
+        }))
+    }
+
+    pub fn put_node(&mut self, mut fact: PoolNodeFact) -> PoolNodeFact {
+        fact.version = self.next_version();
+        self.nodes.insert(fact.node.name.to_string(), fact.clone());
+        self.events
+            .push(DedicatedPoolInput::Nodes(ObjectEvent::Applied { fact: fact.clone(), listed: false }));
+        fact
+    }
+
+    pub fn remove_node(&mut self, name: &str) {
+        if let Some(fact) = self.nodes.remove(name) {
+            self.events.push(DedicatedPoolInput::Nodes(ObjectEvent::Deleted { uid: fact.uid }));
+        }
+    }
+
+    pub fn put_namespace(&mut self, name: &str, labels: &[(&str, &str)]) {
+        let labels: Labels = labels.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+        let uid = Uid::new(&format!("u-{name}"));
+        let fact = PoolNamespaceFact { uid, version: self.next_version(), name: name.into(), labels };
+        self.namespaces.insert(name.to_owned(), fact.clone());
+        self.events.push(DedicatedPoolInput::Namespaces(ObjectEvent::Applied { fact, listed: false }));
+    }
+
+    pub fn put_pod(&mut self, fact: PodOnNodeFact) {
+        self.version += 1;
+        self.pods.insert(fact.uid.clone(), fact.clone());
+        self.events.push(DedicatedPoolInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    }
+
+    pub fn remove_pod(&mut self, uid: &Uid) {
+        if self.pods.remove(uid).is_some() {
+            self.events.push(DedicatedPoolInput::Pods(ObjectEvent::Deleted { uid: uid.clone() }));
+        }
+    }
+
+    /// A list of pools; and of everything else, if that is watched, too.
+    pub fn list_all(&mut self, others: bool) {
+        self.events.clear();
+        let mut events = vec![DedicatedPoolInput::Pools(Box::new(ObjectEvent::ListStarted))];
+        events.extend(self.pools.values().map(|fact| self.pool_event(fact, true)));
+        events.push(DedicatedPoolInput::Pools(Box::new(ObjectEvent::ListCompleted)));
+        if others {
+            let (nodes, namespaces, pods) =
+                (self.nodes.values(), self.namespaces.values(), self.pods.values());
+            events.extend(list(nodes.cloned()).map(DedicatedPoolInput::Nodes));
+            events.extend(list(namespaces.cloned()).map(DedicatedPoolInput::Namespaces));
+            events.extend(list(pods.cloned()).map(DedicatedPoolInput::Pods));
+        }
+        self.events = events;
+    }
+
+    pub fn live_nodes(&self) -> Vec<PoolNode> {
+        self.nodes.values().map(|fact| fact.node.clone()).collect()
+    }
+
+    /// Carries an effect out.
+    pub fn execute(&mut self, effect: &PoolEffect) -> Result<PoolResponse, PoolEffectFailure> {
+        match effect {
+            PoolEffect::AddFinalizer(seen) => {
+                let mut live = self.same_version(seen)?;
+                live.finalizers.push(FINALIZER.into());
+                self.writes.push(format!("finalizer on {}", seen.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
+            }
+            PoolEffect::UpdateStatus { pool, status, marks } => {
+                let mut live = self.same_version(pool)?;
+                (live.recorded, live.pool.applied_marks) = (Some((**status).clone()), marks.clone());
+                self.writes.push(format!("status of {}", pool.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
+            }
+            PoolEffect::PruneStatus(seen) => {
+                let mut live = self.same_version(seen)?;
+                let marks = remembered(&seen.pool, &self.live_nodes());
+                if live.pool.applied_marks == marks {
+                    return Err(failed(ApiFailure::Conflict));
+                }
+                live.pool.applied_marks = marks;
+                self.writes.push(format!("pruned status of {}", seen.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
+            }
+            PoolEffect::RemoveFinalizer(seen) => {
+                if !remembered(&seen.pool, &self.live_nodes()).is_empty() {
+                    return Err(failed(ApiFailure::Conflict));
+                }
+                let mut live = self.same_version(seen)?;
+                live.finalizers.retain(|one| **one != *FINALIZER);
+                self.writes.push(format!("no finalizer on {}", seen.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
+            }
+            PoolEffect::ReconcileNode { node, plan } => {
+                let live = self.nodes.get(node.as_str()).cloned().ok_or(failed(ApiFailure::NotFound))?;
+                let patch = plan.desired_edits(&live.node);
+                self.patch_node(live, &patch)
+            }
+            PoolEffect::EvictPod { pool, pod, plan } => {
+                self.same_as_decided(pool)?;
+                let live = self.pods.get(&pod.uid).ok_or(failed(ApiFailure::NotFound))?;
+                let node = self.nodes.get(live.node.as_str()).ok_or(failed(ApiFailure::NotFound))?;
+                let namespace = self.namespaces.get(&*live.identity.namespace);
+                let namespace = namespace.ok_or(failed(ApiFailure::NotFound))?;
+                let resident = live.resident(Some(&namespace.labels));
+                if live.leaving
+                    || !plan.is_unauthorized(pool, &node.node, &resident, &PoolExemptions::default())
+                {
+                    return Err(failed(ApiFailure::Conflict));
+                }
+                let (identity, made_for) = (&live.identity, &*live.identity.made_for);
+                let labels = Some(&namespace.labels);
+                let owner =
+                    PodOwner { identity, namespace: labels, requester: None, made_for, operation: None };
+                let live_pool = &self.pools[&pool.uid].pool;
+                assert_eq!(membership(live_pool, owner), Membership::No, "{live:?} may be on {}", pod.node);
+                assert!(live_pool.evicts(), "{live_pool:?} evicts no pods");
+                self.writes.push(format!("eviction of {}", live.name));
+                let mut leaving = live.clone();
+                leaving.leaving = true;
+                self.put_pod(leaving);
+                Ok(PoolResponse::Evicted)
+            }
+            PoolEffect::WriteKnownNodes(known) => {
+                if self.known_nodes.as_ref() != Some(known) {
+                    self.writes.push("known nodes".to_owned());
+                    self.known_nodes = Some(known.clone());
+                }
+                Ok(PoolResponse::KnownNodes)
+            }
+        }
+    }
+
+    fn same_version(&self, seen: &PoolFact) -> Result<PoolFact, PoolEffectFailure> {
+        let live = self.pools.get(&seen.uid).ok_or(failed(ApiFailure::NotFound))?;
+        let same = live.version == seen.version && !self.undecodable.contains(&seen.uid);
+        if same { Ok(live.clone()) } else { Err(failed(ApiFailure::Conflict)) }
+    }
+
+    /// As the client demands it before it writes a node for a pool, or evicts a pod for it.
+    fn same_as_decided(&self, seen: &PoolFact) -> Result<(), PoolEffectFailure> {
+        let same = |live: &&PoolFact| {
+            live.generation == seen.generation
+                && live.finalizers == seen.finalizers
+                && live.pool.leaving == seen.pool.leaving
+                && live.pool.applied_marks == seen.pool.applied_marks
+        };
+        let live = self.pools.get(&seen.uid).filter(|_| !self.undecodable.contains(&seen.uid));
+        live.filter(same).map(|_| ()).ok_or(failed(ApiFailure::Conflict))
+    }
+
+    fn patch_node(
+        &mut self,
+        mut live: PoolNodeFact,
+        patch: &NodePatch,
+    ) -> Result<PoolResponse, PoolEffectFailure> {
+        let NodePatch { edits, pool } = patch;
+        if edits.is_empty() {
+            return Ok(PoolResponse::Node { fact: Box::new(live), is_written: false });
+        }
+        if let Some(pool) = pool {
+            self.same_as_decided(pool)?;
+            let live = &self.pools[&pool.uid];
+            assert!(
+                live.has_finalizer(),
+                "{:?} is written before {} has our finalizer",
+                edits,
+                live.pool.name
+            );
+            let remembers =
+                |taint: &_| live.pool.applied_marks.iter().any(|mark| mark.taint().as_ref() == Some(taint));
+            assert!(edits.add_taints.iter().all(remembers), "{edits:?} is not remembered: {live:?}");
+        }
+        let node = &mut live.node;
+        for gone in &edits.remove_taints {
+            let at = node.taints.iter().position(|one| one == gone).ok_or(failed(ApiFailure::Conflict))?;
+            node.taints.remove(at);
+        }
+        node.taints.extend(edits.add_taints.iter().cloned());
+        for gone in &edits.remove_labels {
+            node.labels.remove(&gone.key);
+        }
+        for new in &edits.add_labels {
+            node.labels.insert(new.key.clone(), new.value.clone());
+        }
+        match &edits.record {
+            Some(RecordEdit::Write(record)) => node.record = Some(record.clone()),
+            Some(RecordEdit::Remove) => node.record = None,
+            None => {}
+        }
+        self.writes.push(format!("node {}", node.name));
+        Ok(PoolResponse::Node { fact: Box::new(self.put_node(live)), is_written: true })
+    }
+}
+
+/// A list of these.
+pub fn list<F>(facts: impl Iterator<Item = F>) -> impl Iterator<Item = ObjectEvent<F>> {
+    let applied = facts.map(|fact| ObjectEvent::Applied { fact, listed: true });
+    [ObjectEvent::ListStarted].into_iter().chain(applied).chain([ObjectEvent::ListCompleted])
+}
+
+/// The exemptions of all tests.
+pub fn exemptions() -> Arc<PoolExemptions> {
+    Arc::default()
+}

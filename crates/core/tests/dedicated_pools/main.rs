@@ -1,0 +1,11 @@
+//! The engine of dedicated pools among users, an API server and time.
+#![allow(unreachable_pub, reason = "modules of one test crate")]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod api_server;
+mod control_loop;
+mod objects;
+mod properties;
+mod retries;
+mod scenarios;
+mod watches;

@@ -1,0 +1,124 @@
+//! Pauses after failures, one effect at a time.
+
+use crate::api_server::{exemptions, failed, list};
+use crate::objects::{node, pod, prepared};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::{
+    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, ObjectEvent, PoolEffect, PoolFact,
+    PoolResponse,
+};
+use taintward_core::eviction::Lane;
+use taintward_core::identity::ResourceVersion;
+use taintward_core::time::{Mono, Now, Span, Wall};
+
+fn at(micros: i64) -> Now {
+    Now::exact(Mono::from_micros(micros), Wall::from_secs(1_800_000_000))
+}
+
+/// An engine that has everything listed, at 0.
+fn engine(nodes: usize) -> DedicatedPoolEngine {
+    let names: Vec<String> = (0..nodes).map(|at| format!("n{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut engine = DedicatedPoolEngine::new(DedicatedPoolConfig {
+        exemptions: exemptions(),
+        writes_known_nodes: false,
+        longest_request: Span::from_secs(5),
+    });
+    let pools =
+        list([prepared("a", &names)].into_iter()).map(|event| DedicatedPoolInput::Pools(Box::new(event)));
+    let nodes = list(names.iter().copied().chain(["open"]).map(node)).map(DedicatedPoolInput::Nodes);
+    let namespaces = list(std::iter::empty()).map(DedicatedPoolInput::Namespaces);
+    let pods = list([pod("p", "shop", "open")].into_iter()).map(DedicatedPoolInput::Pods);
+    pools.chain(nodes).chain(namespaces).chain(pods).for_each(|input| engine.handle(input, at(0)));
+    engine.tick(Mono::from_micros(0));
+    engine
+}
+
+fn next_node(engine: &mut DedicatedPoolEngine, lane: Lane, now: Now) -> Option<PoolEffect> {
+    engine.tick(now.mono);
+    std::iter::from_fn(|| engine.next_effect(lane, now))
+        .find(|effect| matches!(effect, PoolEffect::ReconcileNode { .. }))
+}
+
+fn fail(engine: &mut DedicatedPoolEngine, effect: PoolEffect, failure: ApiFailure, now: Now) {
+    engine.handle(DedicatedPoolInput::EffectDone { effect, result: Err(failed(failure)) }, now);
+}
+
+/// The pauses, in seconds, of a node that fails so often.
+fn pauses(failure: ApiFailure, times: usize) -> Vec<f64> {
+    let (mut engine, mut now) = (engine(1), 0);
+    let mut pauses = Vec::new();
+    for _ in 0..times {
+        let effect = next_node(&mut engine, Lane::All, at(now)).expect("its time has come");
+        fail(&mut engine, effect, failure, at(now));
+        let failed_at = now;
+        loop {
+            assert!(next_node(&mut engine, Lane::Fresh, at(now)).is_none(), "it is no first try");
+            let wakeup = engine.next_wakeup().expect("it is tried again").as_micros();
+            assert!(next_node(&mut engine, Lane::All, at(wakeup - 1)).is_none(), "not before its time");
+            now = wakeup;
+            let mut copy = engine.clone();
+            if next_node(&mut copy, Lane::All, at(now)).is_some() {
+                break;
+            }
+            engine.tick(Mono::from_micros(now));
+        }
+        pauses.push((now - failed_at) as f64 / 1e6);
+    }
+    pauses
+}
+
+#[test]
+fn pauses_grow_to_the_longest_and_never_end() {
+    for failure in [ApiFailure::Unavailable, ApiFailure::Conflict, ApiFailure::Forbidden] {
+        let pauses = pauses(failure, 30);
+        assert!((0.075..0.126).contains(&pauses[0]), "{pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause < 37.5) && *pauses.last().unwrap() >= 22.5, "{pauses:?}");
+        assert!(pauses.windows(2).all(|two| two[1] > two[0] || two[1] >= 22.5), "{pauses:?}");
+    }
+    let asked = pauses(ApiFailure::Throttled(Some(Span::from_secs(9))), 1);
+    assert!(asked[0] >= 9.0, "the server's wish: {asked:?}");
+}
+
+#[test]
+fn what_a_watch_says_ends_the_pause_after_a_conflict_only() {
+    for (failure, waits) in [(ApiFailure::Conflict, false), (ApiFailure::Forbidden, true)] {
+        let mut engine = engine(1);
+        let effect = next_node(&mut engine, Lane::All, at(0)).unwrap();
+        fail(&mut engine, effect, failure, at(0));
+        assert!(next_node(&mut engine, Lane::All, at(0)).is_none());
+        let event = ObjectEvent::Applied { fact: node("n0"), listed: false };
+        engine.handle(DedicatedPoolInput::Nodes(event), at(0));
+        assert_eq!(next_node(&mut engine, Lane::All, at(0)).is_none(), waits, "{failure:?}");
+    }
+}
+
+#[test]
+fn no_more_is_in_flight_than_there_may_be() {
+    let mut engine = engine(20);
+    let all: Vec<PoolEffect> = std::iter::from_fn(|| engine.next_effect(Lane::All, at(0))).collect();
+    let nodes = all.iter().filter(|effect| matches!(effect, PoolEffect::ReconcileNode { .. })).count();
+    assert_eq!((all.len(), nodes), (9, 8), "the pool's status, and eight nodes");
+    let keys: std::collections::BTreeSet<_> = all.iter().map(PoolEffect::key).collect();
+    assert_eq!(keys.len(), all.len(), "one for each object");
+}
+
+#[test]
+fn a_response_to_what_an_older_plan_decided_does_not_settle_a_node() {
+    for is_newer in [false, true] {
+        let mut engine = engine(1);
+        let effect = next_node(&mut engine, Lane::All, at(0)).unwrap();
+        if is_newer {
+            let fact =
+                PoolFact { generation: 2, version: Some(ResourceVersion(2)), ..prepared("a", &["n0"]) };
+            let event = ObjectEvent::Applied { fact, listed: false };
+            engine.handle(DedicatedPoolInput::Pools(Box::new(event)), at(0));
+        }
+        let later = at(1_000_000);
+        engine.tick(later.mono);
+        assert!(next_node(&mut engine, Lane::All, later).is_none(), "one at a time");
+        let result = Ok(PoolResponse::Node { fact: Box::new(node("n0")), is_written: false });
+        engine.handle(DedicatedPoolInput::EffectDone { effect, result }, later);
+        assert_eq!(next_node(&mut engine, Lane::All, later).is_some(), is_newer);
+    }
+}

@@ -1,0 +1,200 @@
+//! Single stories, each step in its order.
+
+use crate::api_server::ApiServer;
+use crate::control_loop::{ControlLoop, RequestOutcomes};
+use crate::objects::{dedicated, node, pod, pool, prepared, taint};
+use taintward_core::dedicated_pools::{
+    DedicatedPoolNotice, FINALIZER, PoolEffect, PoolFact, PoolNodeDelay, PoolNodeFact, UnknownNodePolicy,
+};
+use taintward_core::identity::NodeName;
+use taintward_core::time::Span;
+
+/// A server with these pools and nodes, one more node that stays open to all, and two namespaces.
+fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> ApiServer {
+    let mut server = ApiServer::default();
+    pools.iter().cloned().for_each(|fact| _ = server.put_pool(fact));
+    nodes.iter().cloned().chain([node("open")]).for_each(|fact| _ = server.put_node(fact));
+    server.put_namespace("team", &[("team", "a")]);
+    server.put_namespace("shop", &[]);
+    server
+}
+
+fn after(seconds: i64, server: ApiServer) -> ControlLoop {
+    let mut run = ControlLoop::new(server, 7);
+    run.run_for(Span::from_secs(seconds));
+    run
+}
+
+fn ready(run: &ControlLoop, name: &str) -> (String, String) {
+    let fact = run.server.pools.values().find(|fact| *fact.pool.name == *name).unwrap();
+    let ready = fact.ready_condition().unwrap();
+    (ready.reason.to_string(), ready.message.to_string())
+}
+
+#[test]
+fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
+    let mut held = pool("a", &["n1"]);
+    held.finalizers = vec![FINALIZER.into()];
+    let mut remembering = prepared("a", &["n1"]);
+    remembering.finalizers.clear();
+    let all: [(PoolFact, &[&str]); 4] = [
+        (pool("a", &["n1"]), &["finalizer on a", "status of a", "node n1"]),
+        (held, &["status of a", "node n1"]),
+        (remembering, &["finalizer on a", "node n1"]),
+        (prepared("a", &["n1"]), &["node n1"]),
+    ];
+    for (fact, expected) in all {
+        let run = after(60, server(&[fact], &[node("n1"), node("n2")]));
+        let mut writes = run.server.writes.iter().map(String::as_str);
+        assert!(expected.iter().all(|one| writes.any(|write| write == *one)), "{:?}", run.server.writes);
+        let is_node = |write: &&String| write.starts_with("node");
+        assert_eq!(run.server.writes.iter().filter(is_node).collect::<Vec<_>>(), ["node n1"]);
+        assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "a").node);
+        assert_eq!(ready(&run, "a").0, "Applied");
+        assert_eq!((run.engine.stats().applied, run.engine.stats().nodes), (1, 1));
+    }
+}
+
+#[test]
+fn a_new_taint_is_remembered_before_it_is_put_on_and_the_old_one_forgotten_after_it_is_off() {
+    let mut changed = prepared("a", &["n1"]);
+    changed.pool.taint.value = "b".into();
+    changed.pool.label.as_mut().unwrap().value = "b".into();
+    let mut run = ControlLoop::new(server(&[changed.clone()], &[dedicated("n1", "a")]), 7);
+    run.run_for(Span::from_millis(60));
+    let Some(PoolEffect::UpdateStatus { marks, .. }) = run.pulled.first() else { panic!("{:?}", run.pulled) };
+    assert_eq!(marks.len(), 4, "what it puts on now, and what is still on nodes: {marks:?}");
+    run.run_for(Span::from_secs(60));
+    assert_eq!(run.server.nodes["n1"].node.taints, [taint("b")]);
+    assert_eq!(run.server.pools[&changed.uid].pool.applied_marks, changed.pool.marks());
+    assert!(run.server.writes.contains(&"pruned status of a".to_owned()));
+}
+
+#[test]
+fn a_pool_that_is_deleted_gives_its_nodes_back_and_goes() {
+    let mut leaving = prepared("a", &["n1"]);
+    leaving.finalizers = vec![FINALIZER.into()];
+    leaving.pool.leaving = true;
+    let run = after(60, server(&[leaving], &[dedicated("n1", "a"), node("n2")]));
+    assert_eq!(run.server.nodes["n1"].node, node("n1").node);
+    assert!(run.server.pools.is_empty());
+    assert!(run.notices.contains(&DedicatedPoolNotice::PoolGone { pool: "a".into() }), "{:?}", run.notices);
+}
+
+#[test]
+fn d11_nodes_of_a_pool_that_cannot_be_decoded_or_is_not_known_stay() {
+    let (odd, mut other) = (prepared("odd", &["n1"]), prepared("b", &["n1"]));
+    // Nothing of the one is in the way of the other.
+    other.pool.taint.key = "other".into();
+    other.pool.label.as_mut().unwrap().key = "other".into();
+    other.pool.applied_marks = other.pool.marks();
+    let uid = odd.uid.clone();
+    let mut server = server(&[odd, other], &[dedicated("n1", "odd")]);
+    server.undecodable.push(uid);
+    let run = after(60, server);
+    assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "odd").node, "the other does not take it over");
+    assert_eq!(run.engine.stats().undecodable, 1);
+    let explained = run.engine.explain(&NodeName::new("n1")).unwrap();
+    assert_eq!(explained.delayed_by, Some(PoolNodeDelay::PoolNotKnown), "{explained:?}");
+    // Gone by force: its record stays, unless another pool takes the node.
+    let run = after(60, self::server(&[prepared("b", &["n9"])], &[dedicated("n1", "odd")]));
+    assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "odd").node);
+}
+
+#[test]
+fn a_pool_is_ready_when_its_nodes_are_written() {
+    let mut server = server(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), node("n2")]);
+    for (name, namespace, node) in
+        [("own", "team", "n1"), ("astray", "team", "open"), ("other", "shop", "n1"), ("far", "shop", "open")]
+    {
+        server.put_pod(pod(name, namespace, node));
+    }
+    let mut run = ControlLoop::new(server, 7);
+    run.run_for(Span::from_millis(60));
+    let Some(PoolEffect::UpdateStatus { status, .. }) = run.pulled.first() else {
+        panic!("{:?}", run.pulled)
+    };
+    let ready_then = status.conditions.iter().find(|one| *one.kind == *"Ready").unwrap();
+    assert_eq!((&*ready_then.reason, &*ready_then.message), ("PodsElsewhere", &*ready_then.message));
+    let counts = &status.status;
+    assert_eq!(
+        (counts.nodes, counts.pods, counts.elsewhere, counts.offenders),
+        (1, 1, 1, 1),
+        "n2 is not written"
+    );
+    assert_eq!(counts.members, ["n1".into(), "n2".into()]);
+    run.server.remove_pod(&pod("astray", "team", "open").uid);
+    run.run_for(Span::from_secs(30));
+    assert_eq!(ready(&run, "a").0, "Applied");
+    let evictions: Vec<&String> =
+        run.server.writes.iter().filter(|write| write.starts_with("eviction")).collect();
+    assert_eq!(evictions, ["eviction of shop/other"], "its own stays, and so does one that is elsewhere");
+}
+
+#[test]
+fn a_status_says_why_nodes_are_still_to_be_written() {
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1")]), 7);
+    run.run_for(Span::from_millis(25));
+    run.outcomes = RequestOutcomes::Forbidden;
+    run.run_for(Span::from_secs(5));
+    assert_eq!(run.engine.stats().retrying, 1);
+    let explained = run.engine.explain(&NodeName::new("n1")).unwrap();
+    assert_eq!(
+        (explained.pool.map(|pool| &*pool.pool.name), explained.edits.add_taints.len()),
+        (Some("a"), 1)
+    );
+    let Some(PoolNodeDelay::Retry { at, message }) = explained.delayed_by else { panic!("{explained:?}") };
+    assert!(at > run.now && message == Some("Forbidden"));
+    // From now on what a node needs is refused only.
+    run.outcomes = RequestOutcomes::Answered;
+    run.run_for(Span::from_secs(60));
+    assert_eq!(ready(&run, "a").0, "Applied");
+    let messages = run.pulled.iter().filter_map(|effect| match effect {
+        PoolEffect::UpdateStatus { status, .. } => {
+            status.conditions.first().map(|one| one.message.to_string())
+        }
+        _ => None,
+    });
+    let messages: Vec<String> = messages.collect();
+    assert!(messages.contains(&"1 node is still to be written: Forbidden".to_owned()), "{messages:?}");
+}
+
+#[test]
+fn a_follower_pulls_nothing_and_finds_all_that_is_due_when_it_leads() {
+    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
+    run.leading = false;
+    run.run_for(Span::from_secs(300));
+    assert!(run.server.writes.is_empty() && run.pulled.is_empty());
+    let explained = run.engine.explain(&NodeName::new("n1")).unwrap();
+    assert_eq!(explained.delayed_by, Some(PoolNodeDelay::PoolNotPrepared));
+    run.leading = true;
+    run.run_for(Span::from_secs(10));
+    assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "a").node);
+}
+
+#[test]
+fn a_node_is_known_once_its_pools_status_names_it() {
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1"), node("n2")]), 7);
+    run.run_for(Span::from_secs(30));
+    let first = run.pulled.iter().find_map(|effect| match effect {
+        PoolEffect::WriteKnownNodes(known) => Some(known.clone()),
+        _ => None,
+    });
+    let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
+    assert_eq!(first.unwrap().names, names(&["n2", "open"]), "n1 is not named yet");
+    let known = run.server.known_nodes.clone().unwrap();
+    assert_eq!((known.names, known.unknown), (names(&["n1", "n2", "open"]), UnknownNodePolicy::Deny));
+    // Anyone may have written there: it is looked at again.
+    run.server.known_nodes = None;
+    run.run_for(Span::from_secs(61));
+    assert!(run.server.known_nodes.is_some());
+}
+
+#[test]
+fn while_there_is_no_definition_nothing_is_done() {
+    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
+    let now = run.time();
+    run.engine.handle(taintward_core::dedicated_pools::DedicatedPoolInput::DefinitionAbsent(true), now);
+    run.run_for(Span::from_secs(30));
+    assert!(run.pulled.is_empty() && run.engine.is_synced());
+}
