@@ -17,12 +17,13 @@ use taintward_core::admission::policy::TolerationDuration;
 use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolAssessment, PoolStatus, PoolValidity, RecordTrust, reconcile,
 };
+use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact, observed_status};
 use taintward_core::time::Wall;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, binaries, wait};
-use taintward_kube::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
-use taintward_kube::pools::{PoolNodeBody, status_patch, told};
+use taintward_kube::decode::{NamespaceObject, PolicyObject, WatchedObject};
+use taintward_kube::pools::{PoolNodeBody, status_patch};
 use taintward_kube::watch::{WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
@@ -128,8 +129,8 @@ async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster
     second
 }
 
-async fn what_is_there_is_heard(cluster: &Cluster) -> PoolObject {
-    let pool = heard::<PoolObject>(cluster, "team-a").await;
+async fn what_is_there_is_heard(cluster: &Cluster) -> PoolFact {
+    let pool = heard::<PoolFact>(cluster, "team-a").await;
     assert_eq!(pool.pool.taints().len(), 1, "the default is NoSchedule");
     assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");
     assert!(pool.pool.selects("n1", &Default::default()) && pool.recorded.is_none());
@@ -140,22 +141,22 @@ async fn what_is_there_is_heard(cluster: &Cluster) -> PoolObject {
     );
     let namespace = heard::<NamespaceObject>(cluster, "default").await;
     assert_eq!(namespace.facts.labels.get("kubernetes.io/metadata.name").map(AsRef::as_ref), Some("default"));
-    let node = heard::<PoolNodeObject>(cluster, "n1").await.node;
+    let node = heard::<PoolNodeFact>(cluster, "n1").await.node;
     assert_eq!(node.taints.len(), 1);
     pool
 }
 
-async fn read_pool(api: &TestApi) -> PoolObject {
+async fn read_pool(api: &TestApi) -> PoolFact {
     let object = api.get(&format!("{POOLS}/team-a")).await.unwrap();
-    match PoolObject::from_json(object.to_string().as_bytes()) {
+    match PoolFact::from_json(object.to_string().as_bytes()) {
         taintward_kube::decode::Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }
 
-async fn a_status_is_written_once(api: &TestApi, seen: &PoolObject) {
+async fn a_status_is_written_once(api: &TestApi, seen: &PoolFact) {
     let status = PoolStatus { nodes: 3, pods: 17, ..PoolStatus::default() };
-    let news = told(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
+    let news = observed_status(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
     let past = seen.pool.marks();
     let patch = status_patch(seen, &news, &past).unwrap();
     let body = std::str::from_utf8(&patch).unwrap();

@@ -4,15 +4,14 @@
 //! Goes out: batches of parts, in the same order, to whoever runs.
 //! Keeps:    nothing is dropped: the slowest sets the pace; what can't be read is counted once (D11). Pools hear from the
 //!           beginning of a list on, and nothing at all while there are none.
-//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools/pool_cache.rs`).
+//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools/pool_watch_queues.rs`).
 
 use crate::metrics::{Resource, WatchMetrics};
 use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::{fact, node_lifecycle};
 use taintward_kube::clock::Clock;
-use taintward_kube::decode::{
-    Decoded, DecodedPod, NodeForAllControllers, PoolNodeObject, WatchedObject as _,
-};
+use taintward_kube::decode::{Decoded, DecodedPod, NodeForAllControllers, WatchedObject as _};
 use taintward_kube::watch::WatchEvent;
 use tokio::sync::{mpsc, watch};
 
@@ -34,9 +33,9 @@ pub(crate) trait Split: Sized + Send + 'static {
 impl Split for NodeForAllControllers {
     type Eviction = fact::NodeFact;
     type Health = node_lifecycle::NodeHealthFact;
-    type Pools = PoolNodeObject;
+    type Pools = PoolNodeFact;
 
-    fn for_pools(&self, listed: bool) -> WatchEvent<PoolNodeObject> {
+    fn for_pools(&self, listed: bool) -> WatchEvent<PoolNodeFact> {
         match &self.member {
             Decoded::Object(member) => WatchEvent::Applied { fact: member.clone(), listed },
             Decoded::Undecodable(unreadable) => WatchEvent::Undecodable(unreadable.clone()),

@@ -25,7 +25,7 @@ pub use labels::{
 };
 pub use lease::LeaseMetrics;
 pub use node_health::{NodeGauges, NodeLifecycleMetrics};
-pub use pools::{PoolGauges, PoolMetrics};
+pub use pools::PoolMetrics;
 pub use queues::QueueMetrics;
 pub use requests::RequestMetrics;
 pub use server_time::ServerTimeMetrics;

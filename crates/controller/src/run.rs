@@ -23,7 +23,6 @@ use crate::tasks::{AbortOnDrop, TaskSet};
 use crate::write_permission::WritePermission;
 use health::HealthState;
 use startup::StartupState;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
@@ -110,7 +109,7 @@ async fn run_in(
     let observer: Arc<dyn RequestObserver> = Arc::new(signs.metrics.requests.clone());
     let config::Connected { client, streams, heartbeats, lease: lease_client, .. } =
         connected.observed(&clock, &observer);
-    let watches = WatchSet::new(&settings, clock.now().mono);
+    let watches = WatchSet::new(&settings);
     let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
     let checks = std::mem::take(&mut beginning.checks);
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
@@ -231,7 +230,6 @@ impl SharedParts<'_> {
             metrics: Arc::clone(&self.signs.metrics),
             heartbeat: self.signs.pool_heartbeat.clone(),
             synced: Arc::clone(&self.signs.pools_synced),
-            seed: self.settings.seed.unwrap_or_else(|| RandomState::new().hash_one("pools")),
             namespace: self.settings.election.as_ref().map(|election| election.namespace.as_str().into()),
             exemptions: self.settings.exemptions(),
         }

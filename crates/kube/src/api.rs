@@ -17,7 +17,7 @@ mod response;
 mod time_added;
 
 pub use crate::decode::FIELD_MANAGER;
-pub use dedicated_pools::{NodePatch, PatchedNode};
+pub use dedicated_pools::PatchedNode;
 pub use permissions::{MissingPermission, Permission, check_access};
 pub use rate_limiter::RateLimiter;
 pub use request_error::RequestError;

@@ -33,9 +33,7 @@ pub(crate) use decode_error::{DecodeError, sanitize};
 pub use field_semantics::FIELD_MANAGER;
 pub(crate) use node_and_pod::TerminatingPod;
 pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};
-pub use pool_objects::{
-    GROUP, NamespaceObject, PolicyObject, PoolCondition, PoolNodeObject, PoolObject, RecordedStatus,
-};
+pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
 pub(crate) use timestamps::from_http as http_date;
 
 /// How a body is written.
@@ -229,10 +227,16 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
             usize::from(matches!(decoded::<NodeForAllControllers>(encoding, bytes), Decoded::Object(_)));
         understood += usize::from(matches!(decoded::<TerminatingPod>(encoding, bytes), Decoded::Object(_)));
         understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Object(_)));
-        understood += usize::from(matches!(decoded::<PoolObject>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(
+            decoded::<taintward_core::dedicated_pools::PoolFact>(encoding, bytes),
+            Decoded::Object(_)
+        ));
         understood += usize::from(matches!(decoded::<PolicyObject>(encoding, bytes), Decoded::Object(_)));
         understood += usize::from(matches!(decoded::<NamespaceObject>(encoding, bytes), Decoded::Object(_)));
-        understood += usize::from(matches!(decoded::<PoolNodeObject>(encoding, bytes), Decoded::Object(_)));
+        understood += usize::from(matches!(
+            decoded::<taintward_core::dedicated_pools::PoolNodeFact>(encoding, bytes),
+            Decoded::Object(_)
+        ));
         understood +=
             usize::from(matches!(object_from_body::<DecodedPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());

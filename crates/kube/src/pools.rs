@@ -9,7 +9,7 @@ mod known_nodes;
 mod pool_node_patch;
 mod pool_status;
 
-pub use finalizer::{FINALIZER, finalizer_patch};
-pub use known_nodes::{KNOWN_NODES, KnownNodes, UNKNOWN_NODES, UnknownNodePolicy};
+pub use finalizer::finalizer_patch;
+pub use known_nodes::{KNOWN_NODES, UNKNOWN_NODES, known_nodes_patch};
 pub use pool_node_patch::{PoolNodeBody, PoolNodeMismatch};
-pub use pool_status::{ELSEWHERE, progressing, status_patch, told};
+pub use pool_status::status_patch;

@@ -8,10 +8,12 @@ use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::NodePatch;
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::identity::NodeName;
 use taintward_core::taint::{Taint, TaintEffect};
-use taintward_kube::api::{ApiClient, NodePatch};
-use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+use taintward_kube::api::ApiClient;
+use taintward_kube::decode::{Decoded, WatchedObject};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
@@ -30,15 +32,15 @@ fn pool() -> Value {
     })
 }
 
-fn seen() -> PoolObject {
-    match PoolObject::from_json(pool().to_string().as_bytes()) {
+fn seen() -> PoolFact {
+    match PoolFact::from_json(pool().to_string().as_bytes()) {
         Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }
 }
 
 /// Puts a taint on, for the pool.
-fn taints(pool: Option<PoolObject>) -> NodePatch {
+fn taints(pool: Option<PoolFact>) -> NodePatch {
     let taint =
         Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
     let record = Some(RecordEdit::Write("a taint:k=:NoSchedule".into()));

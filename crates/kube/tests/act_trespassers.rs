@@ -8,9 +8,10 @@ use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::UnauthorizedPod;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_kube::api::ApiClient;
-use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+use taintward_kube::decode::{Decoded, WatchedObject};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
@@ -37,8 +38,8 @@ fn object(path: &str) -> Value {
     }
 }
 
-fn pool() -> PoolObject {
-    match PoolObject::from_json(object(POOL).to_string().as_bytes()) {
+fn pool() -> PoolFact {
+    match PoolFact::from_json(object(POOL).to_string().as_bytes()) {
         Decoded::Object(seen) => seen,
         other => panic!("{other:?}"),
     }

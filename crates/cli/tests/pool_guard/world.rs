@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 use taintward_core::admission::pool::{DedicatedPool, MADE_FOR};
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::scheduling::Labels;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
-use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+use taintward_kube::decode::{Decoded, WatchedObject};
 use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -274,7 +275,7 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
     let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
         let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
         let bytes = object.to_string();
-        let Decoded::Object(seen) = PoolObject::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
+        let Decoded::Object(seen) = PoolFact::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
         DedicatedPool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
     });
     said.collect()

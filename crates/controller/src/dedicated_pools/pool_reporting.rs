@@ -4,18 +4,19 @@
 //! Goes out: one line for each; an event on the pool when its condition `Ready` gets another reason, and few lines when
 //!           much goes wrong.
 //! Keeps:    nothing beyond fixed bounds.
-//! Not here: sending events (`recorder.rs`); the conditions (the client's `pools/pool_status.rs`).
+//! Not here: sending events (`recorder.rs`); the conditions (the core's `dedicated_pools/conditions.rs`).
 
-use super::pool_effects::PoolEffect;
+use super::pool_effects::{kind, object};
 use crate::event_recorder::{EventRecorder, RecorderLimits};
 use crate::eviction_reporting::LogRateLimit;
-use taintward_core::admission::pool::{NodeRecordAnnotation, Reason, UnauthorizedPod};
+use crate::settings::WriteMode;
+use taintward_core::admission::pool::{Reason, UnauthorizedPod};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::{DedicatedPoolNotice, ELSEWHERE, PoolCondition, PoolEffect};
+use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Wall};
-use taintward_kube::api::{PatchedNode, RequestError};
-use taintward_kube::decode::{PoolCondition, PoolObject};
+use taintward_kube::api::RequestError;
 use taintward_kube::events::{Event, EventReporter, Regarding};
-use taintward_kube::pools::ELSEWHERE;
 
 const BOUNDS: RecorderLimits = RecorderLimits { waiting: 100, at_once: 1 };
 
@@ -26,21 +27,49 @@ const WORDS: [&str; 4] = ["Applied", "Frozen", "Refused", ELSEWHERE];
 pub(super) struct PoolReporter {
     pub(super) recorder: EventRecorder,
     complaints: LogRateLimit,
+    mode: WriteMode,
 }
 
 impl PoolReporter {
-    pub(super) fn new() -> Self {
-        Self { recorder: EventRecorder::new(BOUNDS), complaints: LogRateLimit::per_second(5) }
+    pub(super) fn new(mode: WriteMode) -> Self {
+        Self { recorder: EventRecorder::new(BOUNDS), complaints: LogRateLimit::per_second(5), mode }
     }
 
-    /// A pool's status was written.
-    pub(super) fn told(&mut self, before: &PoolObject, after: &PoolObject, at: Wall) {
-        let Some(ready) = ready(after) else { return };
-        let before = self::ready(before).map(|before| &*before.reason);
-        if before == Some(&*ready.reason) {
-            return;
+    /// Says what the engine has to report.
+    pub(super) fn report(&mut self, notice: DedicatedPoolNotice, at: Wall) {
+        match notice {
+            DedicatedPoolNotice::Synced { pools, nodes } => {
+                tracing::info!(pools, nodes, "dedicated pools synced");
+            }
+            DedicatedPoolNotice::NodesPlanned(nodes) => {
+                if self.mode == WriteMode::Observe {
+                    tracing::info!(nodes, "would write nodes for dedicated pools now");
+                }
+            }
+            DedicatedPoolNotice::ReadyChanged { pool, uid, before, ready } => {
+                self.ready_changed((pool, uid), before.as_deref(), &ready, at);
+            }
+            DedicatedPoolNotice::NodeWritten { node, uid, pool: Some(pool) } => {
+                tracing::info!(node = &*node, %uid, pool = &*pool, "node dedicated");
+            }
+            DedicatedPoolNotice::NodeWritten { node, uid, pool: None } => {
+                tracing::info!(node = &*node, %uid, "node given back");
+            }
+            DedicatedPoolNotice::PodEvicted { pool, pod } => self.evicted(&pool, &pod, at),
+            DedicatedPoolNotice::PoolGone { pool } => {
+                tracing::info!(pool = &*pool, "pool is gone, and nothing of it is left on nodes");
+            }
         }
-        let (pool, reason) = (&*after.pool.name, &*ready.reason);
+    }
+
+    fn ready_changed(
+        &mut self,
+        (name, uid): (Box<str>, Uid),
+        before: Option<&str>,
+        ready: &PoolCondition,
+        at: Wall,
+    ) {
+        let (pool, reason) = (&*name, &*ready.reason);
         match *ready.status == *"True" {
             true => tracing::info!(pool, "pool is ready"),
             false if matches!(reason, "Leaving" | "Progressing") => {
@@ -56,7 +85,7 @@ impl PoolReporter {
         }
         self.recorder.put(Event {
             reporter: EventReporter::pools(reason),
-            regarding: Regarding::Pool(after.pool.name.clone(), after.uid.clone()),
+            regarding: Regarding::Pool(name, uid),
             action: "Dedicating".into(),
             note: ready.message.to_string(),
             warning: *ready.status != *"True",
@@ -67,7 +96,7 @@ impl PoolReporter {
     }
 
     /// The API server has accepted that a pod of others is evicted.
-    pub(super) fn evicted(&mut self, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
+    fn evicted(&mut self, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
         let UnauthorizedPod { uid, pod, node } = trespasser;
         let (namespace, name) = (pod.namespace(), pod.name());
         tracing::info!(namespace, name, %uid, node = node.as_str(), pool, "pod evicted from a dedicated pool");
@@ -85,20 +114,9 @@ impl PoolReporter {
         });
     }
 
-    /// A node was looked at, and perhaps written.
-    pub(super) fn member(&self, now: &PatchedNode) {
-        let (node, uid) = (&*now.seen.node.name, &now.seen.uid);
-        let pool = now.seen.node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool);
-        match pool {
-            _ if !now.written => {}
-            Some(pool) => tracing::info!(node, %uid, pool = &*pool, "node dedicated"),
-            None => tracing::info!(node, %uid, "node given back"),
-        }
-    }
-
     /// Says that a request failed and will be tried again; not for every one of thousands.
     pub(super) fn complain(&mut self, effect: &PoolEffect, refusal: &RequestError, now: Mono) {
-        let (request, object) = (effect.kind().as_str(), effect.object());
+        let (request, object) = (kind(effect).as_str(), object(effect));
         if matches!(refusal.failure, ApiFailure::Conflict | ApiFailure::NotFound) {
             tracing::debug!(request, object, err = %refusal.message, "looked at again");
             return;
@@ -112,8 +130,4 @@ impl PoolReporter {
             "request about a dedicated pool failed; it is tried again as long as there is reason to"
         );
     }
-}
-
-fn ready(pool: &PoolObject) -> Option<&PoolCondition> {
-    pool.recorded.as_ref()?.conditions.iter().find(|one| *one.kind == *"Ready")
 }

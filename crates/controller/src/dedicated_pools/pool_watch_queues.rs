@@ -1,72 +1,85 @@
-//! # News: what the four streams tell of dedicated pools
-//! Room:     the queues from the streams, and which of them is heard first.
+//! # Queues: what the four watches say of dedicated pools
+//! Room:     the queues from the watches, and which of them comes first.
 //! Comes in: batches of pools, nodes, namespaces and pods.
-//! Goes out: one batch at a time.
-//! Keeps:    what pools want before the nodes they want it of; within a stream, the order of the stream.
-//! Not here: what becomes of a batch (`pool_cache.rs`).
+//! Goes out: the engine's inputs, one batch at a time.
+//! Keeps:    what pools want before the nodes they want it of; within a watch, its order.
+//! Not here: what becomes of an input (the core).
 
-use super::backoff::RetryKey;
 use taintward_core::admission::pool::PodOnNodeFact;
-use taintward_core::identity::NodeName;
-use taintward_kube::decode::{NamespaceObject, PoolNodeObject, PoolObject};
+use taintward_core::dedicated_pools::{
+    DedicatedPoolInput, ObjectEvent, PoolFact, PoolNamespaceFact, PoolNodeFact,
+};
+use taintward_kube::decode::NamespaceObject;
 use taintward_kube::watch::WatchEvent;
 use tokio::sync::mpsc;
 
-/// News of all kinds.
+/// The queues of all kinds.
 pub(crate) struct PoolWatchQueues {
-    pub(crate) pools: mpsc::Receiver<Vec<WatchEvent<PoolObject>>>,
-    pub(crate) nodes: mpsc::Receiver<Vec<WatchEvent<PoolNodeObject>>>,
+    pub(crate) pools: mpsc::Receiver<Vec<WatchEvent<PoolFact>>>,
+    pub(crate) nodes: mpsc::Receiver<Vec<WatchEvent<PoolNodeFact>>>,
     pub(crate) namespaces: mpsc::Receiver<Vec<WatchEvent<NamespaceObject>>>,
     pub(crate) pods: mpsc::Receiver<Vec<WatchEvent<PodOnNodeFact>>>,
 }
 
-/// News of one kind.
-#[derive(Debug)]
-pub(super) enum PoolWatchBatch {
-    Pools(Vec<WatchEvent<PoolObject>>),
-    Nodes(Vec<WatchEvent<PoolNodeObject>>),
-    Namespaces(Vec<WatchEvent<NamespaceObject>>),
-    Pods(Vec<WatchEvent<PodOnNodeFact>>),
-}
-
-impl PoolWatchBatch {
-    /// The pools and nodes that there is news of.
-    pub(super) fn keys(&self) -> Vec<RetryKey> {
-        match self {
-            Self::Pools(batch) => facts(batch).map(|seen| RetryKey::Pool(seen.uid.clone())).collect(),
-            Self::Nodes(batch) => {
-                facts(batch).map(|seen| RetryKey::Node(NodeName::new(&seen.node.name))).collect()
-            }
-            Self::Namespaces(_) | Self::Pods(_) => Vec::new(),
-        }
-    }
-}
-
 impl PoolWatchQueues {
     /// What is there already.
-    pub(super) fn waiting(&mut self) -> Option<PoolWatchBatch> {
-        let pools = self.pools.try_recv().map(PoolWatchBatch::Pools);
-        let nodes = pools.or_else(|_| self.nodes.try_recv().map(PoolWatchBatch::Nodes));
-        let namespaces = nodes.or_else(|_| self.namespaces.try_recv().map(PoolWatchBatch::Namespaces));
-        namespaces.or_else(|_| self.pods.try_recv().map(PoolWatchBatch::Pods)).ok()
+    pub(super) fn waiting(&mut self) -> Option<Vec<DedicatedPoolInput>> {
+        let pools = self.pools.try_recv().map(pool_inputs);
+        let nodes = pools.or_else(|_| self.nodes.try_recv().map(node_inputs));
+        let namespaces = nodes.or_else(|_| self.namespaces.try_recv().map(namespace_inputs));
+        namespaces.or_else(|_| self.pods.try_recv().map(pod_inputs)).ok()
     }
 
-    /// What comes next; never, when all streams have ended. Dropped, it loses nothing.
-    pub(super) async fn next(&mut self) -> PoolWatchBatch {
+    /// What comes next; never, when all watches have ended. Dropped, it loses nothing.
+    pub(super) async fn next(&mut self) -> Vec<DedicatedPoolInput> {
         tokio::select! {
             biased;
-            Some(batch) = self.pools.recv() => PoolWatchBatch::Pools(batch),
-            Some(batch) = self.nodes.recv() => PoolWatchBatch::Nodes(batch),
-            Some(batch) = self.namespaces.recv() => PoolWatchBatch::Namespaces(batch),
-            Some(batch) = self.pods.recv() => PoolWatchBatch::Pods(batch),
+            Some(batch) = self.pools.recv() => pool_inputs(batch),
+            Some(batch) = self.nodes.recv() => node_inputs(batch),
+            Some(batch) = self.namespaces.recv() => namespace_inputs(batch),
+            Some(batch) = self.pods.recv() => pod_inputs(batch),
             else => std::future::pending().await,
         }
     }
 }
 
-fn facts<F>(batch: &[WatchEvent<F>]) -> impl Iterator<Item = &F> {
-    batch.iter().filter_map(|heard| match heard {
-        WatchEvent::Applied { fact, .. } => Some(fact),
-        _ => None,
-    })
+fn pool_inputs(batch: Vec<WatchEvent<PoolFact>>) -> Vec<DedicatedPoolInput> {
+    inputs(batch, |fact| fact, |event| DedicatedPoolInput::Pools(Box::new(event)))
+}
+
+fn node_inputs(batch: Vec<WatchEvent<PoolNodeFact>>) -> Vec<DedicatedPoolInput> {
+    inputs(batch, |fact| fact, DedicatedPoolInput::Nodes)
+}
+
+fn namespace_inputs(batch: Vec<WatchEvent<NamespaceObject>>) -> Vec<DedicatedPoolInput> {
+    let fact = |object: NamespaceObject| {
+        let NamespaceObject { uid, version, name, facts } = object;
+        PoolNamespaceFact { uid, version, name, labels: facts.labels }
+    };
+    inputs(batch, fact, DedicatedPoolInput::Namespaces)
+}
+
+fn pod_inputs(batch: Vec<WatchEvent<PodOnNodeFact>>) -> Vec<DedicatedPoolInput> {
+    inputs(batch, |fact| fact, DedicatedPoolInput::Pods)
+}
+
+fn inputs<O, F>(
+    batch: Vec<WatchEvent<O>>,
+    fact: impl Fn(O) -> F,
+    input: impl Fn(ObjectEvent<F>) -> DedicatedPoolInput,
+) -> Vec<DedicatedPoolInput> {
+    let event = |event| match event {
+        WatchEvent::ListStarted { .. } => Some(ObjectEvent::ListStarted),
+        WatchEvent::Applied { fact: object, listed } => {
+            Some(ObjectEvent::Applied { fact: fact(object), listed })
+        }
+        WatchEvent::Deleted { uid, .. } => Some(ObjectEvent::Deleted { uid }),
+        WatchEvent::Undecodable(undecodable) => {
+            let identity = undecodable.identity?;
+            Some(ObjectEvent::Undecodable { uid: identity.uid?, name: identity.name.into() })
+        }
+        WatchEvent::ListCompleted => Some(ObjectEvent::ListCompleted),
+        WatchEvent::ListAborted | WatchEvent::Bookmark => None,
+    };
+    batch.into_iter().filter_map(event).map(input).collect()
 }

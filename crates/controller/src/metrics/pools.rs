@@ -7,32 +7,8 @@
 
 use super::labels::PoolStanding;
 use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::dedicated_pools::DedicatedPoolStats;
 use taintward_server::metrics::{ByLabel, MetricsRegistry};
-
-/// Everything together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolGauges {
-    /// Pools that do everything their specs say.
-    pub applied: usize,
-    /// Pools that take no more nodes.
-    pub frozen: usize,
-    /// Pools that do nothing until they are corrected.
-    pub refused: usize,
-    /// Pools that are being deleted.
-    pub leaving: usize,
-    /// Pools that can't be read (D11).
-    pub unreadable: usize,
-    /// Nodes that are dedicated.
-    pub nodes: usize,
-    /// Nodes with something of somebody else's in the way.
-    pub conflicts: usize,
-    /// Pods of others on dedicated nodes.
-    pub offenders: usize,
-    /// Nodes that are still to be written.
-    pub waiting: usize,
-    /// Nodes whose last request failed.
-    pub retrying: usize,
-}
 
 /// The group.
 #[derive(Clone, Debug)]
@@ -68,14 +44,14 @@ impl PoolMetrics {
     }
 
     /// How everything is.
-    pub fn set(&self, sums: PoolGauges) {
+    pub fn set(&self, sums: DedicatedPoolStats) {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (standing, pools) in [
             (PoolStanding::Applied, sums.applied),
             (PoolStanding::Frozen, sums.frozen),
             (PoolStanding::Refused, sums.refused),
             (PoolStanding::Leaving, sums.leaving),
-            (PoolStanding::Unreadable, sums.unreadable),
+            (PoolStanding::Unreadable, sums.undecodable),
         ] {
             self.pools.of(standing).set(number(pools));
         }

@@ -26,8 +26,7 @@ fn settings() -> ControllerSettings {
 async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
     let settings = settings();
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-    let (signs, watches) =
-        (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings, clock.now().mono));
+    let (signs, watches) = (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings));
     let rules = settings.election.as_ref().map(|election| election::rules(election).unwrap());
     let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
     let checks = std::mem::take(&mut beginning.checks);

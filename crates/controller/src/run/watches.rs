@@ -14,7 +14,6 @@ use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
 use crate::watch_queues::EvictionWatchQueues;
 use kube::Client;
-use taintward_core::time::Mono;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent as Word};
@@ -56,7 +55,7 @@ pub(super) struct WatchQueues {
 }
 
 impl WatchSet {
-    pub(super) fn new(settings: &ControllerSettings, now: Mono) -> Self {
+    pub(super) fn new(settings: &ControllerSettings) -> Self {
         let ear = |resource, twist: fn(u64) -> u64| {
             let (out, health) = watch::channel(StreamHealth::default());
             WatchSlot { resource, out, health, seed: settings.seed.map(twist) }
@@ -68,7 +67,7 @@ impl WatchSet {
             leases: ear(Resource::Leases, |seed| seed.rotate_left(17)),
             pools: ear(Resource::Pools, |seed| seed.rotate_left(23)),
             namespaces: ear(Resource::Namespaces, |seed| seed.rotate_left(41)),
-            demand: PoolStreamDemand::new(relist_now.clone(), now),
+            demand: PoolStreamDemand::new(relist_now.clone()),
             relist_now,
         }
     }

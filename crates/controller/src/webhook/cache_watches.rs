@@ -12,8 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
+use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::Uid;
-use taintward_kube::decode::{NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject};
+use taintward_kube::decode::{NamespaceObject, PolicyObject, WatchedObject};
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
 use taintward_server::admin::{Check, Scope};
 use tokio::sync::{mpsc, watch};
@@ -49,9 +50,9 @@ pub(super) fn begin(
     let mut beginning = WatchStarter { client, relist_every, around, tasks };
     vec![
         beginning.stream::<NamespaceObject>(),
-        beginning.stream::<PoolObject>(),
+        beginning.stream::<PoolFact>(),
         beginning.stream::<PolicyObject>(),
-        beginning.stream::<PoolNodeObject>(),
+        beginning.stream::<PoolNodeFact>(),
     ]
 }
 
@@ -95,7 +96,7 @@ impl CachedKind for NamespaceObject {
     }
 }
 
-impl CachedKind for PoolObject {
+impl CachedKind for PoolFact {
     type Item = taintward_core::admission::pool::DedicatedPool;
 
     fn item(self) -> (Box<str>, Uid, Self::Item) {
@@ -119,7 +120,7 @@ impl CachedKind for PolicyObject {
     }
 }
 
-impl CachedKind for PoolNodeObject {
+impl CachedKind for PoolNodeFact {
     type Item = CachedNode;
 
     fn item(self) -> (Box<str>, Uid, Self::Item) {

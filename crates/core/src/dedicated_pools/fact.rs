@@ -25,7 +25,7 @@ pub struct PoolFact {
     pub generation: i64,
     /// `metadata.finalizers`.
     pub finalizers: Vec<Box<str>>,
-    /// What it says; [`DedicatedPool::past`] is from its status.
+    /// What it says; [`DedicatedPool::applied_marks`] is from its status.
     pub pool: DedicatedPool,
     /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.
     pub recorded: Option<RecordedStatus>,

@@ -10,18 +10,16 @@
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
 };
-use crate::decode::{
-    Decoded, DecodedPod, NamespaceObject, ObjectBody, PoolNodeObject, PoolObject, WatchedObject,
-    object_from_body,
-};
+use crate::decode::{Decoded, DecodedPod, NamespaceObject, ObjectBody, WatchedObject, object_from_body};
 use crate::error_text::quiet;
 use crate::paged_list::{ListRequest, pages};
-use crate::pools::{KNOWN_NODES, KnownNodes, PoolNodeBody, finalizer_patch};
+use crate::pools::{KNOWN_NODES, PoolNodeBody, finalizer_patch, known_nodes_patch};
 use bytes::Bytes;
 use http::Method;
 use std::time::Duration;
-use taintward_core::admission::pool::{NodeEdits, PoolNode, UnauthorizedPod};
+use taintward_core::admission::pool::{PoolNode, UnauthorizedPod};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::dedicated_pools::{KnownNodes, NodePatch, PoolFact, PoolNodeFact};
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::NodeName;
 
@@ -30,20 +28,11 @@ const MERGE: &str = "application/merge-patch+json";
 /// How long one page of all nodes may take.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is to become of a node.
-#[derive(Clone, Debug, Default)]
-pub struct NodePatch {
-    /// The edits of the node.
-    pub edits: NodeEdits,
-    /// The pool for which something is put there; it must be as it was seen.
-    pub pool: Option<PoolObject>,
-}
-
 /// A node after it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchedNode {
     /// As it is.
-    pub seen: PoolNodeObject,
+    pub seen: PoolNodeFact,
     /// Something was written; otherwise nothing was to do.
     pub written: bool,
 }
@@ -58,7 +47,7 @@ impl ApiClient {
     pub async fn write_member(
         &self,
         node: &NodeName,
-        intent: impl FnOnce(&PoolNodeObject) -> NodePatch,
+        intent: impl FnOnce(&PoolNodeFact) -> NodePatch,
     ) -> Result<PatchedNode, RequestError> {
         let on = ResourcePath::node(node, "")?;
         self.with_deadline(&on, async {
@@ -87,11 +76,11 @@ impl ApiClient {
     }
 
     /// The pool is what it was, as far as nodes depend on it.
-    async fn demand_pool(&self, seen: &PoolObject) -> Result<(), RequestError> {
+    async fn demand_pool(&self, seen: &PoolFact) -> Result<(), RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
         let found = match self.send(Method::GET, &on, "", ask).await {
-            Ok(answer) => Some(read::<PoolObject>(&on, &answer)?),
+            Ok(answer) => Some(read::<PoolFact>(&on, &answer)?),
             Err(RequestError { failure: ApiFailure::NotFound, .. }) => None,
             Err(refusal) => return Err(refusal),
         };
@@ -116,11 +105,11 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
-    pub async fn hold_pool(&self, seen: &PoolObject, hold: bool) -> Result<Option<PoolObject>, RequestError> {
+    pub async fn hold_pool(&self, seen: &PoolFact, hold: bool) -> Result<Option<PoolFact>, RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
-        let now: PoolObject = read(&on, &answer)?;
+        let now: PoolFact = read(&on, &answer)?;
         Ok(Some(now).filter(|now| !now.pool.leaving || !now.finalizers.is_empty()))
     }
 
@@ -128,7 +117,7 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
-    pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolObject, RequestError> {
+    pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolFact, RequestError> {
         let on = ResourcePath::pool(name, "status")?;
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
         read(&on, &answer)
@@ -148,7 +137,8 @@ impl ApiClient {
                 Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(false),
                 Err(refusal) => return Err(refusal),
             };
-            let body = known.patch(&answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
+            let body =
+                known_nodes_patch(known, &answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
             if let Some(body) = body {
                 self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
             }
@@ -166,8 +156,8 @@ impl ApiClient {
     pub async fn evict_trespasser(
         &self,
         trespasser: &UnauthorizedPod,
-        pool: &PoolObject,
-        is_still: impl FnOnce(&PoolNodeObject, &NamespaceObject, &DecodedPod) -> bool,
+        pool: &PoolFact,
+        is_still: impl FnOnce(&PoolNodeFact, &NamespaceObject, &DecodedPod) -> bool,
     ) -> Result<(), RequestError> {
         let UnauthorizedPod { uid, pod, node } = trespasser;
         let (of_node, of_pod) = (ResourcePath::node(node, "")?, ResourcePath::pod(pod, "")?);
@@ -175,7 +165,7 @@ impl ApiClient {
         let eviction = ResourcePath::pod(pod, "eviction")?;
         self.with_deadline(&eviction, async {
             self.demand_pool(pool).await?;
-            let member: PoolNodeObject = self.as_it_is(&of_node).await?;
+            let member: PoolNodeFact = self.as_it_is(&of_node).await?;
             let namespace: NamespaceObject = self.as_it_is(&of_namespace).await?;
             let seen: DecodedPod = self.as_it_is(&of_pod).await?;
             let same = seen.pod.uid == *uid && seen.pod.node == *node && !seen.over;
@@ -203,7 +193,7 @@ impl ApiClient {
     pub async fn list_members(&self) -> Result<Vec<PoolNode>, RequestError> {
         let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut all = Vec::new();
-        pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match PoolNodeObject::from_json(body) {
+        pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match PoolNodeFact::from_json(body) {
             Decoded::Object(seen) => {
                 all.push(seen.node);
                 Ok(())

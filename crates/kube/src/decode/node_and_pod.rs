@@ -4,9 +4,10 @@
 //! Goes out: [`DecodedNode`], [`DecodedPod`], leases; their parts alone where only those are wanted.
 //! Not here: reading (`protobuf.rs`, `json.rs`).
 
-use super::{Decoded, ObjectIdentity, PoolNodeObject, WatchedObject, json, protobuf, settled};
+use super::{Decoded, ObjectIdentity, WatchedObject, json, protobuf, settled};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::node_lifecycle::{self, ConditionStatus, LeaseFact};
@@ -79,7 +80,7 @@ pub struct NodeForAllControllers {
     /// For the engines.
     pub node: DecodedNode,
     /// For pools. Read apart: what only they cannot read is understood all the same by the others (D11).
-    pub member: Decoded<PoolNodeObject>,
+    pub member: Decoded<PoolNodeFact>,
 }
 
 /// A pod that is looked at because a request about it went wrong: closer than those that are listened to, of which there
@@ -141,11 +142,11 @@ impl WatchedObject for NodeForAllControllers {
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         DecodedNode::from_protobuf(bytes)
-            .map(|node| Self { node, member: PoolNodeObject::from_protobuf(bytes) })
+            .map(|node| Self { node, member: PoolNodeFact::from_protobuf(bytes) })
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_json(bytes).map(|node| Self { node, member: PoolNodeObject::from_json(bytes) })
+        DecodedNode::from_json(bytes).map(|node| Self { node, member: PoolNodeFact::from_json(bytes) })
     }
 
     fn identity(&self) -> ObjectIdentity {

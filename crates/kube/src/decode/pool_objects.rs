@@ -1,7 +1,7 @@
 //! # Admission's objects: pools, policies, and what they look at
 //! Room:     where each kind is found, which reader reads it, and what it is read into.
 //! Comes in: the bytes of one object.
-//! Goes out: [`PoolObject`], [`PolicyObject`], [`NamespaceObject`], [`PoolNodeObject`].
+//! Goes out: [`PolicyObject`], [`NamespaceObject`], and the core's [`PoolFact`] and [`PoolNodeFact`].
 //! Keeps:    a field of a spec that is not known, or says what is not known, makes the object unreadable: what its
 //!           author wants is not guessed.
 //! Not here: reading (`json/pool.rs` and its neighbours); whether what is wanted makes sense (the core says so).
@@ -10,58 +10,12 @@ use super::{
     DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject, json, protobuf, settled,
 };
 use taintward_core::admission::policy::TolerationPolicy;
-use taintward_core::admission::pool::{DedicatedPool, PoolNode, PoolStatus};
 use taintward_core::admission::request::NamespaceFact;
+use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::{ResourceVersion, Uid};
-use taintward_core::time::Wall;
 
 /// The group of the custom resources.
 pub const GROUP: &str = "taintward.io";
-
-/// A `DedicatedPool`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolObject {
-    /// Which incarnation.
-    pub uid: Uid,
-    /// `metadata.resourceVersion`.
-    pub version: Option<ResourceVersion>,
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// `metadata.finalizers`.
-    pub finalizers: Vec<Box<str>>,
-    /// What it says; [`DedicatedPool::applied_marks`] is from its status.
-    pub pool: DedicatedPool,
-    /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.
-    pub recorded: Option<RecordedStatus>,
-}
-
-/// What the status of a pool says of how it is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedStatus {
-    /// The generation that this is about.
-    pub observed: i64,
-    /// Counts and offenders.
-    pub status: PoolStatus,
-    /// Conditions, in their order.
-    pub conditions: Vec<PoolCondition>,
-}
-
-/// A condition of a custom resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolCondition {
-    /// `Ready`
-    pub kind: Box<str>,
-    /// `True`, `False` or `Unknown`.
-    pub status: Box<str>,
-    /// One word.
-    pub reason: Box<str>,
-    /// A sentence.
-    pub message: Box<str>,
-    /// Since when it has this status.
-    pub since: Wall,
-    /// The generation that this is about.
-    pub observed: i64,
-}
 
 /// A `TaintwardPolicy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,19 +41,6 @@ pub struct NamespaceObject {
     pub facts: NamespaceFact,
 }
 
-/// A node, as pools want it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolNodeObject {
-    /// Which incarnation.
-    pub uid: Uid,
-    /// `metadata.resourceVersion`.
-    pub version: Option<ResourceVersion>,
-    /// What it says.
-    pub node: PoolNode,
-    /// Its condition `Ready` is true.
-    pub ready: bool,
-}
-
 fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> ObjectIdentity {
     ObjectIdentity { uid: Some(uid.clone()), name: name.to_owned(), version, ..ObjectIdentity::default() }
 }
@@ -110,7 +51,7 @@ fn never_binary<F>(kind: &str) -> Decoded<F> {
     Decoded::Undecodable(UndecodableObject { identity: None, why: fault.to_string() })
 }
 
-impl WatchedObject for PoolObject {
+impl WatchedObject for PoolFact {
     const GROUP: &'static str = GROUP;
     const OPTIONAL: bool = true;
     const PATH: &'static str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -184,7 +125,7 @@ impl WatchedObject for NamespaceObject {
     }
 }
 
-impl WatchedObject for PoolNodeObject {
+impl WatchedObject for PoolNodeFact {
     const GROUP: &'static str = "";
     const PATH: &'static str = "/api/v1/nodes";
     const RESOURCE: &'static str = "nodes";

@@ -5,23 +5,13 @@
 //! Keeps:    it applies to the version that was read only; finalizers of others stay, in their order.
 //! Not here: when it may go (the controller).
 
-use crate::decode::PoolObject;
 use bytes::Bytes;
 use serde_json::json;
-
-/// The finalizer: a pool stays until its nodes are given back.
-pub const FINALIZER: &str = "taintward.io/pool";
-
-impl PoolObject {
-    /// Whether it stays until its nodes are given back.
-    pub fn is_held(&self) -> bool {
-        self.finalizers.iter().any(|one| **one == *FINALIZER)
-    }
-}
+use taintward_core::dedicated_pools::{FINALIZER, PoolFact};
 
 /// The merge patch that makes a pool be held, or not; `None` if it is so.
-pub fn finalizer_patch(seen: &PoolObject, hold: bool) -> Option<Bytes> {
-    if seen.is_held() == hold {
+pub fn finalizer_patch(seen: &PoolFact, hold: bool) -> Option<Bytes> {
+    if seen.has_finalizer() == hold {
         return None;
     }
     let others = seen.finalizers.iter().map(AsRef::as_ref).filter(|one| *one != FINALIZER);

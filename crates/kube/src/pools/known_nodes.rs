@@ -8,45 +8,14 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use taintward_core::dedicated_pools::KnownNodes;
 
 /// The name of the ConfigMap, in the namespace of the controller's lease.
 pub const KNOWN_NODES: &str = "taintward-nodes";
 
 /// The label by which it says what becomes of pods that are tied to a node that is not known.
 pub const UNKNOWN_NODES: &str = "taintward.io/unknown-nodes";
-
-/// What becomes of pods that are tied to a node that is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownNodePolicy {
-    /// They are let in: no pool keeps anything out.
-    #[default]
-    Allow,
-    /// Those of DaemonSets are let in.
-    AllowDaemonSets,
-    /// They are refused.
-    Deny,
-}
-
-impl UnknownNodePolicy {
-    /// The value of [`UNKNOWN_NODES`].
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "Allow",
-            Self::AllowDaemonSets => "AllowDaemonSets",
-            Self::Deny => "Deny",
-        }
-    }
-}
-
-/// What the ConfigMap is to say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KnownNodes {
-    /// Their names.
-    pub names: BTreeSet<Box<str>>,
-    /// What becomes of pods that are tied to others.
-    pub unknown: UnknownNodePolicy,
-}
 
 #[derive(Deserialize)]
 struct KnownNodesObject {
@@ -62,41 +31,40 @@ struct KnownNodesMeta {
     labels: Option<BTreeMap<String, String>>,
 }
 
-impl KnownNodes {
-    /// The merge patch that makes a ConfigMap say this, for the version that was read only; `None` if it does.
-    ///
-    /// # Errors
-    /// What is odd about the ConfigMap.
-    pub fn patch(&self, config_map: &[u8]) -> Result<Option<Bytes>, String> {
-        let KnownNodesObject { metadata, data } =
-            serde_json::from_slice(config_map).map_err(|why| why.to_string())?;
-        let data = data.unwrap_or_default();
-        let mut changed = Map::new();
-        for name in data.keys().filter(|name| !self.names.contains(name.as_str())) {
-            changed.insert(name.clone(), Value::Null);
-        }
-        for name in self.names.iter().filter(|name| !data.contains_key(&***name)) {
-            changed.insert(name.to_string(), json!(""));
-        }
-        let label = metadata.labels.as_ref().and_then(|labels| labels.get(UNKNOWN_NODES));
-        if changed.is_empty() && label.is_some_and(|label| *label == self.unknown.as_str()) {
-            return Ok(None);
-        }
-        let patch = json!({
-            "metadata": {
-                "uid": metadata.uid,
-                "resourceVersion": metadata.resource_version,
-                "labels": {UNKNOWN_NODES: self.unknown.as_str()},
-            },
-            "data": changed,
-        });
-        Ok(Some(Bytes::from(patch.to_string())))
+/// The merge patch that makes a ConfigMap say this, for the version that was read only; `None` if it does.
+///
+/// # Errors
+/// What is odd about the ConfigMap.
+pub fn known_nodes_patch(known: &KnownNodes, config_map: &[u8]) -> Result<Option<Bytes>, String> {
+    let KnownNodesObject { metadata, data } =
+        serde_json::from_slice(config_map).map_err(|why| why.to_string())?;
+    let data = data.unwrap_or_default();
+    let mut changed = Map::new();
+    for name in data.keys().filter(|name| !known.names.contains(name.as_str())) {
+        changed.insert(name.clone(), Value::Null);
     }
+    for name in known.names.iter().filter(|name| !data.contains_key(&***name)) {
+        changed.insert(name.to_string(), json!(""));
+    }
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(UNKNOWN_NODES));
+    if changed.is_empty() && label.is_some_and(|label| *label == known.unknown.as_str()) {
+        return Ok(None);
+    }
+    let patch = json!({
+        "metadata": {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "labels": {UNKNOWN_NODES: known.unknown.as_str()},
+        },
+        "data": changed,
+    });
+    Ok(Some(Bytes::from(patch.to_string())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taintward_core::dedicated_pools::UnknownNodePolicy;
 
     fn config_map(data: &Value, label: Option<&str>) -> Vec<u8> {
         let labels = label.map(|label| json!({"mine": "1", UNKNOWN_NODES: label}));
@@ -112,7 +80,7 @@ mod tests {
     }
 
     fn patched(known: &KnownNodes, found: &[u8]) -> Option<Value> {
-        known.patch(found).unwrap().map(|body| serde_json::from_slice(&body).unwrap())
+        known_nodes_patch(known, found).unwrap().map(|body| serde_json::from_slice(&body).unwrap())
     }
 
     #[test]
@@ -135,7 +103,7 @@ mod tests {
     #[test]
     fn what_is_no_config_map_is_an_error() {
         for odd in ["", "{}", r#"{"metadata": {"uid": "u"}}"#, "<html>"] {
-            known(&[]).patch(odd.as_bytes()).unwrap_err();
+            known_nodes_patch(&known(&[]), odd.as_bytes()).unwrap_err();
         }
     }
 }

@@ -6,11 +6,12 @@
 //!           name (S8). Record and what it speaks of go in one write.
 //! Not here: what is wanted (the core); sending.
 
-use crate::decode::{Decoded, ObjectBody, PoolNodeObject, object_from_body};
+use crate::decode::{Decoded, ObjectBody, object_from_body};
 use crate::node_client::{test, written};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RECORD, RecordEdit};
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::taint::Taint;
 use thiserror::Error;
 
@@ -18,7 +19,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolNodeBody {
     object: Value,
-    seen: PoolNodeObject,
+    seen: PoolNodeFact,
 }
 
 /// Edits that were worked out for another state of the node: it has to be looked at again.
@@ -32,7 +33,7 @@ impl PoolNodeBody {
     /// # Errors
     /// Why it is no node, in a sentence.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let seen = match object_from_body::<PoolNodeObject>("application/json", body) {
+        let seen = match object_from_body::<PoolNodeFact>("application/json", body) {
             ObjectBody::Object(Decoded::Object(seen)) => seen,
             ObjectBody::Object(Decoded::Undecodable(unreadable)) => return Err(unreadable.why),
             ObjectBody::Object(Decoded::Unbound(_)) => return Err("it has no name".to_owned()),
@@ -44,7 +45,7 @@ impl PoolNodeBody {
     }
 
     /// What pools want to know of it.
-    pub const fn seen(&self) -> &PoolNodeObject {
+    pub const fn seen(&self) -> &PoolNodeFact {
         &self.seen
     }
 

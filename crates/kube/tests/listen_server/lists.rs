@@ -8,8 +8,8 @@ use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, refusal, stream, streamed};
 use std::time::Duration;
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_kube::decode::PoolObject;
 use taintward_kube::watch::{ListMode, StreamPhase, WatchEvent, WatchSettings};
 use tokio::time::Instant;
 
@@ -98,7 +98,7 @@ async fn a_refusal_by_status_leads_to_pages() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
     let start = Instant::now();
-    let mut rig = Rig::<PoolObject>::start(move |asked, _| match asked.path.as_str() {
+    let mut rig = Rig::<PoolFact>::start(move |asked, _| match asked.path.as_str() {
         "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
         _ if start.elapsed().as_secs() < 60 => Reply::new(404, "text/plain").bytes("404 page not found"),
         _ if asked.is_watch_list() => refusal(Wire::Json, 422, "Invalid", None),

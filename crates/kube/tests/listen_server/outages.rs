@@ -7,8 +7,8 @@
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{Wire, event, refusal, stream, streamed};
 use std::time::Duration;
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::PodFact;
-use taintward_kube::decode::PoolObject;
 use taintward_kube::watch::{WatchEvent, WatchSettings};
 use tokio::time::Instant;
 
@@ -145,7 +145,7 @@ async fn what_need_not_be_there_is_absent_if_the_server_itself_says_so() {
         (None, None, false),
     ] {
         let told = format!("{groups:?} {resources:?}");
-        let mut rig = Rig::<PoolObject>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
+        let mut rig = Rig::<PoolFact>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
             ("/apis", Some(groups), _) => json(groups.clone()),
             ("/apis/taintward.io/v1alpha1", _, Some(resources)) => json(resources.clone()),
             _ => not_found(),

@@ -5,19 +5,18 @@ use k8s_pb::api::core::v1 as pb;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use prost::Message as _;
 use serde_json::json;
-use taintward_kube::decode::{
-    Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
-};
+use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
+use taintward_kube::decode::{Decoded, NamespaceObject, PolicyObject, WatchedObject};
 use taintward_kube::pools::PoolNodeBody;
 
 fn read_all(bytes: &[u8]) -> usize {
     let understood = [
-        matches!(PoolObject::from_json(bytes), Decoded::Object(_)),
+        matches!(PoolFact::from_json(bytes), Decoded::Object(_)),
         matches!(PolicyObject::from_json(bytes), Decoded::Object(_)),
         matches!(NamespaceObject::from_json(bytes), Decoded::Object(_)),
-        matches!(PoolNodeObject::from_json(bytes), Decoded::Object(_)),
+        matches!(PoolNodeFact::from_json(bytes), Decoded::Object(_)),
         matches!(NamespaceObject::from_protobuf(bytes), Decoded::Object(_)),
-        matches!(PoolNodeObject::from_protobuf(bytes), Decoded::Object(_)),
+        matches!(PoolNodeFact::from_protobuf(bytes), Decoded::Object(_)),
         PoolNodeBody::read(bytes).is_ok(),
     ];
     understood.into_iter().filter(|&one| one).count()

@@ -7,11 +7,12 @@ use taintward_core::admission::pool::{
     AppliedMark, DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement,
     PoolTaint, PoolUsers, PoolValidity, Reason, RecordTrust, ServiceAccount, assess,
 };
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement};
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
-use taintward_kube::decode::{Decoded, ObjectBody, PoolObject, WatchedObject, object_from_body};
+use taintward_kube::decode::{Decoded, ObjectBody, WatchedObject, object_from_body};
 
 fn requirement(key: &str, operator: NodeOperator, values: &[&str]) -> NodeRequirement {
     NodeRequirement { key: key.into(), operator, values: values.iter().map(|&value| value.into()).collect() }
@@ -138,7 +139,7 @@ fn what_is_not_understood_is_named() {
     ] {
         let mut object = pool();
         *object.pointer_mut(at).unwrap() = value;
-        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
+        let why = why(PoolFact::from_json(object.to_string().as_bytes()));
         assert!(why.starts_with(said), "{at}: {why}");
     }
 }
@@ -152,7 +153,7 @@ fn a_field_nobody_knows_is_not_passed_over() {
         let mut object = pool();
         let part = object.pointer_mut(&format!("/spec{at}")).unwrap();
         part["newer"] = json!(1);
-        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
+        let why = why(PoolFact::from_json(object.to_string().as_bytes()));
         assert!(why.contains("newer") && why.starts_with("spec"), "{at}: {why}");
     }
     let mut object = pool();
@@ -182,16 +183,16 @@ fn what_it_stood_for_is_read_and_not_guessed() {
         (json!([]), "status"),
     ] {
         object["status"] = status;
-        let why = why(PoolObject::from_json(object.to_string().as_bytes()));
+        let why = why(PoolFact::from_json(object.to_string().as_bytes()));
         assert!(why.starts_with(said), "{why}");
     }
 }
 
 #[test]
 fn nothing_is_read_from_what_no_server_writes() {
-    assert!(matches!(PoolObject::from_protobuf(b""), Decoded::Undecodable(_)));
+    assert!(matches!(PoolFact::from_protobuf(b""), Decoded::Undecodable(_)));
     let mut other = pool();
     other["kind"] = json!("TaintwardPolicy");
-    let body = object_from_body::<PoolObject>("application/json", other.to_string().as_bytes());
+    let body = object_from_body::<PoolFact>("application/json", other.to_string().as_bytes());
     assert!(matches!(body, ObjectBody::Foreign(_)), "{body:?}");
 }

@@ -1,7 +1,8 @@
 //! Objects to read, whole.
 
 use serde_json::{Value, json};
-use taintward_kube::decode::{Decoded, PoolObject, WatchedObject};
+use taintward_core::dedicated_pools::PoolFact;
+use taintward_kube::decode::{Decoded, WatchedObject};
 
 /// The fact, which there has to be.
 pub(crate) fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
@@ -59,6 +60,6 @@ pub(crate) fn pool() -> Value {
 }
 
 /// It, read.
-pub(crate) fn seen(pool: &Value) -> PoolObject {
-    fact(PoolObject::from_json(pool.to_string().as_bytes()))
+pub(crate) fn seen(pool: &Value) -> PoolFact {
+    fact(PoolFact::from_json(pool.to_string().as_bytes()))
 }

@@ -6,11 +6,11 @@ use taintward_core::admission::pool::{
     AppliedMark, NamedPod, PoolAssessment, PoolNode, PoolStatus, PoolValidity, Reason, RecordTrust, assess,
     remembered, status,
 };
+use taintward_core::dedicated_pools::{ELSEWHERE, PoolFact, RecordedStatus, observed_status};
 use taintward_core::identity::PodName;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
-use taintward_kube::decode::{PoolObject, RecordedStatus};
-use taintward_kube::pools::{ELSEWHERE, status_patch, told};
+use taintward_kube::pools::status_patch;
 
 const T0: i64 = 1_800_000_000;
 
@@ -35,7 +35,7 @@ fn counts() -> PoolStatus {
 }
 
 /// The pool after its status was written.
-fn written(before: &PoolObject, told: &RecordedStatus, past: &[AppliedMark]) -> PoolObject {
+fn written(before: &PoolFact, told: &RecordedStatus, past: &[AppliedMark]) -> PoolFact {
     let patch: Value = serde_json::from_slice(&status_patch(before, told, past).unwrap()).unwrap();
     assert_eq!(patch["metadata"], serde_json::json!({"uid": "uid-1", "resourceVersion": "41"}));
     assert_eq!(patch.as_object().unwrap().len(), 2, "nothing but the status is written");
@@ -54,13 +54,14 @@ fn what_is_written_is_read_back_and_not_written_twice() {
     let before = seen(&pool());
     let odd = AppliedMark::Taint { key: "old".into(), value: "".into(), effect: TaintEffect::NoExecute };
     let past: Vec<AppliedMark> = [before.pool.marks(), vec![odd]].concat();
-    let news = told(&before, &PoolAssessment::default(), counts(), Wall::from_micros(T0 * 1_000_000 + 7));
+    let news =
+        observed_status(&before, &PoolAssessment::default(), counts(), Wall::from_micros(T0 * 1_000_000 + 7));
     let after = written(&before, &news, &past);
     assert_eq!(after.recorded.as_ref(), Some(&news));
     assert_eq!(after.pool.applied_marks, past);
     assert_eq!(status_patch(&after, &news, &past), None);
     assert!(status_patch(&after, &news, &past[1..]).is_some());
-    let again = told(&after, &PoolAssessment::default(), counts(), Wall::from_secs(T0 + 60));
+    let again = observed_status(&after, &PoolAssessment::default(), counts(), Wall::from_secs(T0 + 60));
     assert_eq!(again, news, "nothing has changed, also since when it is so");
 }
 
@@ -68,9 +69,9 @@ fn what_is_written_is_read_back_and_not_written_twice() {
 fn a_condition_that_turns_has_a_new_time() {
     let before = seen(&pool());
     let at = |seconds| Wall::from_secs(T0 + seconds);
-    let news = told(&before, &PoolAssessment::default(), counts(), at(0));
+    let news = observed_status(&before, &PoolAssessment::default(), counts(), at(0));
     let after = written(&before, &news, &[]);
-    let clean = told(&after, &PoolAssessment::default(), PoolStatus::default(), at(5));
+    let clean = observed_status(&after, &PoolAssessment::default(), PoolStatus::default(), at(5));
     let since: Vec<Wall> = clean.conditions.iter().map(|one| one.since).collect();
     assert_eq!(since, [at(5), at(5), at(0)]);
     assert_eq!(condition(&news, "Ready"), ("False", ELSEWHERE));
@@ -91,7 +92,7 @@ fn conditions_say_what_the_core_found() {
         let pools = std::slice::from_ref(&seen.pool);
         let status =
             status(pools, &standing, &nodes.each_ref(), Vec::new(), &Default::default(), RecordTrust::Pools);
-        told(&seen, &assessed[0], status[0].clone(), Wall::from_secs(T0))
+        observed_status(&seen, &assessed[0], status[0].clone(), Wall::from_secs(T0))
     };
     let good = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["n1"]}));
     assert_eq!(good.status.nodes, 1);
@@ -113,7 +114,8 @@ fn a_status_somebody_has_damaged_is_written_anew() {
         object["status"] = serde_json::from_str(odd).unwrap();
         let read = seen(&object);
         assert_eq!(read.recorded, None, "{odd}");
-        let news = told(&read, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(T0));
+        let news =
+            observed_status(&read, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(T0));
         assert!(status_patch(&read, &news, &remembered(&read.pool, &[])).is_some());
     }
 }

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use taintward_core::admission::pod_toleration_restriction::{DEFAULTS, TolerationListAnnotation, WHITELIST};
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::{Taint, TaintEffect};
-use taintward_kube::decode::{Decoded, NamespaceObject, PoolNodeObject, WatchedObject};
+use taintward_kube::decode::{Decoded, NamespaceObject, WatchedObject};
 
 type Texts = BTreeMap<String, String>;
 
@@ -92,7 +93,7 @@ proptest! {
         };
         let status = pb::NodeStatus { conditions: ready.iter().map(condition).collect(), ..pb::NodeStatus::default() };
         let node = pb::Node { metadata: Some(meta), spec: Some(spec), status: Some(status) };
-        let expected = Decoded::Object(PoolNodeObject {
+        let expected = Decoded::Object(PoolNodeFact {
             uid: Uid::new("uid-1"),
             version: Some(ResourceVersion(7)),
             node: PoolNode {
@@ -105,12 +106,12 @@ proptest! {
             },
             ready: !ready.is_empty() && ready.iter().all(|status| status == "True"),
         });
-        prop_assert_eq!(&PoolNodeObject::from_protobuf(&node.encode_to_vec()), &expected);
+        prop_assert_eq!(&PoolNodeFact::from_protobuf(&node.encode_to_vec()), &expected);
         let taints: Vec<Value> = taints.iter()
             .map(|(key, value, effect)| json!({"key": key, "value": value, "effect": effect})).collect();
         let ready: Vec<Value> = ready.iter().map(|status| json!({"type": "Ready", "status": status})).collect();
         let json = json!({"metadata": json, "spec": {"taints": taints}, "status": {"conditions": ready}}).to_string();
-        prop_assert_eq!(&PoolNodeObject::from_json(json.as_bytes()), &expected);
+        prop_assert_eq!(&PoolNodeFact::from_json(json.as_bytes()), &expected);
     }
 }
 
@@ -130,6 +131,6 @@ fn null_is_the_empty_string_and_no_map_is_an_empty_one() {
     let json = br#"{"metadata":{"name":"n","uid":"u","labels":{"a":null},"annotations":null}}"#;
     let read = fact(NamespaceObject::from_json(json));
     assert_eq!(read.facts.labels, labels(&[("a".to_owned(), String::new())].into()));
-    let read = fact(PoolNodeObject::from_json(br#"{"metadata":{"name":"n","uid":"u"},"spec":null}"#));
+    let read = fact(PoolNodeFact::from_json(br#"{"metadata":{"name":"n","uid":"u"},"spec":null}"#));
     assert_eq!(read.node, PoolNode { name: "n".into(), ..PoolNode::default() });
 }

@@ -3,24 +3,24 @@
 use super::sample;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{PoolAssessment, PoolStatus};
+use taintward_core::dedicated_pools::{FINALIZER, PoolFact, observed_status, set_progressing};
 use taintward_core::time::Wall;
-use taintward_kube::decode::PoolObject;
-use taintward_kube::pools::{FINALIZER, finalizer_patch, progressing, told};
+use taintward_kube::pools::finalizer_patch;
 
-fn with(finalizers: Value) -> PoolObject {
+fn with(finalizers: Value) -> PoolFact {
     let mut pool = sample::pool();
     pool["metadata"]["finalizers"] = finalizers;
     sample::seen(&pool)
 }
 
-fn patch(seen: &PoolObject, hold: bool) -> Option<Value> {
+fn patch(seen: &PoolFact, hold: bool) -> Option<Value> {
     finalizer_patch(seen, hold).map(|body| serde_json::from_slice(&body).unwrap())
 }
 
 #[test]
 fn the_finalizer_comes_and_goes_and_leaves_others() {
     let (held, free) = (with(json!(["a/b", FINALIZER, "c/d"])), with(json!(["a/b", "c/d"])));
-    assert!(held.is_held() && !free.is_held() && !with(json!(null)).is_held());
+    assert!(held.has_finalizer() && !free.has_finalizer() && !with(json!(null)).has_finalizer());
     let metadata = |finalizers: Value| json!({"metadata": {"uid": "uid-1", "resourceVersion": "41", "finalizers": finalizers}});
     assert_eq!(patch(&free, true), Some(metadata(json!(["a/b", "c/d", FINALIZER]))));
     assert_eq!(patch(&held, false), Some(metadata(json!(["a/b", "c/d"]))));
@@ -30,9 +30,10 @@ fn the_finalizer_comes_and_goes_and_leaves_others() {
 #[test]
 fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     let mut seen = with(json!([FINALIZER]));
-    let ready = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(10));
+    let ready =
+        observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(10));
     let mut later = ready.clone();
-    progressing(&mut later, &seen, "2 nodes", Wall::from_secs(20));
+    set_progressing(&mut later, &seen, "2 nodes", Wall::from_secs(20));
     let condition = &later.conditions[0];
     assert_eq!(
         (&*condition.status, &*condition.reason, &*condition.message),
@@ -42,13 +43,15 @@ fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     assert_eq!(later.conditions[1..], ready.conditions[1..]);
     // It has been so for a while: that is since when.
     seen.recorded = Some(later.clone());
-    let mut again = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(30));
-    progressing(&mut again, &seen, "2 nodes", Wall::from_secs(30));
+    let mut again =
+        observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(30));
+    set_progressing(&mut again, &seen, "2 nodes", Wall::from_secs(30));
     assert_eq!(again, later);
     // What is not ready for another reason stays so.
     seen.pool.leaving = true;
-    let leaving = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(40));
+    let leaving =
+        observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(40));
     let mut same = leaving.clone();
-    progressing(&mut same, &seen, "2 nodes", Wall::from_secs(40));
+    set_progressing(&mut same, &seen, "2 nodes", Wall::from_secs(40));
     assert_eq!(same, leaving);
 }

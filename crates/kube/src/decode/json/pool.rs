@@ -1,7 +1,7 @@
 //! # JSON pools
 //! Room:     `DedicatedPool`: metadata and spec.
 //! Comes in: the bytes of one pool.
-//! Goes out: a [`PoolObject`]; a [`DecodeError`] with the field's path where a spec says what is not known.
+//! Goes out: a [`PoolFact`]; a [`DecodeError`] with the field's path where a spec says what is not known.
 //! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
 //!           missing, too.
 
@@ -10,15 +10,16 @@ use super::wire_types::{
     PoolUsersJson, Text,
 };
 use super::{read, status, time, uid, version};
-use crate::decode::{DecodeError, Decoded, PoolObject, sanitize};
+use crate::decode::{DecodeError, Decoded, sanitize};
 use taintward_core::admission::pool::{
     DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint,
     PoolUsers, ServiceAccount,
 };
+use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::taint::TaintEffect;
 
 /// Reads a `DedicatedPool`.
-pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolObject>, DecodeError> {
+pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolFact>, DecodeError> {
     let object: CustomResourceJson<'_, PoolSpecJson<'_>> = read(bytes)?;
     let LenientObject(meta) = object.metadata.unwrap_or_default();
     let Some(LenientObject(spec)) = object.spec else { return Err(DecodeError::new("missing").at("spec")) };
@@ -47,7 +48,7 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolObject>, Decod
     let finalizers =
         read::<FinalizersObject>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
     let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
-    Ok(Decoded::Object(PoolObject { uid, version, generation, finalizers, pool, recorded: told }))
+    Ok(Decoded::Object(PoolFact { uid, version, generation, finalizers, pool, recorded: told }))
 }
 
 const PLACEMENTS: [(&str, PoolPlacement); 2] =

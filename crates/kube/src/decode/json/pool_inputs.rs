@@ -1,7 +1,7 @@
 //! # JSON namespaces and members of pools
 //! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
 //! Comes in: the bytes of one object.
-//! Goes out: a [`NamespaceJson`] or [`PoolNodeObject`] equal to that of `protobuf/pool_inputs.rs`.
+//! Goes out: a [`NamespaceJson`] or [`PoolNodeFact`] equal to that of `protobuf/pool_inputs.rs`.
 //! Not here: nodes as the engines want them (`json/node.rs`).
 
 use super::node::{condition, each, taint};
@@ -9,8 +9,9 @@ use super::wire_types::{LenientObject, NamespaceJson, PoolNodeJson, Text};
 use super::{read, uid, version};
 use crate::decode::field_semantics::is_ready;
 use crate::decode::tolerations::namespace_facts;
-use crate::decode::{DecodeError, Decoded, NamespaceObject, PoolNodeObject};
+use crate::decode::{DecodeError, Decoded, NamespaceObject};
 use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::dedicated_pools::PoolNodeFact;
 
 /// Reads a `Namespace`.
 pub(in crate::decode) fn namespace(bytes: &[u8]) -> Result<Decoded<NamespaceObject>, DecodeError> {
@@ -23,7 +24,7 @@ pub(in crate::decode) fn namespace(bytes: &[u8]) -> Result<Decoded<NamespaceObje
 }
 
 /// Reads a `Node`, for pools.
-pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<PoolNodeObject>, DecodeError> {
+pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<PoolNodeFact>, DecodeError> {
     let object: PoolNodeJson<'_> = read(bytes)?;
     let LenientObject(meta) = object.metadata.unwrap_or_default();
     let LenientObject(spec) = object.spec.unwrap_or_default();
@@ -36,5 +37,5 @@ pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<PoolNodeObject>,
     };
     let LenientObject(status) = object.status.unwrap_or_default();
     let conditions = each(&status.conditions.unwrap_or_default().0, "status.conditions", condition)?;
-    Ok(Decoded::Object(PoolNodeObject { uid, version, node, ready: is_ready(&conditions) }))
+    Ok(Decoded::Object(PoolNodeFact { uid, version, node, ready: is_ready(&conditions) }))
 }

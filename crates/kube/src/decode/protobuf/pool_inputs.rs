@@ -1,7 +1,7 @@
 //! # Protobuf namespaces and members of pools
 //! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
 //! Comes in: the bytes of one message.
-//! Goes out: a [`NamespaceObject`] or [`PoolNodeObject`] equal to that of `json/pool_inputs.rs`.
+//! Goes out: a [`NamespaceObject`] or [`PoolNodeFact`] equal to that of `json/pool_inputs.rs`.
 //! Not here: nodes as the engines want them (`protobuf/node.rs`).
 
 use super::node::{push, status, taint};
@@ -9,8 +9,9 @@ use super::{ProtobufMeta, entry};
 use crate::decode::field_semantics::is_ready;
 use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
 use crate::decode::tolerations::namespace_facts;
-use crate::decode::{DecodeError, Decoded, NamespaceObject, PoolNodeObject};
+use crate::decode::{DecodeError, Decoded, NamespaceObject};
 use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::identity::ResourceVersion;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::Taint;
@@ -61,7 +62,7 @@ pub(in crate::decode) fn namespace(message: &[u8]) -> Result<Decoded<NamespaceOb
 }
 
 /// Reads a `Node`, for pools.
-pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<PoolNodeObject>, DecodeError> {
+pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<PoolNodeFact>, DecodeError> {
     let (mut meta, mut maps) = (ProtobufMeta::default(), LabelsAndAnnotations::default());
     let (mut taints, mut conditions) = (Vec::new(), Vec::new());
     for field in ProtobufFields::of(message) {
@@ -77,7 +78,7 @@ pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<PoolNodeObject
     let (uid, version) = (meta.uid()?, ResourceVersion::parse(meta.version));
     let record = maps.annotations.remove(RECORD);
     let node = PoolNode { name: meta.name.into(), labels: maps.labels, taints, record };
-    Ok(Decoded::Object(PoolNodeObject { uid, version, node, ready: is_ready(&conditions) }))
+    Ok(Decoded::Object(PoolNodeFact { uid, version, node, ready: is_ready(&conditions) }))
 }
 
 fn spec(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), DecodeError> {

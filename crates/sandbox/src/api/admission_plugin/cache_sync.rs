@@ -10,9 +10,8 @@ use crate::resource::known;
 use crate::store::{ChangeKind, StoredObject, Transaction};
 use std::sync::Arc;
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
-use taintward_kube::decode::{
-    Decoded, NamespaceObject, PolicyObject, PoolNodeObject, PoolObject, WatchedObject,
-};
+use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
+use taintward_kube::decode::{Decoded, NamespaceObject, PolicyObject, WatchedObject};
 
 /// So many changes are told one by one; if there are more, all is told anew.
 const CHANGES_MOST: usize = 4096;
@@ -31,14 +30,14 @@ impl SyncedVersion {
             return;
         }
         let named = |seen: NamespaceObject| (seen.name, seen.facts);
-        let member = |seen: PoolNodeObject| CachedNode { node: seen.node, ready: seen.ready };
+        let member = |seen: PoolNodeFact| CachedNode { node: seen.node, ready: seen.ready };
         tell(txn, self.version, ("", "namespaces"), named, |tidings| around.namespaces(tidings));
         tell(txn, self.version, ("", "nodes"), member, |tidings| around.nodes(tidings));
         tell(
             txn,
             self.version,
             (custom::GROUP, "dedicatedpools"),
-            |seen: PoolObject| seen.pool,
+            |seen: PoolFact| seen.pool,
             |tidings| {
                 around.pools(tidings);
             },
