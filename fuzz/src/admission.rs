@@ -14,11 +14,11 @@ mod world;
 use std::sync::OnceLock;
 use taintward_admission::metrics::Outcome;
 use taintward_admission::review::{Half, fuzz_entry, judge};
-use taintward_admission::rules::Rules;
+use taintward_admission::rules::RuleReviewer;
 
 /// A rule that breaks down lets the object in; here it is found.
 fn ask_rules(bytes: &[u8]) -> usize {
-    static RULES: OnceLock<Rules> = OnceLock::new();
+    static RULES: OnceLock<RuleReviewer> = OnceLock::new();
     let rules = RULES.get_or_init(world::rules);
     let mut patches = 0;
     for half in [Half::Mutate, Half::Validate] {

@@ -20,10 +20,12 @@ use taintward_core::lint::{LintInput, lint};
 /// The number of objects and of findings.
 fn run(bytes: &[u8]) -> (usize, usize) {
     let mut facts = LintInput { daemons_known: true, ..LintInput::default() };
-    manifest::each(&String::from_utf8_lossy(bytes), |tree| match object::read(tree).map(|object| object.what) {
-        Some(object::What::Workload(workload)) => facts.workloads.push(workload),
-        Some(object::What::Node(node)) => facts.nodes.push(node),
-        None => {}
+    manifest::each(&String::from_utf8_lossy(bytes), |tree| {
+        match object::read(tree).map(|object| object.what) {
+            Some(object::LintObjectKind::Workload(workload)) => facts.workloads.push(workload),
+            Some(object::LintObjectKind::Node(node)) => facts.nodes.push(node),
+            None => {}
+        }
     });
     (facts.workloads.len() + facts.nodes.len(), lint(&facts).len())
 }

@@ -4,7 +4,7 @@
 //!           (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`, on the stable compiler). One line is one
 //!           argument.
 //! Goes out: nothing; a crash is the finding.
-//! Not here: the grammar: `taintward_core::change`.
+//! Not here: the grammar: `taintward_core::taint_edit`.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 use taintward_core::taint_edit::{TaintEdit, parse};

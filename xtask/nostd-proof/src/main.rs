@@ -9,10 +9,10 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
-use taintward_core::matching::NumericOperators;
-use taintward_core::start::{Arrival, ArrivalSource};
+use taintward_core::taint_start::{BindingSource, PodBinding};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::verdict::{self, Subject};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::{self, PodInput};
 
 /// Has no memory to give.
 struct Nothing;
@@ -47,8 +47,8 @@ extern "C" fn rust_eh_personality() {}
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
     let moment = Mono::from_micros(0);
-    let arrival = Arrival { at: moment, source: ArrivalSource::SeenLive };
-    let subject = Subject { tolerations: &[], arrival, exemption: None };
+    let arrival = PodBinding { at: moment, source: BindingSource::SeenLive };
+    let subject = PodInput { tolerations: &[], arrival, exemption: None };
     let now = Now::exact(moment, Wall::from_secs(0));
     let verdict = verdict::judge(&subject, &[], NumericOperators::Off, now);
     i32::from(verdict.decisive.is_some())
