@@ -165,9 +165,10 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let watchdog = Arc::new(Watchdog::over(&folder).unwrap());
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "program::tests::a_paused_program_stands_still"]).env(ROLE, "yes");
-        let busy = ChildProcess::start("busy", command, &folder.join("log"), &watchdog).unwrap();
+        command.args(["--exact", "process::tests::a_paused_program_stands_still"]).env(ROLE, "yes");
+        let mut busy = ChildProcess::start("busy", command, &folder.join("log"), &watchdog).unwrap();
         while states(busy.pid()).len() < 32 {
+            busy.expect_running().unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
         for _ in 0..20 {
