@@ -95,6 +95,26 @@ fn names_say_what_a_thing_is() {
     assert_eq!(said, "");
 }
 
+/// A card leads the reader to other files; one that was renamed since leads nowhere.
+#[test]
+fn files_that_comments_name_exist() {
+    let files = sources();
+    let exists = |name: &str| files.iter().any(|file| file.ends_with(name));
+    let said = untidy(|_, text| {
+        let comments = text.lines().filter_map(|line| Some(line.split_once("//")?.1));
+        let named = comments.flat_map(|comment| comment.split('`').skip(1).step_by(2));
+        let missing: Vec<&str> = named.filter(|name| is_file_name(name) && !exists(name)).collect();
+        (!missing.is_empty()).then(|| format!("no file is called {}", missing.join(", ")))
+    });
+    assert_eq!(said, "");
+}
+
+fn is_file_name(text: &str) -> bool {
+    text.len() > ".rs".len()
+        && text.ends_with(".rs")
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
+}
+
 #[test]
 fn what_ships_reads_the_wall_clock_in_known_places() {
     let folders = ["core", "kube", "controller", "server", "admission", "cli"]
@@ -104,7 +124,7 @@ fn what_ships_reads_the_wall_clock_in_known_places() {
         let ships = folders.iter().any(|folder| file.starts_with(folder));
         let clock = CLOCKS.iter().any(|name| file.ends_with(name));
         let reads = ["SystemTime::now", "Timestamp::now"].iter().find(|call| text.contains(**call))?;
-        (ships && !clock && !is_test(file)).then(|| format!("{reads}; ask client::clock"))
+        (ships && !clock && !is_test(file)).then(|| format!("{reads}; ask kube::clock"))
     });
     assert_eq!(said, "");
 }

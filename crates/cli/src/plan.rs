@@ -3,7 +3,7 @@
 //! Comes in: [`PlanOptions`].
 //! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
 //! Keeps:    an answer that lacks something says so in every form, and the exit code is 1 then.
-//! Not here: the forecast (`taintward_core::forecast`), the flags (`args/plan.rs`), reading (`survey`).
+//! Not here: the forecast (`taintward_core::forecast`), the flags (`args/plan.rs`), reading (`cluster_state`).
 
 mod change_file;
 mod human;

@@ -5,7 +5,7 @@
 //! Goes out: kubectl's messages on standard output and standard error, an exit code.
 //! Keeps:    without a terminal nothing is asked and nothing is printed that kubectl does not print, but for what
 //!           docs/differences.md lists.
-//! Not here: the grammar (`taintward_core::change`), requests (`taintward_kube::nodes`), the flags (`args/taint.rs`).
+//! Not here: the grammar (`taintward_core::taint_edit`), requests (`taintward_kube::node_client`), the flags (`args/taint.rs`).
 
 mod confirm;
 mod list;

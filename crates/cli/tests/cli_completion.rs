@@ -2,7 +2,7 @@
 //! Room:     bash, zsh and fish, as far as they are there; the protocol; a server that does not answer; kubectl's plugins.
 //! Comes in: the built program; a sandbox; the shells; the pinned kubectl.
 //! Goes out: what stands on the line after Tab.
-//! Not here: which names there are (`src/complete/names.rs`).
+//! Not here: which names there are (`src/completion_kind/object_names.rs`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

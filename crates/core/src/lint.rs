@@ -2,7 +2,7 @@
 //! Room:     what is known of workloads and nodes ([`LintInput`]), and what is wrong with it ([`LintFinding`]).
 //! Comes in: tolerations and taints as somebody wrote them, from manifests or from a cluster.
 //! Goes out: findings, in the order of what they are about; each with a rule, a reason and a way out.
-//! Keeps:    which taint is tolerated is decided by `matching` alone; rules that need nodes are silent without nodes.
+//! Keeps:    which taint is tolerated is decided by `toleration_matching` alone; rules that need nodes are silent without nodes.
 //! Not here: the list of rules ([`Rule`], `rule.rs`); reading, silencing and printing (the command line).
 
 use crate::scheduling::{Labels, NodeTerm, PodSchedulingSpec};

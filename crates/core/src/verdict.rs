@@ -3,7 +3,7 @@
 //! Comes in: a pod's tolerations, arrival and standing; the node's NoExecute taint instances; when time was held; the time.
 //! Goes out: an [`Outcome`], and for people a [`Verdict`] with one reason per taint.
 //! Keeps:    pure; the deadline is computed from the facts each time, never patched (D2).
-//! Not here: remembering (`engine`), doing, or telling.
+//! Not here: remembering (`eviction`), doing, or telling.
 
 use crate::countdown_hold::HoldHistory;
 use crate::fact::PodLifePhase;

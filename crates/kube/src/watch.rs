@@ -11,7 +11,7 @@
 //! order. No object goes back in time, unless the server's store does. A list that breaks off is never ended: what it told
 //! holds, and the next list begins anew. Where changes follow all the same, [`WatchEvent::ListAborted`] says so before.
 //!
-//! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`connect`);
+//! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`config`);
 //! that it leads nowhere though somebody answers these, by the server's promise to end it in time
 //! ([`WatchSettings::watch_timeout`]). One may have lost an event all the same, by a fault of the server or of a proxy. So
 //! everything is listed again at intervals (L4), beside the watch, which tells of changes all the while (`background_list.rs`).

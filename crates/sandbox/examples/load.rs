@@ -1,6 +1,6 @@
 //! # Load: what a write costs
 //! Room:     pods created, patched and listed, within the process.
-//! Comes in: how many, as the first argument (default 5000); `life` as the second makes kubelets and all others work.
+//! Comes in: how many, as the first argument (default 5000); `controllers` as the second makes kubelets and all others work.
 //! Goes out: rates, and the memory of this process.
 //! Not here: HTTP over sockets (`cargo xtask bench sandbox`).
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]

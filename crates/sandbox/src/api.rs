@@ -2,7 +2,7 @@
 //! Room:     the server's state and its verbs on objects; HTTP on top of them.
 //! Comes in: requests, from a socket or from within the process.
 //! Goes out: answers, streams of changes; every write goes into the store in one transaction.
-//! Not here: what lives in the cluster (`life`), sockets (`serve.rs`).
+//! Not here: what lives in the cluster (`controllers`), sockets (`serve.rs`).
 
 mod admission_plugin;
 mod admit;

@@ -1,9 +1,9 @@
 //! # Protobuf: Kubernetes' binary format
 //! Room:     objects as JSON on one side, `k8s\0` envelopes and watch frames on the other, for every kind.
-//! Comes in: values, which are objects of the schema (see `normal`); bytes, which may be anything.
+//! Comes in: values, which are objects of the schema (see `canonicalize`); bytes, which may be anything.
 //! Goes out: the bytes a real server writes, field by field; values with Go's zero values in place; [`ProtobufError`].
 //! Keeps:    no bytes make it panic, go deeper than [`MAX_DEPTH`] or make more than [`MAX_MESSAGES`] objects.
-//! Not here: wrong types and unknown fields of JSON (`normal`), content negotiation.
+//! Not here: wrong types and unknown fields of JSON (`canonicalize`), content negotiation.
 
 mod cursor;
 mod plan;
@@ -91,7 +91,7 @@ impl std::error::Error for ProtobufError {}
 /// An object in its envelope.
 ///
 /// What the schema does not know is left out, and a value of the wrong type counts as not set: pass objects that went
-/// through `normal`. A kind the schema does not know comes out as an envelope with nothing in it.
+/// through `canonicalize`. A kind the schema does not know comes out as an envelope with nothing in it.
 pub fn encode(api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
     let mut out = write::ReverseWriter::default();
     write::envelope(&mut out, api_version, kind, type_of(api_version, kind), object);

@@ -2,7 +2,7 @@
 //! Room:     the same nodes on the same API server, renewing their leases; the two controllers take turns.
 //! Comes in: sizes; the release binary; a real control plane.
 //! Goes out: a table on standard output and in docs/benchmarks-lifecycle.md.
-//! Not here: single readings (`lifecycle/readings.rs`), the table (`lifecycle/table.rs`).
+//! Not here: single readings (`lifecycle/readings.rs`), the table (`lifecycle/report_table.rs`).
 
 mod readings;
 mod report_table;

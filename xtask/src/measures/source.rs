@@ -21,7 +21,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Parses the file at `path`, such as `crates/core/src/engine/queue.rs`.
+    /// Parses the file at `path`, such as `crates/core/src/eviction/work_queue.rs`.
     pub(crate) fn parse(path: &str, text: &str) -> Result<Self> {
         let mut syntax = syn::parse_file(text).with_context(|| format!("parsing {path}"))?;
         let mut tests = Tests { lines: 0, modules: Vec::new() };
@@ -40,7 +40,7 @@ impl Source {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The folder of the crate: `core` of `crates/core/src/engine/queue.rs`, `xtask` of `xtask/src/test.rs`.
+    /// The folder of the crate: `core` of `crates/core/src/eviction/work_queue.rs`, `xtask` of `xtask/src/test.rs`.
     pub(crate) fn package(&self) -> &str {
         self.path.split("/src/").next().and_then(|folder| folder.rsplit('/').next()).unwrap_or_default()
     }
@@ -184,7 +184,10 @@ mod tests {
             let source = Source::parse(path, "").unwrap();
             (source.package().to_owned(), source.module().join("::"))
         };
-        assert_eq!(place("crates/core/src/engine/queue.rs"), ("core".into(), "engine::queue".into()));
+        assert_eq!(
+            place("crates/core/src/eviction/work_queue.rs"),
+            ("core".into(), "eviction::work_queue".into())
+        );
         assert_eq!(place("crates/core/src/lib.rs"), ("core".into(), String::new()));
         assert_eq!(place("xtask/src/main.rs"), ("xtask".into(), String::new()));
     }

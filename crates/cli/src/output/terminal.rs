@@ -3,7 +3,7 @@
 //! Comes in: what standard output is.
 //! Goes out: [`Terminal`]; lines.
 //! Keeps:    what stands in objects and files cannot steer a terminal.
-//! Not here: tables (`table.rs`), colours (`paint.rs`).
+//! Not here: tables (`table.rs`), colours (`color.rs`).
 
 use std::io::IsTerminal as _;
 use taintward_core::text;

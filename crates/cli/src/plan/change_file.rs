@@ -2,7 +2,7 @@
 //! Room:     nodes in a file whose `spec.taints` and `spec.unschedulable` are looked at, and nothing else.
 //! Comes in: a file.
 //! Goes out: an [`NodeEdit`] for each node; or what is wrong, with its place.
-//! Not here: the cluster's state (`survey`).
+//! Not here: the cluster's state (`cluster_state`).
 
 use super::node_edits::NodeEdit;
 use crate::manifest::files::each;

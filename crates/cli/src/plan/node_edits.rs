@@ -2,7 +2,7 @@
 //! Room:     which nodes are meant; taints put on and taken off, cordons, nodes and zones that fall silent.
 //! Comes in: [`NodeEdit`]s, in the order they were typed.
 //! Goes out: how each node would be ([`PlannedNodeChange`]); a sentence for each edit; or what is wrong with one.
-//! Not here: the grammar of taints (`taintward_core::change`); who leaves (`taintward_core::forecast`).
+//! Not here: the grammar of taints (`taintward_core::taint_edit`); who leaves (`taintward_core::forecast`).
 
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //! Room:     which argument is what (KT-2), and everything that can be wrong before a cluster is asked (KT-3 to KT-6).
 //! Comes in: [`TaintOptions`].
 //! Goes out: [`TaintRequest`], or [`TaintUsageError`] in kubectl's words and order; the character that is wrong is pointed at.
-//! Not here: the grammar of a taint (`taintward_core::change`).
+//! Not here: the grammar of a taint (`taintward_core::taint_edit`).
 
 use super::TaintOptions;
 use super::targets::{self, NodeTargets};

@@ -3,7 +3,7 @@
 //! Comes in: the change, the nodes.
 //! Goes out: what was done, on standard output; failures, which end nothing but their own node (KT-10).
 //! Keeps:    a write rests on what was just read, so that no edit of others is lost (S8); tries and time are bounded.
-//! Not here: what becomes of taints (`taintward_core::change`), the patch (`taintward_kube::nodes`).
+//! Not here: what becomes of taints (`taintward_core::taint_edit`), the patch (`taintward_kube::node_client`).
 
 use super::node_write_error::NodeWriteError;
 use super::output::TaintPrinter;

@@ -42,7 +42,7 @@ const SUPPLIER: &str = "a dependency's author";
 const DELEGATED: &str = "cargo test -p taintward --test metrics_delegated";
 const BUDGETS: &str = "cargo test -p taintward-core --test budgets";
 const HEALTH: &str = "cargo test -p taintward-core --test node_lifecycle -- silent_on_purpose";
-const HERALD: &str = "cargo test -p taintward-controller --lib -- eviction_events";
+const EVICTION_EVENTS: &str = "cargo test -p taintward-controller --lib -- eviction_events";
 const OBSERVE: &str = "cargo test -p taintward --test real_server -- observe_writes_nothing";
 const REAL: &str = "cargo test -p taintward --test real_server";
 const STARTS: &str = "cargo test -p taintward-core --lib -- taint_start::";
@@ -80,7 +80,7 @@ pub(crate) const ITEMS: [Item; 40] = [
     here("metrics have no label that others fill, and tell no secret", NETWORK),
     here("there is no port and no page but the ones that are documented", NETWORK),
     here("nothing that others write breaks a line of the log, and no token stands in it", AUTHOR),
-    by(HERALD, "150,000 evictions do not fill etcd with events", ACCIDENT),
+    by(EVICTION_EVENTS, "150,000 evictions do not fill etcd with events", ACCIDENT),
     here("others' requests do not crowd out ours, nor the lease's", AUTHOR),
     here("no unsafe code in our crates, and no overflow that goes unseen", AUTHOR),
     by(".ci/run", "dependencies have known licences and sources, and no known hole", SUPPLIER),

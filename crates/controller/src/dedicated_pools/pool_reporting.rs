@@ -4,7 +4,7 @@
 //! Goes out: one line for each; an event on the pool when its condition `Ready` gets another reason, and few lines when
 //!           much goes wrong.
 //! Keeps:    nothing beyond fixed bounds.
-//! Not here: sending events (`recorder.rs`); the conditions (the core's `dedicated_pools/conditions.rs`).
+//! Not here: sending events (`event_recorder.rs`); the conditions (the core's `dedicated_pools/conditions.rs`).
 
 use super::pool_effects::{kind, object};
 use crate::event_recorder::{EventRecorder, RecorderLimits};

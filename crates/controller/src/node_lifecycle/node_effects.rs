@@ -3,7 +3,7 @@
 //! Comes in: effects, decided just now.
 //! Goes out: the answers as inputs of the health engine.
 //! Keeps:    each effect comes back exactly once.
-//! Not here: whether we may act (`permission.rs`), how a request looks (the client).
+//! Not here: whether we may act (`write_permission.rs`), how a request looks (the client).
 
 use crate::concurrency_limit::AimdLimit;
 use crate::metrics::{self, Controller, EffectMetrics};

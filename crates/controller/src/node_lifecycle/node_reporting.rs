@@ -4,7 +4,7 @@
 //! Goes out: one line per decision with the reason; events after the fact, a few at a time, and few lines when much goes
 //!           wrong.
 //! Keeps:    nothing beyond fixed bounds.
-//! Not here: sending events (`recorder.rs`); the wording (`node_messages.rs`, the core's `node_lifecycle/event_messages.rs`).
+//! Not here: sending events (`event_recorder.rs`); the wording (`node_messages.rs`, the core's `node_lifecycle/event_messages.rs`).
 
 use super::node_effects::NodeEffectResult;
 use super::node_messages;

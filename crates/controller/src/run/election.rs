@@ -2,7 +2,7 @@
 //! Room:     the lease's rules and our candidacy; leadership as metrics, log lines and health checks.
 //! Comes in: settings; leadership from the client.
 //! Goes out: what the client's election needs; series, lines, checks.
-//! Not here: the election itself (the client), what leading permits (`permission.rs`).
+//! Not here: the election itself (the client), what leading permits (`write_permission.rs`).
 
 use super::LOOP_SILENCE_MAX;
 use crate::metrics;

@@ -1,10 +1,10 @@
 //! # Roster: who is where, in few bytes
 //! Room:     nodes with their NoExecute taint instances, and the pods bound to each.
-//! Comes in: facts, already placed in time (`start.rs`).
+//! Comes in: facts, already placed in time (`taint_start.rs`).
 //! Goes out: entries and pods to judge.
 //! Keeps:    its own index of pods by node (TE-8); pods of an entry sorted by UID, so that equal facts make equal
 //!           rosters.
-//! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`engine.rs`).
+//! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`eviction.rs`).
 
 use super::confirmation::NodeConfirmation;
 use super::deadlines::NodeDeadlines;

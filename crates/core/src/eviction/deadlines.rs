@@ -3,7 +3,7 @@
 //! Comes in: the pods of a node, all of them now and then; each that gets or loses a deadline.
 //! Goes out: the earliest deadline; the pods whose deadline has come.
 //! Keeps:    each deadline that comes costs about the same, however many pods the node has; small beside the pods.
-//! Not here: what follows when one has come (`reassess.rs`); the order of the nodes (`engine.rs`).
+//! Not here: what follows when one has come (`reassess.rs`); the order of the nodes (`eviction.rs`).
 
 use super::cache::{EvictionPhase, PodEntry};
 use crate::identity::Uid;

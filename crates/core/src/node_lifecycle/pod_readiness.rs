@@ -3,7 +3,7 @@
 //! Comes in: pods; nodes that turn; answers.
 //! Goes out: marks to make.
 //! Keeps:    each pod is marked once for each time its node goes down: what its kubelet says afterwards stands.
-//! Not here: evicting them (`engine.rs`).
+//! Not here: evicting them (`eviction.rs`).
 
 use super::cache::TrackedPod;
 use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleNotice, PodReadinessFact};

@@ -1,9 +1,9 @@
 //! # By key: answering thousands of taints with tens of thousands of tolerations
-//! Room:     the same answers as `matching::answer`, found by one pass over the tolerations.
+//! Room:     the same answers as `toleration_matching::match_taint`, found by one pass over the tolerations.
 //! Comes in: tolerations and taints too many to compare each with each.
 //! Goes out: one answer per taint.
 //! Keeps:    a taint settled by an earlier toleration is not looked at again.
-//! Not here: what a match is; every single comparison is `matching::tolerates`.
+//! Not here: what a match is; every single comparison is `toleration_matching::tolerates`.
 
 use super::{NumericOperators, TaintMatch, TolerationMatch, tolerates};
 use crate::taint::{Taint, TaintEffect};

@@ -2,7 +2,7 @@
 //! Room:     REST paths from names, and words for people.
 //! Comes in: names, possibly hostile ones.
 //! Goes out: a path that can only mean this one object.
-//! Not here: query strings and methods (`act.rs`).
+//! Not here: query strings and methods (`api.rs`).
 
 use super::RequestError;
 use crate::error_text::quiet;

@@ -2,7 +2,7 @@
 //! Room:     TCP, proxies, TLS, HTTP; what every request passes through.
 //! Comes in: a [`Config`] and [`Credentials`].
 //! Goes out: [`ClientSet`] that send each request once.
-//! Not here: limits of single requests (`act.rs`).
+//! Not here: limits of single requests (`api.rs`).
 
 use super::auth::AuthService;
 use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};

@@ -2,7 +2,7 @@
 //! Room:     `metav1.Status` in both encodings.
 //! Comes in: the bytes of one status, without envelope.
 //! Goes out: [`ApiStatus`], its text short and harmless.
-//! Not here: what follows from it (`watch/watch_error.rs`, `act.rs`).
+//! Not here: what follows from it (`watch/watch_error.rs`, `api.rs`).
 
 use super::protobuf_wire::ProtobufFields;
 use super::{DecodeError, Encoding, json, sanitize};

@@ -3,7 +3,7 @@
 //! Comes in: the body of a read; what becomes of its taints and of annotations.
 //! Goes out: taints and annotations; a JSON Patch, or none where nothing is to do; the object as it would be.
 //! Keeps:    a patch applies only where taints and annotations it rests on are what was read (S8, KT-9).
-//! Not here: which taints are wanted (`taintward_core::change`).
+//! Not here: which taints are wanted (`taintward_core::taint_edit`).
 
 use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
 use bytes::Bytes;

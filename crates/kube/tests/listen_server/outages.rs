@@ -2,7 +2,7 @@
 //! Room:     how soon after its return the streams are there again, whoever answers meanwhile; what is not hurried.
 //! Comes in: scripted servers that come back at a moment.
 //! Goes out: what was asked, and when; health.
-//! Not here: how a dead connection is found (`connect`); refusals in general (`troubles.rs`).
+//! Not here: how a dead connection is found (`config`); refusals in general (`troubles.rs`).
 
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{Wire, event, refusal, stream, streamed};

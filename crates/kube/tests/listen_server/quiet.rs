@@ -3,7 +3,7 @@
 //!           where it began, which in a cluster where nothing happens may take as long as nothing happens.
 //! Comes in: scripted servers that accept everything and have nothing to tell.
 //! Goes out: health, second by second; what was asked.
-//! Not here: dead connections (`connect`); watches that miss something (`relists.rs`).
+//! Not here: dead connections (`config`); watches that miss something (`relists.rs`).
 
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{BOTH, Wire, page, refusal, stream, streamed};

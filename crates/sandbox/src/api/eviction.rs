@@ -2,7 +2,7 @@
 //! Room:     `pods/binding` and `pods/eviction`.
 //! Comes in: Bindings and Evictions.
 //! Goes out: a bound pod; a pod that goes, unless a budget says no.
-//! Not here: budgets' status (`life/budget.rs`).
+//! Not here: budgets' status (`controllers/disruption.rs`).
 
 use super::{DeleteOptions, DeleteResult, ResourcePath, SandboxApi, WriteOptions, meta};
 use crate::api_status::StatusError;

@@ -2,7 +2,7 @@
 //! Room:     the `scale` subresource.
 //! Comes in: Scales.
 //! Goes out: Scales; changed replicas.
-//! Not here: making it so (`life`).
+//! Not here: making it so (`controllers`).
 
 use super::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions};
 use crate::api_status::StatusError;

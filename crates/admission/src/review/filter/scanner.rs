@@ -4,7 +4,7 @@
 //! Goes out: keys, beginnings and ends of values, to a [`ScanSink`].
 //! Keeps:    nothing recurses, and nothing of a value is kept: a level of nesting costs one bit. Bytes above 127 are not
 //!           looked at: an API server passes on what clients wrote into `managedFields`, UTF-8 or not.
-//! Not here: what a value says; which ones matter (`sieve`).
+//! Not here: what a value says; which ones matter (`filter`).
 
 /// Somebody who is told what is read. Places are counted in the piece that is read.
 pub(super) trait ScanSink {

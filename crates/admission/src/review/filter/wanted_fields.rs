@@ -1,6 +1,6 @@
 //! # Wanted: what is kept of a question
 //! Room:     every field of an AdmissionReview, a pod and a node that anybody reads.
-//! Goes out: to `sieve`, which leaves out everything else.
+//! Goes out: to `filter`, which leaves out everything else.
 //! Not here: who reads them (`decode`, `rules/read`). A field that is read there has to stand here: a test compares both.
 
 use taintward_core::admission::no_execute_guard::ALLOW;

@@ -2,7 +2,7 @@
 //! Room:     narrow structs that borrow from the bytes; unknown fields are skipped, `null` is "not set" as in Go.
 //! Comes in: serde_json's events.
 //! Goes out: raw values for `json.rs` to make facts of.
-//! Not here: nodes (`objects/node.rs`); pools and policies (`objects/pool.rs`); meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
+//! Not here: nodes (`wire_types/node.rs`); pools and policies (`wire_types/pool.rs`); meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
 
 use crate::decode::field_semantics::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, owner_of};
 use serde::de::value::MapAccessDeserializer;

@@ -5,7 +5,7 @@
 //! Keeps:    where nodes are, whether they take pods, and what Kubernetes itself says by labels and taints, stays as it is.
 //!           A pool's taint and label may have any key that is not Kubernetes' own, so that a foreign one of that kind
 //!           cannot be told from them: such keys are all the account can do to any node.
-//! Not here: what is put on nodes (the core's `health` and `admission/pool`).
+//! Not here: what is put on nodes (the core's `node_lifecycle` and `admission/pool`).
 
 use super::super::super::values::Condition;
 use super::Template;

@@ -2,7 +2,7 @@
 //! Room:     what serde reads a node into, its labels among it.
 //! Comes in: serde_json's events.
 //! Goes out: raw values for `json/node.rs` to make facts of.
-//! Not here: what all kinds have in common (`shape.rs`).
+//! Not here: what all kinds have in common (`wire_types.rs`).
 
 use super::{CappedList, LenientObject, MetaJson, Text};
 use crate::decode::labels::SelectedLabels;

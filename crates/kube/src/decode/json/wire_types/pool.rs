@@ -3,7 +3,7 @@
 //!           it may forbid what would be done without it.
 //! Comes in: serde_json's events.
 //! Goes out: raw values for `json/pool.rs`, `json/status.rs` and `json/policy.rs` to make facts of.
-//! Not here: selectors (`selector.rs`); what all kinds have in common (`shape.rs`).
+//! Not here: selectors (`selector.rs`); what all kinds have in common (`wire_types.rs`).
 
 use super::selector::{LabelSelectorJson, StringList, TextMap};
 use super::{CappedList, LenientObject, MetaJson, Text};
