@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput};
-use taintward_core::eviction::Lane;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::time::{Mono, Span};
 use taintward_kube::api::ApiClient;
 use taintward_kube::clock::Clock;

@@ -27,6 +27,7 @@ use observation::{ApiServerProbe, StreamObserver};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput, WatchedKind,
 };
@@ -198,7 +199,7 @@ impl NodeLifecycleController {
     /// Sends what is due, as long as there is room.
     fn act(&mut self) {
         while self.executor.has_room() && self.may_act() {
-            let Some(effect) = self.engine.next_effect(self.clock.now()) else { break };
+            let Some(effect) = self.engine.next_effect(Lane::All, self.clock.now()) else { break };
             self.executor.begin(effect);
         }
     }

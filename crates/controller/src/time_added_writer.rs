@@ -8,7 +8,7 @@
 use crate::eviction_messages::moment;
 use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::LiveRead;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Span};

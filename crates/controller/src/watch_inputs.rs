@@ -6,9 +6,10 @@
 
 use crate::metrics::{Unknown, WatchMetrics};
 use std::time::Duration;
-use taintward_core::eviction::{EvictionInput, PodRef};
+use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::NodeName;
+use taintward_core::identity::PodRef;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration::TolerationOperator;

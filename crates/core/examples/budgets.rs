@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use taintward_core::cluster_snapshot::{
     ClusterSnapshot, NodeRecord, OwnerReference, PodRecord, SnapshotBuilder,
 };
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, PlannedTaint, forecast};

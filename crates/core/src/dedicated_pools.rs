@@ -8,15 +8,8 @@
 //!
 //! For each pool: our finalizer, the marks in its status, its nodes, its status, evictions; and back when it is deleted.
 //!
-//! The contract is the eviction engine's:
-//! 1. Feed each input with [`DedicatedPoolEngine::handle`], at a time that never goes backwards.
-//! 2. After inputs, and when [`DedicatedPoolEngine::next_wakeup`] has come, call [`DedicatedPoolEngine::tick`], and feed
-//!    how long that took ([`DedicatedPoolInput::TickTook`]); extra calls change nothing.
-//! 3. While there is the right to act, pull with [`DedicatedPoolEngine::next_effect`] until nothing comes out. What comes
-//!    out was decided just now; send it at once. Not pulling is how a follower or an observer waits.
-//! 4. Every pulled effect must come back as [`DedicatedPoolInput::EffectDone`], also if it was never sent
-//!    ([`ApiFailure::Unavailable`]).
-//! 5. Take [`DedicatedPoolEngine::take_notices`] whenever convenient.
+//! The contract is that of every [`Engine`], and: after each [`Engine::tick`], feed how long it took
+//! ([`DedicatedPoolInput::TickTook`]); every pulled effect comes back as [`DedicatedPoolInput::EffectDone`].
 
 mod backoff_map;
 mod conditions;
@@ -48,7 +41,7 @@ pub use store::ObjectEvent;
 
 use crate::admission::pool::{PoolStatus, PoolValidity};
 use crate::api_error::ApiFailure;
-use crate::eviction::Lane;
+use crate::engine::{Engine, Lane};
 use crate::identity::{NodeName, Uid};
 use crate::time::{Mono, Now, Span};
 use alloc::boxed::Box;
@@ -98,84 +91,6 @@ impl DedicatedPoolEngine {
     /// An engine that knows nothing yet.
     pub fn new(config: DedicatedPoolConfig) -> Self {
         Self { config, ..Self::default() }
-    }
-
-    /// Takes one input in.
-    pub fn handle(&mut self, input: DedicatedPoolInput, now: Now) {
-        match input {
-            DedicatedPoolInput::DefinitionAbsent(absent) => self.definition_absent = absent,
-            DedicatedPoolInput::Pools(event) => {
-                if let ObjectEvent::Applied { fact, .. } = &*event {
-                    self.backoff.observe(&PoolEffectKey::Pool(fact.uid.clone()));
-                }
-                self.checks.all_by(now.mono);
-                self.known_nodes.invalidate();
-                self.schedule.invalidate(self.cache.pools.apply(*event));
-            }
-            DedicatedPoolInput::Nodes(event) => {
-                if let ObjectEvent::Applied { fact, .. } = &event {
-                    self.backoff.observe(&PoolEffectKey::Node(NodeName::new(&fact.node.name)));
-                }
-                self.schedule.invalidate(self.cache.nodes.apply(event));
-            }
-            DedicatedPoolInput::Namespaces(event) => {
-                self.schedule.invalidate_pods(self.cache.namespaces.apply(event));
-            }
-            DedicatedPoolInput::Pods(event) => self.schedule.invalidate_pods(self.cache.apply_pod(event)),
-            DedicatedPoolInput::TickTook(took) => self.schedule.measured(took),
-            DedicatedPoolInput::EffectDone { effect, result } => self.effect_done(effect, result, now.mono),
-        }
-    }
-
-    /// Lets time pass: reconciles everything if that is due, and forgets what no pool needs any more.
-    pub fn tick(&mut self, now: Mono) {
-        self.ticked = Some(now);
-        let all_known = self.cache.pools.is_synced() || self.definition_absent;
-        if !self.demand.update(!self.cache.pools.is_empty(), all_known, now) {
-            self.cache.clear_all_but_pools();
-        }
-        if self.cache.is_synced() && !self.schedule.has_begun() {
-            self.schedule.invalidate(true);
-            let (pools, nodes) = (self.cache.pools.facts().count(), self.cache.nodes.facts().count());
-            self.notices.push(DedicatedPoolNotice::Synced { pools, nodes });
-        }
-        if self.reconcile_at(now).is_some_and(|at| at <= now) {
-            self.reconcile(now);
-        }
-        self.checks.tick(self.plan.facts().len(), now);
-    }
-
-    /// When [`DedicatedPoolEngine::tick`] or [`DedicatedPoolEngine::next_effect`] will have something to do that they have
-    /// not now; `None`: not by the passing of time.
-    pub fn next_wakeup(&self) -> Option<Mono> {
-        let ticked = self.ticked?;
-        let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(self.known_nodes_at(ticked));
-        let timed = [self.reconcile_at(ticked), self.checks.due_at(), self.demand.ends_at()];
-        pulled.filter(|at| *at > ticked).chain(timed.into_iter().flatten()).min()
-    }
-
-    /// The next effect of a lane, decided at this moment; `None` if there is nothing to do, or no room for it.
-    pub fn next_effect(&mut self, lane: Lane, now: Now) -> Option<PoolEffect> {
-        if !self.schedule.has_begun() || self.definition_absent {
-            return None;
-        }
-        let effect = self
-            .next_pool_effect(lane, now)
-            .or_else(|| self.next_node_effect(lane, now.mono))
-            .or_else(|| self.next_eviction(lane, now.mono))
-            .or_else(|| self.next_known_nodes(lane, now.mono))?;
-        self.in_flight.begin(effect.key());
-        Some(effect)
-    }
-
-    /// What there is to report since the last call.
-    pub fn take_notices(&mut self) -> Vec<DedicatedPoolNotice> {
-        core::mem::take(&mut self.notices)
-    }
-
-    /// Whether everything was listed once, or there is nothing to list.
-    pub fn is_synced(&self) -> bool {
-        self.definition_absent || self.cache.is_synced()
     }
 
     /// Whether nodes, namespaces and pods have to be watched; when they have to be again, lists of them must start.
@@ -396,5 +311,84 @@ impl DedicatedPoolEngine {
             }
             _ => {}
         }
+    }
+}
+
+impl Engine for DedicatedPoolEngine {
+    type Input = DedicatedPoolInput;
+    type Effect = PoolEffect;
+    type Notice = DedicatedPoolNotice;
+
+    fn handle(&mut self, input: DedicatedPoolInput, now: Now) {
+        match input {
+            DedicatedPoolInput::DefinitionAbsent(absent) => self.definition_absent = absent,
+            DedicatedPoolInput::Pools(event) => {
+                if let ObjectEvent::Applied { fact, .. } = &*event {
+                    self.backoff.observe(&PoolEffectKey::Pool(fact.uid.clone()));
+                }
+                self.checks.all_by(now.mono);
+                self.known_nodes.invalidate();
+                self.schedule.invalidate(self.cache.pools.apply(*event));
+            }
+            DedicatedPoolInput::Nodes(event) => {
+                if let ObjectEvent::Applied { fact, .. } = &event {
+                    self.backoff.observe(&PoolEffectKey::Node(NodeName::new(&fact.node.name)));
+                }
+                self.schedule.invalidate(self.cache.nodes.apply(event));
+            }
+            DedicatedPoolInput::Namespaces(event) => {
+                self.schedule.invalidate_pods(self.cache.namespaces.apply(event));
+            }
+            DedicatedPoolInput::Pods(event) => self.schedule.invalidate_pods(self.cache.apply_pod(event)),
+            DedicatedPoolInput::TickTook(took) => self.schedule.measured(took),
+            DedicatedPoolInput::EffectDone { effect, result } => self.effect_done(effect, result, now.mono),
+        }
+    }
+
+    /// Reconciles everything if that is due, and forgets what no pool needs any more.
+    fn tick(&mut self, now: Mono) {
+        self.ticked = Some(now);
+        let all_known = self.cache.pools.is_synced() || self.definition_absent;
+        if !self.demand.update(!self.cache.pools.is_empty(), all_known, now) {
+            self.cache.clear_all_but_pools();
+        }
+        if self.cache.is_synced() && !self.schedule.has_begun() {
+            self.schedule.invalidate(true);
+            let (pools, nodes) = (self.cache.pools.facts().count(), self.cache.nodes.facts().count());
+            self.notices.push(DedicatedPoolNotice::Synced { pools, nodes });
+        }
+        if self.reconcile_at(now).is_some_and(|at| at <= now) {
+            self.reconcile(now);
+        }
+        self.checks.tick(self.plan.facts().len(), now);
+    }
+
+    fn next_effect(&mut self, lane: Lane, now: Now) -> Option<PoolEffect> {
+        if !self.schedule.has_begun() || self.definition_absent {
+            return None;
+        }
+        let effect = self
+            .next_pool_effect(lane, now)
+            .or_else(|| self.next_node_effect(lane, now.mono))
+            .or_else(|| self.next_eviction(lane, now.mono))
+            .or_else(|| self.next_known_nodes(lane, now.mono))?;
+        self.in_flight.begin(effect.key());
+        Some(effect)
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        let ticked = self.ticked?;
+        let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(self.known_nodes_at(ticked));
+        let timed = [self.reconcile_at(ticked), self.checks.due_at(), self.demand.ends_at()];
+        pulled.filter(|at| *at > ticked).chain(timed.into_iter().flatten()).min()
+    }
+
+    fn take_notices(&mut self) -> Vec<DedicatedPoolNotice> {
+        core::mem::take(&mut self.notices)
+    }
+
+    /// Whether everything was listed once, or there is nothing to list.
+    fn is_synced(&self) -> bool {
+        self.definition_absent || self.cache.is_synced()
     }
 }

@@ -6,20 +6,14 @@
 //! Not here: taking facts in (`node_updates.rs`, `pod_updates.rs`), turns and results (`dispatch.rs`), letting time pass
 //!           (`reassess.rs`), who stays or goes (`verdict.rs`).
 //!
-//! The contract:
-//! 1. Feed each input with [`EvictionEngine::handle`], at a time that never goes backwards.
-//! 2. When [`EvictionEngine::next_wakeup`] has come, call [`EvictionEngine::tick`]; extra calls change nothing. Its two parts are there for
-//!    those who may not pull retries for a while.
-//! 3. While there is capacity and the right to act, pull with [`EvictionEngine::next_effect`]. What comes out was decided just now,
-//!    from all that was fed; send it at once or not at all. Not pulling is how a follower or an observer waits: nothing
-//!    is lost, and all that is due is there at the first pull (P34).
-//! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
-//! 5. Take [`EvictionEngine::take_notices`] whenever convenient.
+//! The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the two
+//! parts of its next wakeup, for callers that may not pull retries for a while.
 
 use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
+use crate::engine::{Engine, Lane, LiveRead};
 use crate::fact::{NodeFact, PodFact};
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -44,8 +38,7 @@ mod work_queue;
 pub use cache::{EvictionOrder, PriorityClass};
 pub use notice::EvictionNotice;
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
-pub(crate) use work_queue::backoff;
-pub use work_queue::{EvictionReason, Lane, PodRef};
+pub use work_queue::EvictionReason;
 
 use cache::{NodeEntry, TolerationInterner};
 use node_updates::ListSync;
@@ -84,17 +77,6 @@ impl Default for EvictionConfig {
             confirm_age_max: Span::from_secs(2),
         }
     }
-}
-
-/// What a live read of one object said.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum LiveRead<F> {
-    /// It is like this.
-    Found(F),
-    /// There is none of that name (or, a pod: none that is bound to a node).
-    NotFound,
-    /// There is one, and it can't be decoded (D11).
-    Undecodable,
 }
 
 /// Everything the engine can be told.
@@ -293,9 +275,14 @@ impl EvictionEngine {
             self.state.queue.hasten_unanswered(now);
         }
     }
+}
 
-    /// Takes one input in.
-    pub fn handle(&mut self, input: EvictionInput, now: Now) {
+impl Engine for EvictionEngine {
+    type Input = EvictionInput;
+    type Effect = EvictionEffect;
+    type Notice = EvictionNotice;
+
+    fn handle(&mut self, input: EvictionInput, now: Now) {
         self.learn(&input, now.mono);
         match input {
             EvictionInput::NodeListStarted { silent_since } => self.start_node_list(silent_since),
@@ -321,13 +308,27 @@ impl EvictionEngine {
         }
     }
 
-    /// What there is to tell since the last call.
-    pub fn take_notices(&mut self) -> Vec<EvictionNotice> {
+    fn tick(&mut self, now: Mono) {
+        self.pass_deadlines(now);
+    }
+
+    fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
+        if !self.is_synced() {
+            return None;
+        }
+        self.dequeue_effect(lane, now)
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        self.deadline_at().into_iter().chain(self.retry_at()).min()
+    }
+
+    fn take_notices(&mut self) -> Vec<EvictionNotice> {
         core::mem::take(&mut self.state.notices)
     }
 
-    /// Whether both lists were complete once: before that nobody is evicted (TE-7).
-    pub const fn is_synced(&self) -> bool {
+    /// Before both lists were complete once, no pod is evicted (TE-7).
+    fn is_synced(&self) -> bool {
         self.nodes_sync.complete_once && self.pods_sync.complete_once
     }
 }

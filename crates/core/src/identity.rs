@@ -162,6 +162,15 @@ impl fmt::Display for ResourceVersion {
     }
 }
 
+/// One incarnation of a pod on its node: what every effect is decided for (D4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodRef {
+    /// The node it is bound to.
+    pub node: NodeName,
+    /// Its identity.
+    pub uid: Uid,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,9 +15,11 @@ extern crate std;
 
 pub mod admission;
 pub mod api_error;
+mod backoff;
 pub mod cluster_snapshot;
 pub mod countdown_hold;
 pub mod dedicated_pools;
+pub mod engine;
 pub mod eviction;
 pub mod fact;
 pub mod forecast;

@@ -5,20 +5,17 @@
 //! Keeps:    level-triggered; our own eyes are believed last (S7); only own taints are touched (S8).
 //! Not here: who is evicted because of a taint (`eviction.rs`); carrying effects out.
 //!
-//! The contract is the eviction engine's:
-//! 1. Feed each input with [`NodeLifecycleEngine::handle`], at a time that never goes backwards and goes on while the machine sleeps.
-//! 2. When [`NodeLifecycleEngine::next_wakeup`] has come, call [`NodeLifecycleEngine::tick`]. That is at least once every `--node-monitor-period`: two
-//!    calls too far apart mean that the process stood still, and everybody gets a whole grace period anew.
-//! 3. With the right to act, pull with [`NodeLifecycleEngine::next_effect`]; what comes out was decided just now. Not pulling is how a
-//!    follower waits; an observer calls [`NodeLifecycleEngine::observe`] instead. Whoever gains that right feeds [`NodeLifecycleInput::BecameLeader`] first.
-//! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
-//! 5. Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each of our own requests that succeeds, at least once every [`NodeLifecycleConfig::gap_max`]: without
-//!    it nobody is declared dead.
-//! 6. Take [`NodeLifecycleEngine::take_notices`] whenever convenient.
+//! The contract is that of every [`Engine`], and:
+//! - The time goes on while the machine sleeps. [`Engine::tick`] is called at least once every `--node-monitor-period`: two
+//!   calls too far apart mean that the process stood still, and every node gets a whole grace period anew.
+//! - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader feeds
+//!   [`NodeLifecycleInput::BecameLeader`] first.
+//! - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once every
+//!   [`NodeLifecycleConfig::gap_max`]: without it no node is declared dead.
 
 use crate::api_error::ApiFailure;
-use crate::eviction::{LiveRead, PodRef};
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::engine::{Engine, Lane, LiveRead};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now, Wall};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -294,9 +291,14 @@ impl NodeLifecycleEngine {
     pub fn new(config: NodeLifecycleConfig) -> Self {
         Self { config, ..Self::default() }
     }
+}
 
-    /// Takes one input in.
-    pub fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
+impl Engine for NodeLifecycleEngine {
+    type Input = NodeLifecycleInput;
+    type Effect = NodeLifecycleEffect;
+    type Notice = NodeLifecycleNotice;
+
+    fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
         self.enter(now.mono);
         match input {
             NodeLifecycleInput::ListStarted { stream, silent_since } => self.list_begin(stream, silent_since),
@@ -327,28 +329,35 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Lets time pass: nodes fall silent, waits end, modes change.
-    pub fn tick(&mut self, now: Mono) {
+    /// Nodes fall silent, waits end, modes change.
+    fn tick(&mut self, now: Mono) {
         self.enter(now);
         self.period_at = Some(now.plus(self.config.monitor_period));
         self.wake(now);
         self.survey(now);
     }
 
-    /// When [`NodeLifecycleEngine::tick`] or [`NodeLifecycleEngine::next_effect`] will have something to do that they have not now.
-    pub fn next_wakeup(&self) -> Option<Mono> {
+    fn next_effect(&mut self, _: Lane, now: Now) -> Option<NodeLifecycleEffect> {
+        self.enter(now.mono);
+        self.wake(now.mono);
+        self.survey(now.mono);
+        if !self.is_synced() {
+            return None;
+        }
+        self.next_request(now)
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
         let fixed = [self.period_at, self.survey_at(), self.hush_at(), self.marks.wake_at(), self.token_at()];
         let queued = [&self.wakeups, &self.later].map(|queue| queue.first().map(|(at, _)| *at));
         fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
     }
 
-    /// What there is to tell since the last call.
-    pub fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
+    fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
         core::mem::take(&mut self.notices)
     }
 
-    /// Whether nodes and leases were listed completely once: before that nothing is done.
-    pub const fn is_synced(&self) -> bool {
+    fn is_synced(&self) -> bool {
         self.observation.is_synced()
     }
 }

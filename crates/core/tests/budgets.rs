@@ -10,6 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::time::Span;
 use taintward_core::toleration::TolerationOperator;

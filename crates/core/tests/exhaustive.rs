@@ -15,6 +15,7 @@ mod steps;
 use common::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::time::Mono;
 

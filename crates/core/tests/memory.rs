@@ -11,6 +11,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use taintward_core::admission::request::PodIdentity;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::identity::{NodeName, PodName, Uid};

@@ -41,7 +41,7 @@ use kube::Client;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::time::{Mono, Span, Wall};

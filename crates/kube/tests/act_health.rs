@@ -8,7 +8,7 @@ use fake::{Log, Reply, Seen, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::LiveRead;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeRef,

@@ -7,7 +7,7 @@ mod fake;
 use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodLifePhase};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};

@@ -8,8 +8,10 @@
 use super::row::{PendingRow, toleration};
 use std::collections::BTreeMap;
 use taintward_controller::watch_inputs;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, PodRef};
+use taintward_core::engine::Engine;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine};
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration_matching::NumericOperators;

@@ -9,6 +9,7 @@ use http::{Request, Response};
 use kube::client::Body;
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionConfig;
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::Wall;

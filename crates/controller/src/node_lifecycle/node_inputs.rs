@@ -7,7 +7,7 @@
 
 use super::node_watch_queues::NodeWatchBatch;
 use crate::watch_inputs::since;
-use taintward_core::eviction::PodRef;
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::node_lifecycle::{
     LeaseFact, NodeHealthFact, NodeLifecycleInput, PodReadinessFact, WatchedKind,

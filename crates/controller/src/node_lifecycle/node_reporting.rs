@@ -12,8 +12,8 @@ use crate::event_recorder::{EventRecorder, RecorderLimits};
 use crate::eviction_reporting::LogRateLimit;
 use crate::metrics::ControllerMetrics;
 use crate::write_log::WriteLogLimits;
-use taintward_core::eviction::PodRef;
 use taintward_core::identity::PodName;
+use taintward_core::identity::PodRef;
 use taintward_core::node_lifecycle::{
     ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
 };

@@ -7,7 +7,8 @@
 
 use super::effect::{PoolEffectFailure, PoolEffectKey};
 use crate::api_error::ApiFailure;
-use crate::eviction::{Lane, backoff};
+use crate::backoff::backoff;
+use crate::engine::Lane;
 use crate::identity::Uid;
 use crate::time::Mono;
 use alloc::collections::BTreeMap;

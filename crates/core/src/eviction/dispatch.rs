@@ -7,13 +7,12 @@
 
 use super::cache::{EvictionPhase, PodEntry, PodFlags};
 use super::confirmation::NodeConfirmation;
-use super::work_queue::{
-    Dequeued, EvictionAttempt, EvictionReason, InFlightRequest, Lane, NextStep, PodRef, QueueKey,
-};
+use super::work_queue::{Dequeued, EvictionAttempt, EvictionReason, InFlightRequest, NextStep, QueueKey};
 use super::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine};
 use crate::countdown_hold::HoldHistory;
+use crate::engine::Lane;
 use crate::fact::PodOwnerKind;
-use crate::identity::{PodName, ResourceVersion};
+use crate::identity::{PodName, PodRef, ResourceVersion};
 use crate::taint_start::TaintStartSource;
 use crate::time::{Mono, Now, Span};
 use crate::toleration::TolerationPeriod;
@@ -77,10 +76,7 @@ impl EvictionContext {
 
 impl EvictionEngine {
     /// The next effect of a lane, decided at this moment; `None` if there is nothing to do yet.
-    pub fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
-        if !self.is_synced() {
-            return None;
-        }
+    pub(super) fn dequeue_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
         loop {
             let Dequeued { key, known_due, is_probe } = self.state.queue.dequeue(lane, now.mono)?;
             if let Some(known_due) = known_due {

@@ -4,8 +4,8 @@
 //! Goes out: one notice each, in the order in which it happened.
 //! Not here: words (the shell).
 
-use super::work_queue::{EvictionReason, PodRef};
-use crate::identity::{NodeName, Uid};
+use super::work_queue::EvictionReason;
+use crate::identity::{NodeName, PodRef, Uid};
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 

@@ -7,9 +7,9 @@
 //! Not here: nodes (`node_updates.rs`); judging (`reassess.rs`); requests and their answers (`dispatch.rs`).
 
 use super::cache::{EvictionPhase, NodeEntry, PodEntry, PodFlags};
-use super::work_queue::PodRef;
 use super::{EvictionEngine, EvictionNotice};
 use crate::fact::{PodFact, PodLifePhase};
+use crate::identity::PodRef;
 use crate::identity::{NodeName, Uid};
 use crate::taint_start;
 use crate::time::{Mono, Now};

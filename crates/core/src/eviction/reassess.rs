@@ -7,6 +7,7 @@
 
 use super::EvictionEngine;
 use super::cache::{EvictionPhase, NodeEntry, PodEntry, TolerationList};
+use crate::engine::Engine;
 use crate::identity::{NodeName, Uid};
 use crate::time::Mono;
 use crate::toleration_matching::{self, NumericOperators, TaintMatch};
@@ -18,8 +19,8 @@ use alloc::vec::Vec;
 const ANSWERS_REMEMBERED_MAX: usize = 32;
 
 impl EvictionEngine {
-    /// Lets time pass: deadlines that have come make pods due, not earlier and not batched (TE-25).
-    pub fn tick(&mut self, now: Mono) {
+    /// Deadlines that have come make pods due, not earlier and not batched (TE-25).
+    pub(super) fn pass_deadlines(&mut self, now: Mono) {
         while let Some((at, _)) = self.wakeups.first() {
             if *at > now {
                 break;
@@ -43,19 +44,13 @@ impl EvictionEngine {
         }
     }
 
-    /// When [`EvictionEngine::tick`] or [`EvictionEngine::next_effect`] will have something to do that they have not now; `None`: not by
-    /// the passing of time.
-    pub fn next_wakeup(&self) -> Option<Mono> {
-        self.deadline_at().into_iter().chain(self.retry_at()).min()
-    }
-
-    /// When the next deadline comes: what [`EvictionEngine::tick`] then makes due is there for [`super::Lane::Fresh`], too.
+    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`](crate::engine::Lane::Fresh), too.
     pub fn deadline_at(&self) -> Option<Mono> {
         let first = self.wakeups.first().map(|(at, _)| *at);
         first.into_iter().chain(self.state.queue.next_deadline()).min().filter(|at| *at != Mono::NEVER)
     }
 
-    /// When the next retry may be pulled ([`super::Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
+    /// When the next retry may be pulled ([`Lane::All`](crate::engine::Lane::All)). It stays in the past for as long as nobody pulls it: whoever has
     /// no room for retries waits for deadlines only (L6).
     pub fn retry_at(&self) -> Option<Mono> {
         self.state.queue.next_wakeup().filter(|at| self.is_synced() && *at != Mono::NEVER)

@@ -4,10 +4,11 @@
 //! Goes out: plain data.
 //! Not here: anything that changes the state.
 
+use super::EvictionEngine;
 use super::cache::EvictionPhase;
-use super::work_queue::PodRef;
-use super::{EvictionEngine, Lane};
 use crate::api_error::ApiFailure;
+use crate::engine::{Engine, Lane};
+use crate::identity::PodRef;
 use crate::identity::{NodeName, PodName, Uid};
 use crate::time::{Mono, Now};
 use crate::verdict::{self, TaintInstance, Verdict};

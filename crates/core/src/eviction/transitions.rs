@@ -6,10 +6,10 @@
 //! Not here: the outcome itself (`verdict.rs`).
 
 use super::cache::{EvictionPhase, PodEntry, PodFlags};
-use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, PodRef, QueueKey};
+use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionNotice, EvictionState};
 use crate::fact::PodLifePhase;
-use crate::identity::NodeName;
+use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
 

@@ -8,21 +8,14 @@
 use super::cache::EvictionOrder;
 use super::outage::ServerOutage;
 use crate::api_error::ApiFailure;
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::backoff::jitter;
+use crate::engine::Lane;
+use crate::identity::{PodName, PodRef, ResourceVersion};
 use crate::taint::Taint;
 use crate::taint_start::TaintStart;
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-
-/// One incarnation of a pod on its node: what every effect is decided for (D4).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PodRef {
-    /// The node it is bound to.
-    pub node: NodeName,
-    /// Its identity.
-    pub uid: Uid,
-}
 
 /// A place in the queue: earliest due date first; on the same instant lower rank first; then by node and UID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,34 +148,6 @@ pub struct EvictionReason {
     pub confirmed: Mono,
 }
 
-/// Backoff of failing requests (D3, L2; TE-33, TE-45: the original gives up after 50 ms).
-const RETRY_FIRST: Span = Span::from_millis(100);
-const RETRY_MAX: Span = Span::from_secs(30);
-
-/// How long to wait after so many failures: doubling from 0.1 s to 30 s, spread by ±25 % by a hash of the identity,
-/// so that pods which failed together don't come back together; or longer if the server asks for it.
-pub(crate) fn backoff(pod: &str, uid: &Uid, failures: u32, failure: ApiFailure) -> Span {
-    let doubled = RETRY_FIRST.as_micros().saturating_mul(1 << failures.saturating_sub(1).min(20));
-    let base = doubled.min(RETRY_MAX.as_micros());
-    let spread = base / 2 * i64::from(jitter(pod, uid, failures)) / 1024;
-    let asked = match failure {
-        ApiFailure::Throttled(Some(asked)) => asked.min(RETRY_MAX),
-        _ => Span::ZERO,
-    };
-    Span::from_micros(base - base / 4 + spread).max(asked)
-}
-
-/// A number below 1024 from identity and count; no randomness in the core.
-fn jitter(node: &str, uid: &Uid, failures: u32) -> u16 {
-    let opaque = match uid {
-        Uid::Uuid(bytes) => &bytes[..],
-        Uid::Opaque(text) => text.as_bytes(),
-    };
-    let bytes = node.bytes().chain(opaque.iter().copied()).chain(failures.to_le_bytes());
-    let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    ((hash >> 7) & 0x3ff) as u16
-}
-
 /// All pods that go, wherever they are in the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct WorkQueue {
@@ -210,15 +175,6 @@ pub(super) struct Dequeued {
     pub(super) known_due: Option<Mono>,
     /// It goes before its time, to find out whether the API server is back: its node's pause does not count.
     pub(super) is_probe: bool,
-}
-
-/// Which queue keys a pull may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lane {
-    /// Only first tries and what continues them.
-    Fresh,
-    /// Retries whose time has come as well.
-    All,
 }
 
 impl WorkQueue {

@@ -20,13 +20,7 @@ const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
 
 impl NodeLifecycleEngine {
     /// The next effect, decided at this moment; `None` if there is nothing to do yet.
-    pub fn next_effect(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
-        self.enter(now.mono);
-        self.wake(now.mono);
-        self.survey(now.mono);
-        if !self.is_synced() {
-            return None;
-        }
+    pub(super) fn next_request(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
         self.next_mend(now)
             .or_else(|| self.next_declaration(now))
             .or_else(|| self.next_eviction(now))

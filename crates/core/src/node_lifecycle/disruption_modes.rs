@@ -9,6 +9,7 @@
 use super::config::NodeLifecycleConfig;
 use super::zone::{Zone, ZoneKey, ZoneMembership, ZoneState};
 use super::{NodeLifecycleEngine, NodeLifecycleNotice};
+use crate::engine::Engine;
 use crate::identity::NodeName;
 use crate::time::{Mono, Span};
 

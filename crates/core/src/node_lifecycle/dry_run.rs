@@ -11,6 +11,7 @@ use super::dispatch::{reference, why};
 use super::fact::{ConditionStatus, NodeConditions};
 use super::managed_taints::ManagedTaints;
 use super::{NodeLifecycleEngine, NodeLifecycleNotice, TaintPlan, desired_taints};
+use crate::engine::Engine;
 use crate::identity::NodeName;
 use crate::time::Mono;
 

@@ -6,7 +6,7 @@
 
 use super::{ManagedTaints, NodeRef, TaintCause, ZoneKey, ZoneState};
 use crate::api_error::ApiFailure;
-use crate::eviction::PodRef;
+use crate::identity::PodRef;
 use crate::identity::{NodeName, PodName};
 use crate::time::Mono;
 

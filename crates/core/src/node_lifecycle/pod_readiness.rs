@@ -8,7 +8,8 @@
 use super::cache::TrackedPod;
 use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleNotice, PodReadinessFact};
 use crate::api_error::ApiFailure;
-use crate::eviction::{PodRef, backoff};
+use crate::backoff::backoff;
+use crate::identity::PodRef;
 use crate::identity::{NodeName, Uid};
 use crate::time::Mono;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -13,7 +13,8 @@ use super::{
     desired_taints,
 };
 use crate::api_error::ApiFailure;
-use crate::eviction::{LiveRead, backoff};
+use crate::backoff::backoff;
+use crate::engine::LiveRead;
 use crate::identity::{NodeName, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 

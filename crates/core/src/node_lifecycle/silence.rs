@@ -8,6 +8,7 @@
 use super::NodeLifecycleEngine;
 use super::cache::{NodeHealthEntry, QueuePosition, WritePriority};
 use super::managed_taints::ManagedTaint;
+use crate::engine::Engine;
 use crate::identity::NodeName;
 use crate::time::{Mono, Span};
 use alloc::vec::Vec;

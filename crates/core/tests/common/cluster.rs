@@ -8,8 +8,10 @@ mod requests;
 
 use super::held::Held as Hold;
 use std::collections::{BTreeMap, VecDeque};
-use taintward_core::eviction::{EvictionInput, LiveRead, PodRef};
+use taintward_core::engine::LiveRead;
+use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};

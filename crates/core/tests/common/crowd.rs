@@ -6,9 +6,8 @@
 
 use std::time::{Duration, Instant};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead,
-};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};

@@ -4,6 +4,7 @@
 //! Goes out: engines.
 //! Not here: measuring.
 
+use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeHealthFact, NodeLifecycleConfig,

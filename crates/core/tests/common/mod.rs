@@ -17,10 +17,12 @@ mod work;
 
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice, PodRef,
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};

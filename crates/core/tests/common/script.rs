@@ -6,10 +6,12 @@
 
 use super::{EPOCH, seconds};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice, Lane, LiveRead, PodRef,
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};

@@ -9,6 +9,7 @@ mod flights;
 use super::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::time::Mono;
 

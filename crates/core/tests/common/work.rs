@@ -6,8 +6,10 @@
 
 use super::World;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{EvictionEffect, EvictionInput, Lane, LiveRead, PodRef};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::fact::{PodFact, PodLifePhase};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{PodName, ResourceVersion};
 
 impl World {

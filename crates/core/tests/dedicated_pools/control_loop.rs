@@ -6,7 +6,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice, PoolEffect,
 };
-use taintward_core::eviction::Lane;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Span, Wall};
 

@@ -7,7 +7,7 @@ use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, ObjectEvent, PoolEffect, PoolFact,
     PoolResponse,
 };
-use taintward_core::eviction::Lane;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::time::{Mono, Now, Span, Wall};
 

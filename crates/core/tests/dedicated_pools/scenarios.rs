@@ -6,6 +6,7 @@ use crate::objects::{dedicated, node, pod, pool, prepared, taint};
 use taintward_core::dedicated_pools::{
     DedicatedPoolNotice, FINALIZER, PoolEffect, PoolFact, PoolNodeDelay, PoolNodeFact, UnknownNodePolicy,
 };
+use taintward_core::engine::Engine;
 use taintward_core::identity::NodeName;
 use taintward_core::time::Span;
 

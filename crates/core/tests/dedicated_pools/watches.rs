@@ -6,6 +6,7 @@ use crate::objects::{node, pod, pool, prepared};
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice, ObjectEvent,
 };
+use taintward_core::engine::Engine;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
 fn at(seconds: i64) -> Now {

@@ -3,8 +3,9 @@
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::LiveRead;
 use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice, LiveRead,
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice,
 };
 use taintward_core::identity::{NodeName, PodName, Uid};
 

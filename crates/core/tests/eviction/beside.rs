@@ -2,6 +2,7 @@
 
 use crate::common::script::{Script, at, failed, pod, reference, well};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::ResourceVersion;

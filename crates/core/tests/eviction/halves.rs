@@ -2,7 +2,8 @@
 
 use crate::common::script::{Script, at, failed, pod, well};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice, LiveRead};
+use taintward_core::engine::LiveRead;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::{ResourceVersion, Uid};
 

@@ -2,6 +2,7 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::PodFact;
 use taintward_core::time::{Mono, Span};
@@ -261,7 +262,7 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
 /// A pod whose mark is on its way when the hold begins: marked, not deleted, and the mark withdrawn.
 #[test]
 fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
-    use taintward_core::eviction::{Lane, LiveRead};
+    use taintward_core::engine::{Lane, LiveRead};
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     world.deaf = true;

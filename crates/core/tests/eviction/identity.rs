@@ -2,6 +2,7 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect};
 use taintward_core::fact::{PodLifePhase, PodOwnerKind};
 

@@ -3,9 +3,8 @@
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, well};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, LiveRead,
-};
+use taintward_core::engine::{Engine, LiveRead};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 
 fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
@@ -33,7 +32,7 @@ fn l1_a_withdrawal_that_fails_delays_no_deadline() {
 /// A deadline that comes while a withdrawal waits is a first try: retries that may not be sent do not hold it up.
 #[test]
 fn l6_a_deadline_during_a_withdrawal_is_a_first_try() {
-    use taintward_core::eviction::Lane;
+    use taintward_core::engine::Lane;
     let mut fact = pod("p", 10, &[bears("k", Some(20))]);
     fact.marked = true;
     let mut script = Script::tainted(never(), fact);

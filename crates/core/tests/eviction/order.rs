@@ -2,6 +2,7 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect};
 use taintward_core::fact::PodOwnerKind;
 
@@ -77,7 +78,8 @@ fn equal_facts_make_equal_engines_whatever_their_order() {
 
 #[test]
 fn te_7_nobody_goes_before_both_lists_are_complete() {
-    use taintward_core::eviction::{EvictionEngine, EvictionInput, Lane};
+    use taintward_core::engine::Lane;
+    use taintward_core::eviction::{EvictionEngine, EvictionInput};
     let mut world = one_node();
     world.deaf = true;
     world.add_pod("p", "n1", &[]);

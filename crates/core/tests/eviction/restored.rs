@@ -2,9 +2,8 @@
 
 use crate::common::script::{Script, at, node, pod, reference, well};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, LiveRead,
-};
+use taintward_core::engine::{Engine, LiveRead};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::NodeName;
 
 fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> EvictionInput {

@@ -2,11 +2,12 @@
 
 use crate::common::{EPOCH, bears, seconds};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead,
-    PodRef,
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};

@@ -3,9 +3,8 @@
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, Lane, LiveRead,
-};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::time::Mono;
 

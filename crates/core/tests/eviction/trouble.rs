@@ -3,6 +3,7 @@
 use crate::common::{bears, seconds};
 use crate::one_node;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionEffect;
 
 #[test]

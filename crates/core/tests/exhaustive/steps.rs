@@ -7,7 +7,8 @@
 use super::common::{self, bears};
 use super::{FLIGHTS_MAX, Flight, KEY, REQUEST_MAX, State, Step, spend};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane};
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Mono;
 

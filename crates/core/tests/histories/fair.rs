@@ -3,8 +3,10 @@
 use crate::history::{History, NODES, PODS};
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{EvictionEffect, EvictionInput, Lane, LiveRead, PodRef};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::time::Mono;
 

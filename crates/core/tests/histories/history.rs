@@ -1,10 +1,10 @@
 //! What happens to an engine, by a seed: anything.
 
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead, PodRef,
-};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};

@@ -10,7 +10,7 @@ use crate::world::zone;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
@@ -213,7 +213,7 @@ impl State {
                 self.tell(Input::Node { fact, listed: false });
             }
             Step::Pull if self.flight.is_none() => {
-                let effect = self.engine.next_effect(self.clock())?;
+                let effect = self.engine.next_effect(Lane::All, self.clock())?;
                 self.flight = Some((effect, self.now, None));
             }
             Step::Commit => self.commit()?,

@@ -8,7 +8,8 @@
 use crate::world::{SECOND, zone};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, NodeCondition, NodeHealthFact,
@@ -89,7 +90,7 @@ impl History {
     }
 
     fn pull(&mut self) -> bool {
-        let Some(effect) = self.engine.next_effect(clock(self.now)) else { return false };
+        let Some(effect) = self.engine.next_effect(Lane::All, clock(self.now)) else { return false };
         self.log.push(format!("{} pulled {effect:?}", self.now));
         self.out.push(effect);
         true

@@ -1,6 +1,7 @@
 //! Our own eyes: pauses, cuts, lost and late streams. Nobody is tainted by mistake, everybody who is dead is in time.
 
 use crate::world::{What, World};
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::node_lifecycle::{
     ManagedTaint, ManagedTaints, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
     NodeLifecycleInput, NodeLifecycleNotice, ObservationDoubt, WatchedKind,
@@ -127,7 +128,7 @@ fn without_a_witness_nobody_is_declared() {
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
             engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
         }
-        assert_eq!(engine.next_effect(now), None);
+        assert_eq!(engine.next_effect(Lane::All, now), None);
     }
     assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoAnswer));
 }

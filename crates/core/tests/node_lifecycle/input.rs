@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
@@ -237,7 +238,7 @@ fn nl_22_one_candidate_at_a_time() {
     world.pass(1);
     let now = world.clock();
     let engine = world.engine.as_mut().expect("it runs");
-    let pulled: Vec<_> = std::iter::from_fn(|| engine.next_effect(now)).collect();
+    let pulled: Vec<_> = std::iter::from_fn(|| engine.next_effect(Lane::All, now)).collect();
     assert_eq!(
         pulled,
         [taintward_core::node_lifecycle::NodeLifecycleEffect::ReadNode { node: NodeName::new("a1") }]

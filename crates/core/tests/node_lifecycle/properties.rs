@@ -4,6 +4,7 @@ use crate::world::{SECOND, World};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, ManagedTaints, NodeCondition, NodeHealthFact,

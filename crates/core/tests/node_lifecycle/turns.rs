@@ -2,7 +2,7 @@
 
 use crate::world::{SECOND, What, World};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, DelayReason, LiveNodeAndLease, ManagedTaint, ManagedTaints,
@@ -34,11 +34,14 @@ fn a_live_read_is_worth_two_seconds() {
         let now = world.clock();
         let result = Ok(reading(&world, "a1"));
         let engine = world.engine.as_mut().expect("it runs");
-        assert_eq!(engine.next_effect(now), Some(NodeLifecycleEffect::ReadNode { node: name.clone() }));
-        assert_eq!(engine.next_effect(now), None, "one request at a time");
+        assert_eq!(
+            engine.next_effect(Lane::All, now),
+            Some(NodeLifecycleEffect::ReadNode { node: name.clone() })
+        );
+        assert_eq!(engine.next_effect(Lane::All, now), None, "one request at a time");
         engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
         let later = taintward_core::time::Now { mono: now.mono.plus(Span::from_micros(age)), ..now };
-        let next = engine.next_effect(later);
+        let next = engine.next_effect(Lane::All, later);
         assert_eq!(
             matches!(next, Some(NodeLifecycleEffect::SetConditionsUnknown { .. })),
             declares,
@@ -72,9 +75,12 @@ fn an_answer_for_another_incarnation() {
     let now = world.clock();
     let result = Ok(reading(&world, "a1"));
     let engine = world.engine.as_mut().expect("it runs");
-    engine.next_effect(now);
+    engine.next_effect(Lane::All, now);
     engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
-    assert!(matches!(engine.next_effect(now), Some(NodeLifecycleEffect::SetConditionsUnknown { .. })));
+    assert!(matches!(
+        engine.next_effect(Lane::All, now),
+        Some(NodeLifecycleEffect::SetConditionsUnknown { .. })
+    ));
     world.remove_node("a1");
     world.add_node("a1", "a");
     world.pass(1);
@@ -108,7 +114,8 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
         let pull_marks = |world: &mut World| -> Vec<NodeLifecycleEffect> {
             let now = world.clock();
             let engine = world.engine.as_mut().expect("it runs");
-            let effects: Vec<NodeLifecycleEffect> = std::iter::from_fn(|| engine.next_effect(now)).collect();
+            let effects: Vec<NodeLifecycleEffect> =
+                std::iter::from_fn(|| engine.next_effect(Lane::All, now)).collect();
             effects
                 .into_iter()
                 .filter(|effect| matches!(effect, NodeLifecycleEffect::SetPodNotReady { .. }))
@@ -191,7 +198,7 @@ fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
         let mut engine = world.engine.take().expect("it runs");
         let result = Ok(reading(&world, "a1"));
         let name = NodeName::new("a1");
-        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next_effect(now) {
+        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next_effect(Lane::All, now) {
             Some(NodeLifecycleEffect::ReadNode { node }) => {
                 engine.handle(
                     NodeLifecycleInput::Confirmed { node, sent: now.mono, result: result.clone() },

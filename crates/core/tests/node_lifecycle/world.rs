@@ -7,6 +7,7 @@
 use crate::judge::Judge;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,

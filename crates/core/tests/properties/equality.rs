@@ -5,6 +5,7 @@ use crate::common::storm::{Storm, WINDOW};
 use crate::runs;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::Now;

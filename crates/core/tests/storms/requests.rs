@@ -7,9 +7,11 @@ use crate::{
     ANSWERED_LATE, AT_ONCE, COMMITTED_LATE, CONFLICT, REFUSED, UNHEARD, deleted_at, fates, storm, taint,
     with_pod,
 };
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice, PodRef};
+use taintward_core::engine::Engine;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice};
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::PodName;
+use taintward_core::identity::PodRef;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -172,7 +174,7 @@ fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
     let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
     engine.handle(storm.cluster.node_told(0, false), now(1));
     engine.handle(storm.cluster.pod_told(0, false), now(1));
-    let lane = taintward_core::eviction::Lane::All;
+    let lane = taintward_core::engine::Lane::All;
     assert!(engine.next_effect(lane, now(1)).is_some());
     let result = Ok(storm.cluster.read_node(&node_name(0)));
     engine.handle(EvictionInput::NodeConfirmed { node: node_name(0), sent: now(1).mono, result }, now(1));

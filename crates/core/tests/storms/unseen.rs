@@ -4,6 +4,7 @@ use crate::common::bears;
 use crate::common::cluster::{Held, SECOND, node_name};
 use crate::common::storm::Storm;
 use crate::{deleted_at, storm, taint, untaint, with_pod};
+use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::identity::Uid;
 use taintward_core::taint::{Taint, TaintEffect};

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::Method;
 use node_bodies::{NodeBody, ReadinessBody};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::LiveRead;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, LiveNodeAndLease, ManagedTaints, NodeRef,

@@ -6,8 +6,9 @@
 
 use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion};
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::TolerationOperator;

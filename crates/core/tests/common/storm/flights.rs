@@ -6,7 +6,8 @@
 
 use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{EvictionEffect, EvictionInput, Lane};
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::time::{Mono, Span};
 
 impl Storm {

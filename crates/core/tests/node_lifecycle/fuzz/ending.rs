@@ -7,7 +7,7 @@
 use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
 use crate::world::{SECOND, zone};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::LiveRead;
+use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::identity::{PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,

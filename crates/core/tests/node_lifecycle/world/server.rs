@@ -6,7 +6,8 @@
 
 use super::{Commit, What, World};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LiveNodeAndLease, ManagedTaint, ManagedTaints,
@@ -27,7 +28,7 @@ impl World {
             if !self.leading || self.observing {
                 return;
             }
-            let Some(effect) = engine.next_effect(now) else {
+            let Some(effect) = engine.next_effect(Lane::All, now) else {
                 self.notices.extend(engine.take_notices().into_iter().map(|notice| (self.now, notice)));
                 return;
             };
