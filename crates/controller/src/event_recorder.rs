@@ -1,89 +1,191 @@
-//! # Outbox: a loop's events on their way out
-//! Room:     a bounded queue of events, and the few that are being written.
-//! Comes in: event notes, in the order of what happened.
-//! Goes out: requests; log lines and metrics about those that failed.
-//! Keeps:    nothing beyond fixed bounds, nor beyond the lead of this process; what is dropped is counted.
-//! Not here: wording (the tellers of the loops); events of evictions, which are folded and only trickle (`eviction_events.rs`).
+//! Records Kubernetes events: a bounded queue, and the few events that are being written.
+//!
+//! - Invariant: nothing is kept beyond fixed bounds, nor beyond the lead of this process; what is dropped is counted.
+//! - Invariant: effects come first (TE-35: the original's events share its request budget). While pods are evicted, events
+//!   of evictions only trickle.
 
+use crate::controller::ControllerContext;
 use crate::metrics::{ControllerMetrics, Effect};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use std::collections::VecDeque;
-use taintward_core::time::Mono;
-use taintward_kube::api::{ApiClient, RequestError};
-use taintward_kube::clock::Clock;
-use taintward_kube::events::Event;
+use std::collections::{BTreeMap, VecDeque};
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::time::{Mono, Span, Wall};
+use taintward_kube::api::RequestError;
+use taintward_kube::events::{Event, EventReporter, Regarding};
 
-/// How much an outbox holds.
+/// Nodes with aggregated events at most. What comes on top is dropped, and counted.
+const AGGREGATED_MAX: usize = 1_000;
+
+/// How many events a recorder holds and sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecorderLimits {
     /// Events that wait at most.
     pub(crate) waiting: usize,
     /// Events being written at once, at most.
-    pub(crate) at_once: usize,
+    pub(crate) in_flight: usize,
+    /// While the controller is busy, at most one event in this time.
+    pub(crate) trickle: Option<Span>,
 }
 
-/// When an event was sent, and what became of it.
+/// An event about a pod of a node, of a kind that may come by the thousand.
+pub(crate) struct PodEvent {
+    pub(crate) node: NodeName,
+    pub(crate) pod: PodName,
+    pub(crate) uid: Uid,
+    pub(crate) action: &'static str,
+    pub(crate) note: String,
+    /// How the note about several pods begins.
+    pub(crate) aggregated_note: &'static str,
+    pub(crate) at: Wall,
+}
+
+/// When an event was sent, and how it went.
 pub(crate) type PublishResult = (Mono, Result<(), RequestError>);
 
-/// Events that wait, and those under way.
+/// Events that wait, and those being written.
 pub(crate) struct EventRecorder {
-    bounds: RecorderLimits,
+    limits: RecorderLimits,
     waiting: VecDeque<Event>,
-    sending: FuturesUnordered<BoxFuture<'static, PublishResult>>,
+    /// By node and action.
+    aggregated: BTreeMap<(NodeName, &'static str), AggregatedEvent>,
+    trickled: Option<Mono>,
+    in_flight: FuturesUnordered<BoxFuture<'static, PublishResult>>,
     dropped: u64,
 }
 
+struct AggregatedEvent {
+    pods: u32,
+    last: PodName,
+    note: &'static str,
+    at: Wall,
+}
+
 impl EventRecorder {
-    pub(crate) fn new(bounds: RecorderLimits) -> Self {
-        Self { bounds, waiting: VecDeque::new(), sending: FuturesUnordered::new(), dropped: 0 }
+    pub(crate) fn new(limits: RecorderLimits) -> Self {
+        Self {
+            limits,
+            waiting: VecDeque::new(),
+            aggregated: BTreeMap::new(),
+            trickled: None,
+            in_flight: FuturesUnordered::new(),
+            dropped: 0,
+        }
     }
 
-    /// Takes one in, if there is room.
-    pub(crate) fn put(&mut self, note: Event) {
-        match self.waiting.len() < self.bounds.waiting {
-            true => self.waiting.push_back(note),
+    /// Takes an event in, if there is room.
+    pub(crate) fn record(&mut self, event: Event) {
+        match self.waiting.len() < self.limits.waiting {
+            true => self.waiting.push_back(event),
             false => self.dropped += 1,
         }
     }
 
-    /// Starts writing events, as long as there is room.
-    pub(crate) fn send(&mut self, api: &ApiClient, now: Mono, metrics: &ControllerMetrics) {
-        while self.sending.len() < self.bounds.at_once {
-            let Some(note) = self.waiting.pop_front() else { break };
-            metrics.effects.began();
-            let api = api.clone();
-            self.sending.push(Box::pin(async move { (now, api.post_event(&note).await) }));
+    /// Takes an event about a pod in; without room, it is added to the one event about its node.
+    pub(crate) fn record_pod(&mut self, event: PodEvent) {
+        let PodEvent { node, pod, uid, action, note, aggregated_note, at } = event;
+        if self.waiting.len() < self.limits.waiting {
+            return self.waiting.push_back(Event {
+                reporter: EventReporter::EVICTION,
+                regarding: Regarding::Pod(pod, uid),
+                action: action.into(),
+                note,
+                warning: false,
+                related: Some(node),
+                at,
+                count: 1,
+            });
+        }
+        let is_full = self.aggregated.len() >= AGGREGATED_MAX;
+        let key = (node, action);
+        if is_full && !self.aggregated.contains_key(&key) {
+            self.dropped += 1;
+            return;
+        }
+        let first = || AggregatedEvent { pods: 0, last: pod.clone(), note: aggregated_note, at };
+        let aggregated = self.aggregated.entry(key).or_insert_with(first);
+        aggregated.pods = aggregated.pods.saturating_add(1);
+        (aggregated.last, aggregated.at) = (pod, at);
+    }
+
+    /// Starts writing events, as long as there is room; `is_busy`: effects are in flight or wait.
+    pub(crate) fn send(&mut self, context: &ControllerContext, is_busy: bool, now: Mono) {
+        while self.in_flight.len() < self.limits.in_flight {
+            let Some(event) = self.next(is_busy, now) else { break };
+            context.metrics.effects.began();
+            let api = context.api.clone();
+            self.in_flight.push(Box::pin(async move { (now, api.post_event(&event).await) }));
         }
     }
 
-    /// The next event that was written, or was not; waits for ever while none is under way.
-    pub(crate) async fn sent(&mut self) -> PublishResult {
-        match self.sending.next().await {
-            Some(sent) => sent,
+    fn next(&mut self, is_busy: bool, now: Mono) -> Option<Event> {
+        let waits = |pause: Span| self.trickled.is_some_and(|last| now < last.plus(pause));
+        if is_busy && self.limits.trickle.is_some_and(waits) {
+            return None;
+        }
+        let event = self.waiting.pop_front().or_else(|| self.next_aggregated())?;
+        self.trickled = Some(now);
+        Some(event)
+    }
+
+    fn next_aggregated(&mut self) -> Option<Event> {
+        let ((node, action), AggregatedEvent { pods, last, note, at }) = self.aggregated.pop_first()?;
+        Some(Event {
+            reporter: EventReporter::EVICTION,
+            note: format!(
+                "{note} {pods} more Pods of node {node}, Pod {last} the last of them (combined from similar events)"
+            ),
+            // An event about a node carries the node's name as its UID, as kubelets write it: so describe finds it.
+            regarding: Regarding::Node(node.clone(), Uid::new(node.as_str())),
+            action: action.into(),
+            warning: false,
+            related: None,
+            at,
+            count: pods,
+        })
+    }
+
+    /// When events that only trickle are due; the others wait for one that is being written.
+    pub(crate) fn next_wakeup(&self, now: Mono) -> Option<Mono> {
+        self.limits.trickle.filter(|_| !self.is_idle()).map(|pause| now.plus(pause))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.aggregated.is_empty()
+    }
+
+    /// The next event that was written, or was not; never, while none is being written.
+    pub(crate) async fn published(&mut self) -> PublishResult {
+        match self.in_flight.next().await {
+            Some(result) => result,
             None => std::future::pending().await,
         }
     }
 
-    /// Notes what became of one.
-    pub(crate) fn was_sent(&self, (sent, result): PublishResult, clock: &Clock, metrics: &ControllerMetrics) {
-        if let Err(refusal) = &result {
-            tracing::debug!(err = %refusal.message, "event lost");
+    /// Counts one that was written, or was not.
+    pub(crate) fn on_published(&self, (sent, result): PublishResult, context: &ControllerContext) {
+        if let Err(error) = &result {
+            tracing::debug!(err = %error.message, "event lost");
         }
-        let outcome = result.map_err(|refusal| refusal.failure);
-        metrics.effects.ended(Effect::Event, outcome, clock.now().mono.since(sent));
+        let outcome = result.map_err(|error| error.failure);
+        context.metrics.effects.ended(Effect::Event, outcome, context.clock.now().mono.since(sent));
     }
 
-    /// Waits for those under way.
-    pub(crate) async fn finish(&mut self) {
-        while self.sending.next().await.is_some() {}
+    /// Waits for those being written.
+    pub(crate) async fn drain(&mut self, context: &ControllerContext) {
+        while let Some(result) = self.in_flight.next().await {
+            self.on_published(result, context);
+        }
     }
 
-    /// Counts what was given up; with `all`, because the lead is lost or the process ends, gives up what waits.
+    /// Counts what was dropped. With `all`, because the lead is lost or the process ends, drops what waits: nothing is
+    /// written that the next leader may contradict, or that is old by then.
     pub(crate) fn count_dropped(&mut self, all: bool, metrics: &ControllerMetrics) {
         if all {
-            self.dropped += self.waiting.len() as u64;
+            let aggregated: u64 = self.aggregated.values().map(|event| u64::from(event.pods)).sum();
+            self.dropped += self.waiting.len() as u64 + aggregated;
             self.waiting.clear();
+            self.aggregated.clear();
         }
         metrics.effects.events_dropped.inc_by(std::mem::take(&mut self.dropped));
     }
@@ -92,31 +194,90 @@ impl EventRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::BuildInfo;
-    use std::sync::Arc;
-    use taintward_core::identity::{NodeName, Uid};
+    use crate::eviction::tests::metrics;
     use taintward_core::node_lifecycle::NodeRef;
-    use taintward_core::time::Wall;
+    use taintward_kube::clock::Clock;
 
-    #[test]
-    fn what_finds_no_room_and_what_is_given_up_is_counted_once() {
-        let about = BuildInfo {
-            version: "",
-            mode: "",
-            lease: String::new(),
-            started: Wall::from_secs(0),
-            host: String::new(),
-        };
-        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
-        let mut recorder = EventRecorder::new(RecorderLimits { waiting: 2, at_once: 1 });
+    const TRICKLE: Span = Span::from_millis(200);
+    const WAITING_MAX: usize = 1_000;
+
+    fn of_evictions() -> EventRecorder {
+        EventRecorder::new(RecorderLimits { waiting: WAITING_MAX, in_flight: 4, trickle: Some(TRICKLE) })
+    }
+
+    fn evict(recorder: &mut EventRecorder, pods: usize, nodes: usize) {
+        for at in 0..pods {
+            recorder.record_pod(PodEvent {
+                node: NodeName::new(&format!("n{:05}", at % nodes)),
+                pod: PodName::new("shop", &format!("p{at}")),
+                uid: Uid::new(&format!("u{at}")),
+                action: "Evict",
+                note: "gone".into(),
+                aggregated_note: "Marking for deletion",
+                at: Wall::from_secs(1),
+            });
+        }
+    }
+
+    /// How many were dropped so far, after `count_dropped`.
+    fn dropped(recorder: &mut EventRecorder, all: bool, metrics: &ControllerMetrics) -> u64 {
+        recorder.count_dropped(all, metrics);
+        metrics.effects.events_dropped.get()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_finds_no_room_and_what_is_given_up_is_counted_once() {
+        let metrics = metrics(&Clock::of_runtime(Wall::from_secs(0)));
+        let mut recorder = EventRecorder::new(RecorderLimits { waiting: 2, in_flight: 1, trickle: None });
         for name in ["a", "b", "c", "d", "e"] {
             let node = NodeRef { name: NodeName::new(name), uid: Uid::new(name) };
-            recorder.put(Event::registered(&node, Wall::from_secs(1)));
+            recorder.record(Event::registered(&node, Wall::from_secs(1)));
         }
         assert_eq!(recorder.waiting.len(), 2);
-        for (all, waiting, dropped) in [(false, 2, 3), (false, 2, 3), (true, 0, 5), (true, 0, 5)] {
-            recorder.count_dropped(all, &metrics);
-            assert_eq!((recorder.waiting.len(), metrics.effects.events_dropped.get()), (waiting, dropped));
+        for (all, waiting, count) in [(false, 2, 3), (false, 2, 3), (true, 0, 5), (true, 0, 5)] {
+            assert_eq!((dropped(&mut recorder, all, &metrics), recorder.waiting.len()), (count, waiting));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_storm_is_aggregated_into_one_event_per_node_and_nothing_is_lost_of_the_count() {
+        let metrics = metrics(&Clock::of_runtime(Wall::from_secs(0)));
+        let mut recorder = of_evictions();
+        evict(&mut recorder, 150_000, 500);
+        let events: Vec<_> = std::iter::from_fn(|| recorder.next(false, Mono::from_secs(1))).collect();
+        assert_eq!(events.len(), WAITING_MAX + 500);
+        assert_eq!(events.iter().map(|event| event.count).sum::<u32>(), 150_000);
+        assert_eq!(dropped(&mut recorder, false, &metrics), 0);
+        assert!(recorder.is_idle());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn beyond_all_bounds_events_are_dropped_and_counted() {
+        let metrics = metrics(&Clock::of_runtime(Wall::from_secs(0)));
+        let mut recorder = of_evictions();
+        evict(&mut recorder, 5_000, 5_000);
+        assert_eq!(dropped(&mut recorder, false, &metrics), 5_000 - (WAITING_MAX + AGGREGATED_MAX) as u64);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_up_counts_every_pod() {
+        let metrics = metrics(&Clock::of_runtime(Wall::from_secs(0)));
+        let mut recorder = of_evictions();
+        evict(&mut recorder, 150_000, 500);
+        assert_eq!(dropped(&mut recorder, true, &metrics), 150_000);
+        assert!(recorder.is_idle() && recorder.next(false, Mono::from_secs(1)).is_none());
+        assert_eq!(dropped(&mut recorder, true, &metrics), 150_000);
+    }
+
+    #[test]
+    fn while_pods_go_events_only_trickle() {
+        let mut recorder = of_evictions();
+        evict(&mut recorder, 3, 1);
+        let at = Mono::from_secs(5);
+        assert!(recorder.next(true, at).is_some());
+        assert!(recorder.next(true, at).is_none());
+        assert!(recorder.next(true, at.plus(TRICKLE)).is_some());
+        assert!(recorder.next(false, at.plus(TRICKLE)).is_some());
+        assert!(recorder.next(false, at).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! Goes out: batches of parts, in the same order, to whoever runs.
 //! Keeps:    nothing is dropped: the slowest sets the pace; what can't be read is counted once (D11). Pools hear from the
 //!           beginning of a list on, and nothing at all while there are none.
-//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools/pool_watch_queues.rs`).
+//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools.rs`).
 
 use crate::metrics::{Resource, WatchMetrics};
 use taintward_core::admission::pool::PodOnNodeFact;

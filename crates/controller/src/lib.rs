@@ -9,14 +9,14 @@
 
 pub mod admin;
 mod concurrency_limit;
+mod control_loop;
+mod controller;
 mod dedicated_pools;
+mod effect_executor;
 mod event_recorder;
 mod eviction;
-mod eviction_effects;
-mod eviction_events;
-mod eviction_messages;
-mod eviction_reporting;
 mod fan_out;
+mod log_rate_limit;
 pub mod logging;
 pub mod metrics;
 mod metrics_readers;

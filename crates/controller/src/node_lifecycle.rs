@@ -1,103 +1,48 @@
-//! # Lifecycle: the loop around node health
-//! Room:     one task that owns the health engine: news in, effects out, notices told, time passing.
-//! Comes in: batches from three streams, answers, leadership, doubts about our own eyes, the request to stop.
-//! Goes out: taints, conditions and labels of nodes through [`NodeEffectExecutor`]; events, log lines, metrics; a word to taint
-//!           eviction when countdowns are to be held (NL-48).
-//! Keeps:    no effect is pulled unless we may act, there is room, and our own eyes were looked at just now (S5, S7).
-//! Not here: deciding (the core), sending (`eviction_effects.rs`), whose pods go because of a taint (`eviction.rs`).
+//! Connects the node lifecycle engine: nodes are tainted for their conditions and their silence.
+//!
+//! - Comes in: watch events of nodes, leases and pods; doubts about what this process observes (`observation.rs`).
+//! - Goes out, beside requests: whether taint eviction has to hold countdowns (NL-48).
+//! - Invariant: whether the watches can be trusted is checked just before effects are pulled (S7).
 
-mod node_effects;
+mod effects;
+mod log_text;
 mod node_inputs;
-mod node_messages;
-mod node_reporting;
-mod node_watch_queues;
 mod observation;
+mod reporting;
 
-pub(crate) use node_watch_queues::NodeWatchQueues;
-
-use crate::admin::LoopHeartbeat;
-use crate::metrics::{self, ControllerMetrics};
+use crate::controller::{Controller, ControllerContext, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::effect_executor::{EffectRequest, EffectResult};
+use crate::event_recorder::RecorderLimits;
+use crate::metrics;
 use crate::settings::WriteMode;
-use crate::shutdown::Shutdown;
-use crate::write_permission::WritePermission;
-use node_effects::{NodeEffectExecutor, NodeEffectResult};
-use node_reporting::NodeLifecycleReporter;
-use node_watch_queues::NodeWatchBatch;
+use crate::watch_queues::{WatchQueues, WatchReceiver};
 use observation::{ApiServerProbe, StreamObserver};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine::Engine as _;
 use taintward_core::node_lifecycle::{
-    NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput, WatchedKind,
+    LeaseFact, NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput,
+    PodReadinessFact, WatchedKind,
 };
-use taintward_core::time::{Mono, Span};
-use taintward_kube::api::ApiClient;
+use taintward_core::time::{Mono, Now, Span};
 use taintward_kube::clock::Clock;
 use taintward_kube::watch::StreamHealth;
 use tokio::sync::watch;
 
-/// Counts are published this often.
-const HOUSEKEEPING: Span = Span::from_secs(1);
-
-/// Batches of news taken in before anything else is done, at most.
-const NEWS_AT_ONCE: usize = 64;
-
-/// How long requests under way have to end after the request to stop.
-const DRAIN_MAX: Duration = Duration::from_millis(2_800);
-
-/// The task that owns the health engine.
+/// The adapter of the node lifecycle engine.
 pub(crate) struct NodeLifecycleController {
-    engine: NodeLifecycleEngine,
-    clock: Clock,
-    api: ApiClient,
-    executor: NodeEffectExecutor,
     observers: [StreamObserver; 2],
-    witness: ApiServerProbe,
-    permission: WritePermission,
-    mode: WriteMode,
-    metrics: Arc<ControllerMetrics>,
-    heartbeat: LoopHeartbeat,
-    synced: Arc<AtomicBool>,
+    probe: ApiServerProbe,
     hold: watch::Sender<bool>,
-    reporter: NodeLifecycleReporter,
-    /// When time was last let pass.
-    ticked: Mono,
-    published: Option<Mono>,
-    was_acting: bool,
-}
-
-/// What it is made of.
-pub(crate) struct NodeLifecycleParts {
-    pub(crate) config: NodeLifecycleConfig,
-    pub(crate) clock: Clock,
-    pub(crate) api: ApiClient,
-    pub(crate) nodes: watch::Receiver<StreamHealth>,
-    pub(crate) leases: watch::Receiver<StreamHealth>,
-    pub(crate) permission: WritePermission,
-    pub(crate) mode: WriteMode,
-    pub(crate) metrics: Arc<ControllerMetrics>,
-    pub(crate) heartbeat: LoopHeartbeat,
-    pub(crate) synced: Arc<AtomicBool>,
-    /// Whether countdowns are to be held (NL-48).
-    pub(crate) hold: watch::Sender<bool>,
 }
 
 impl NodeLifecycleController {
-    pub(crate) fn new(parts: NodeLifecycleParts) -> Self {
-        let NodeLifecycleParts {
-            config,
-            clock,
-            api,
-            nodes,
-            leases,
-            permission,
-            mode,
-            metrics,
-            heartbeat,
-            synced,
-            hold,
-        } = parts;
+    /// An adapter that observes how the watches of nodes and leases are doing, and says by `hold` whether countdowns are to
+    /// be held (NL-48).
+    pub(crate) fn new(
+        config: &NodeLifecycleConfig,
+        nodes: watch::Receiver<StreamHealth>,
+        leases: watch::Receiver<StreamHealth>,
+        hold: watch::Sender<bool>,
+    ) -> Self {
         if config.is_grace_short() {
             tracing::warn!(
                 "--node-monitor-grace-period is hardly longer than the 10 s after which kubelets renew their leases: a \
@@ -106,192 +51,136 @@ impl NodeLifecycleController {
             );
         }
         Self {
-            witness: ApiServerProbe::new(config.gap_max()),
-            engine: NodeLifecycleEngine::new(config),
-            executor: NodeEffectExecutor::new(api.clone(), clock.clone(), metrics.effects.clone()),
             observers: [
                 StreamObserver::new(WatchedKind::Nodes, nodes),
                 StreamObserver::new(WatchedKind::Leases, leases),
             ],
-            reporter: NodeLifecycleReporter::new(),
-            ticked: clock.now().mono,
-            clock,
-            api,
-            permission,
-            mode,
-            metrics,
-            heartbeat,
-            synced,
+            probe: ApiServerProbe::new(config.gap_max()),
             hold,
-            published: None,
-            was_acting: false,
+        }
+    }
+}
+
+/// The queues of the engine. Leases first: a sign of life that waits is taken in before a node is called silent.
+pub(crate) fn watch_queues(
+    leases: WatchReceiver<LeaseFact>,
+    nodes: WatchReceiver<NodeHealthFact>,
+    pods: WatchReceiver<PodReadinessFact>,
+    clock: &Clock,
+) -> WatchQueues<NodeLifecycleInput> {
+    let [first, second, third] = [clock, clock, clock].map(Clock::clone);
+    WatchQueues::new()
+        .with(leases, move |batch| node_inputs::inputs(batch, first.now().mono))
+        .with(nodes, move |batch| node_inputs::inputs(batch, second.now().mono))
+        .with(pods, move |batch| node_inputs::inputs(batch, third.now().mono))
+}
+
+impl Controller for NodeLifecycleController {
+    type Engine = NodeLifecycleEngine;
+
+    const NAME: &'static str = "node-lifecycle-controller";
+    const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::NodeLifecycle);
+    const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 1_000, in_flight: 2, trickle: None };
+    const PERMISSION_CHANGED: &'static str = "the right to taint nodes changed";
+    const REQUEST_FAILED: &'static str =
+        "request about a node failed; it is tried again as long as there is reason to";
+
+    fn before_tick(
+        &mut self,
+        may_write_now: bool,
+        context: &ControllerContext,
+        now: Now,
+    ) -> Vec<NodeLifecycleInput> {
+        self.probe.start(&context.api, now.mono);
+        let doubts = self.observers.iter_mut().flat_map(|observer| observer.poll(now.mono));
+        let mut inputs: Vec<NodeLifecycleInput> = doubts.collect();
+        inputs.extend(self.probe.renewed(&context.permission));
+        if may_write_now {
+            // The leader before may have used up the rate (S6).
+            inputs.push(NodeLifecycleInput::BecameLeader);
+        }
+        inputs
+    }
+
+    fn after_tick(
+        &mut self,
+        engine: &mut NodeLifecycleEngine,
+        took: Span,
+        context: &ControllerContext,
+    ) -> Option<NodeLifecycleInput> {
+        context.metrics.node_health.looked_at_all(took);
+        if context.mode == WriteMode::Observe {
+            engine.observe(context.clock.now().mono);
+        }
+        None
+    }
+
+    fn request(
+        &self,
+        effect: EffectOf<Self>,
+        _: bool,
+        context: &ControllerContext,
+    ) -> EffectRequest<InputOf<Self>> {
+        effects::request(effect, context)
+    }
+
+    fn on_result(&self, result: &EffectResult<NodeLifecycleInput>, context: &ControllerContext, now: Mono) {
+        if matches!(result.label.kind, Some(metrics::Effect::ConfirmHealth | metrics::Effect::Declare)) {
+            context.metrics.node_health.looked_at_one(now.since(result.sent));
         }
     }
 
-    /// Goes round until asked to stop; then starts nothing more, and waits for what is under way.
-    pub(crate) async fn run(mut self, mut news: NodeWatchQueues, mut stop: Shutdown) {
-        loop {
-            self.heartbeat.beat();
-            self.take_in(&mut news);
-            self.look();
-            match self.mode {
-                WriteMode::Enforce => self.act(),
-                WriteMode::Observe => self.engine.observe(self.clock.now().mono),
-            }
-            self.tell();
-            self.note_sync();
-            self.publish();
-            let wake = self.wake(self.clock.now().mono);
-            tokio::select! {
-                biased;
-                () = stop.requested() => break,
-                done = self.executor.next() => self.done(done),
-                batch = news.next() => self.hear(batch),
-                asked = self.witness.answer() => self.answered(asked),
-                sent = self.reporter.recorder.sent() => self.reporter.recorder.was_sent(sent, &self.clock, &self.metrics),
-                () = self.permission.changed() => {}
-                () = self.clock.sleep_until(wake) => {}
-            }
-        }
-        self.drain().await;
-    }
-
-    /// Takes in the news that is there already: a sign of life that waits is heard before anybody is called silent.
-    fn take_in(&mut self, news: &mut NodeWatchQueues) {
-        for batch in std::iter::from_fn(|| news.waiting()).take(NEWS_AT_ONCE) {
-            self.hear(batch);
-        }
-    }
-
-    fn hear(&mut self, batch: NodeWatchBatch) {
-        let now = self.clock.now();
-        for input in node_inputs::inputs(batch, now.mono) {
-            self.engine.handle(input, now);
-        }
-    }
-
-    /// Looks at our own eyes, and lets time pass.
-    fn look(&mut self) {
-        let now = self.clock.now();
-        self.witness.ask(&self.api, now.mono);
-        let doubts = self.observers.iter_mut().flat_map(|eye| eye.look(now.mono));
-        let told: Vec<NodeLifecycleInput> = doubts.chain(self.witness.look(&self.permission)).collect();
-        for input in told {
-            self.engine.handle(input, now);
-        }
-        let acting = self.may_act();
-        if acting && !self.was_acting {
-            // Whoever led before may have used up the rate (S6).
-            self.engine.handle(NodeLifecycleInput::BecameLeader, now);
-        }
-        if acting != std::mem::replace(&mut self.was_acting, acting) {
-            tracing::info!(acting, "the right to taint nodes changed");
-        }
-        self.engine.tick(now.mono);
-        self.ticked = now.mono;
-        self.metrics.node_health.looked_at_all(self.clock.now().mono.since(now.mono));
-    }
-
-    fn may_act(&self) -> bool {
-        self.permission.is_given(self.clock.now().mono, self.api.longest_request())
-    }
-
-    /// Sends what is due, as long as there is room.
-    fn act(&mut self) {
-        while self.executor.has_room() && self.may_act() {
-            let Some(effect) = self.engine.next_effect(Lane::All, self.clock.now()) else { break };
-            self.executor.begin(effect);
-        }
-    }
-
-    fn done(&mut self, done: NodeEffectResult) {
-        let now = self.clock.now();
-        if matches!(done.kind, metrics::Effect::ConfirmHealth | metrics::Effect::Declare) {
-            self.metrics.node_health.looked_at_one(now.mono.since(done.sent()));
-        }
-        if let Some(refusal) = &done.refusal {
-            self.reporter.complain(&done, refusal, now.mono);
-        }
-        self.engine.handle(done.input, now);
-    }
-
-    fn answered(&mut self, asked: observation::ProbeResult) {
-        if let Some(input) = self.witness.answered(asked) {
-            self.engine.handle(input, self.clock.now());
-        }
-    }
-
-    /// Tells everything there is to tell, and starts events.
-    fn tell(&mut self) {
-        let now = self.clock.now();
-        let acting = self.may_act();
-        for notice in self.engine.take_notices() {
-            self.reporter.tell(&notice, acting, now, &self.metrics);
-        }
-        if self.engine.is_synced() {
-            let holds = self.engine.holds_countdowns();
+    fn share(&self, engine: &NodeLifecycleEngine) {
+        if engine.is_synced() {
+            let holds = engine.holds_countdowns();
             self.hold.send_if_modified(|hold| std::mem::replace(hold, holds) != holds);
         }
-        if acting {
-            self.reporter.recorder.send(&self.api, now.mono, &self.metrics);
-        }
     }
 
-    /// Says once, and shows in readiness, that the lists were complete, and which zones there are.
-    fn note_sync(&mut self) {
-        if self.engine.is_synced() && !self.synced.swap(true, Ordering::Relaxed) {
-            self.published = None;
-            node_reporting::zones(&self.engine, self.clock.now());
-        }
+    fn report(
+        &mut self,
+        notice: NoticeOf<Self>,
+        _: &NodeLifecycleEngine,
+        context: &ControllerContext,
+        sink: &mut ReportSink,
+        now: Now,
+    ) {
+        reporting::report(&notice, context, sink, now);
     }
 
-    /// Publishes counts, once in a while.
-    fn publish(&mut self) {
-        let now = self.clock.now().mono;
-        if self.published.is_some_and(|last| now < last.plus(HOUSEKEEPING)) {
-            return;
-        }
-        self.published = Some(now);
-        let census = self.engine.stats();
-        self.metrics.node_health.zones(self.engine.zones());
-        self.metrics.node_health.nodes(metrics::NodeGauges {
-            silent: census.silent,
-            tainted: census.tainted,
-            waiting: census.waiting,
-            failing: census.failing,
-            not_understood: census.not_understood,
-            everything_down: self.engine.is_everything_down(),
-            in_doubt: self.engine.doubt(now).is_some(),
+    fn on_sync(&self, engine: &NodeLifecycleEngine, now: Now) {
+        reporting::zones(engine, now);
+    }
+
+    fn publish(&mut self, engine: &NodeLifecycleEngine, context: &ControllerContext, now: Mono) {
+        let stats = engine.stats();
+        let metrics = &context.metrics.node_health;
+        metrics.zones(engine.zones());
+        metrics.nodes(metrics::NodeGauges {
+            silent: stats.silent,
+            tainted: stats.tainted,
+            waiting: stats.waiting,
+            failing: stats.failing,
+            not_understood: stats.not_understood,
+            everything_down: engine.is_everything_down(),
+            in_doubt: engine.doubt(now).is_some(),
         });
-        self.reporter.recorder.count_dropped(self.permission.is_lost(now), &self.metrics);
-        self.reporter.lines.sum_up(Some(now));
     }
 
-    /// When the loop has to go round without being told anything. What is due but may not be sent, or has no room,
-    /// waits for an answer or for the lease.
-    fn wake(&self, now: Mono) -> Mono {
-        let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
-        let engine = self.engine.next_wakeup().filter(|at| *at > self.ticked);
-        let ask = self.witness.ask_at().filter(|_| !self.witness.is_asking());
-        engine.into_iter().chain(ask).fold(housekeeping, Mono::min)
+    fn next_wakeup(
+        &self,
+        engine: &NodeLifecycleEngine,
+        ticked: Mono,
+        _: Mono,
+        _: &ControllerContext,
+    ) -> Option<Mono> {
+        let engine = engine.next_wakeup().filter(|at| *at > ticked);
+        let probe = self.probe.start_at().filter(|_| !self.probe.is_in_flight());
+        engine.into_iter().chain(probe).min()
     }
 
-    /// No new effects; those under way end, within the time a supervisor grants.
-    async fn drain(mut self) {
-        let ending = async {
-            while self.executor.in_flight() > 0 {
-                let done = self.executor.next().await;
-                self.done(done);
-            }
-            self.tell();
-            self.reporter.recorder.finish().await;
-        };
-        if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
-            tracing::warn!(
-                "stopped with requests about nodes unanswered; whether they were carried out is unknown"
-            );
-        }
-        self.reporter.recorder.count_dropped(true, &self.metrics);
-        self.reporter.lines.sum_up(None);
+    async fn side_event(&mut self, _: &ControllerContext) -> Option<NodeLifecycleInput> {
+        let result = self.probe.result().await;
+        self.probe.on_result(result)
     }
 }

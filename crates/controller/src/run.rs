@@ -13,10 +13,12 @@ mod wait_for_api_server;
 mod watches;
 
 use crate::admin::{Admin, AdminListener, ListenError};
-use crate::dedicated_pools::{self, DedicatedPoolController, PoolStreamDemand};
-use crate::eviction::{self, EvictionController};
+use crate::control_loop::{ControlLoop, LoopHealth};
+use crate::controller::{Controller, ControllerContext};
+use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
+use crate::eviction::EvictionController;
 use crate::metrics_readers;
-use crate::node_lifecycle::{self, NodeLifecycleController};
+use crate::node_lifecycle::NodeLifecycleController;
 use crate::settings::{ControllerSettings, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
@@ -25,19 +27,19 @@ use health::HealthState;
 use startup::StartupState;
 use std::sync::Arc;
 use std::time::Duration;
+use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
-use taintward_core::node_lifecycle::NodeLifecycleConfig;
-use taintward_core::time::Span;
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{self, ConnectError, RequestObserver, connect};
 use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
-use taintward_kube::watch::StreamHealth;
+use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wait_for_api_server::StartupOutcome;
-use watches::{WatchQueues, WatchSet};
+use watches::{EngineQueues, WatchSet};
 
 /// Why the controller could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +57,6 @@ pub enum RunError {
 
 /// How long one look at the server may take.
 const PROBE_MAX: Duration = Duration::from_secs(5);
-
-/// Without a turn for this long, a loop is stuck.
-const LOOP_SILENCE_MAX: Span = Span::from_secs(30);
 
 /// Runs the controller until it is asked to stop.
 ///
@@ -127,7 +126,7 @@ async fn run_in(
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();
     let relist_now = watches.relist_now.clone();
-    let WatchQueues { eviction, node_health, pools } =
+    let EngineQueues { eviction, node_lifecycle, pools } =
         watches.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
@@ -147,31 +146,14 @@ async fn run_in(
     let permission = permission(settings.mode, election.as_ref().map(|_| leadership));
     let api = api(client, &clock, &settings, rules);
     let (hold, held) = watch::channel(may_hold(&settings));
-    let common =
+    let shared =
         SharedParts { settings: &settings, signs: &signs, clock: &clock, api: &api, permission: &permission };
-    let nodes = settings.controllers.node_lifecycle.clone().zip(node_health).map(|(config, news)| {
-        let parts = common.of_nodes(config, (nodes_health, leases_health), hold);
-        NodeLifecycleController::new(parts).run(news, shutdown.clone())
+    let nodes = settings.controllers.node_lifecycle.clone().zip(node_lifecycle).map(|(config, queues)| {
+        shared.node_lifecycle(config, (nodes_health, leases_health), hold).run(queues, shutdown.clone())
     });
-    let pools = pools.map(|(news, demand)| {
-        DedicatedPoolController::new(common.of_pools(definition, demand)).run(news, shutdown.clone())
-    });
-    let pods = eviction.map(|news| {
-        let parts = eviction::EvictionParts {
-            engine: EvictionEngine::new(config(&settings)),
-            api,
-            clock,
-            permission,
-            mode: settings.mode,
-            stamp_taints: settings.stamp_taints && settings.mode == WriteMode::Enforce,
-            metrics: signs.metrics,
-            heartbeat: signs.heartbeat,
-            synced: signs.synced,
-            hold: held,
-            relist_now,
-        };
-        EvictionController::new(parts).run(news, shutdown)
-    });
+    let pools = pools
+        .map(|(queues, demand)| shared.dedicated_pools(definition, demand).run(queues, shutdown.clone()));
+    let pods = eviction.map(|queues| shared.eviction(held, relist_now).run(queues, shutdown.clone()));
     tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools));
 
     // The next holder may begin the moment the lease is free: everything of ours has ended by then.
@@ -184,7 +166,7 @@ async fn run_in(
     Ok(())
 }
 
-/// What every loop is made of.
+/// What every control loop is made of.
 struct SharedParts<'r> {
     settings: &'r ControllerSettings,
     signs: &'r HealthState,
@@ -194,45 +176,59 @@ struct SharedParts<'r> {
 }
 
 impl SharedParts<'_> {
-    fn of_nodes(
+    fn context(&self) -> ControllerContext {
+        ControllerContext {
+            api: self.api.clone(),
+            clock: self.clock.clone(),
+            permission: self.permission.clone(),
+            mode: self.settings.mode,
+            metrics: Arc::clone(&self.signs.metrics),
+        }
+    }
+
+    fn control_loop<C: Controller>(
+        &self,
+        engine: C::Engine,
+        controller: C,
+        health: &LoopHealth,
+    ) -> ControlLoop<C> {
+        ControlLoop::new(engine, controller, self.context(), health.clone())
+    }
+
+    fn eviction(
+        &self,
+        hold: watch::Receiver<bool>,
+        relist_now: RelistTrigger,
+    ) -> ControlLoop<EvictionController> {
+        let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
+        let controller = EvictionController::new(hold, stamp_taints, relist_now);
+        self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.signs.eviction)
+    }
+
+    fn node_lifecycle(
         &self,
         config: NodeLifecycleConfig,
         (nodes, leases): (watch::Receiver<StreamHealth>, watch::Receiver<StreamHealth>),
         hold: watch::Sender<bool>,
-    ) -> node_lifecycle::NodeLifecycleParts {
-        node_lifecycle::NodeLifecycleParts {
-            config,
-            clock: self.clock.clone(),
-            api: self.api.clone(),
-            nodes,
-            leases,
-            permission: self.permission.clone(),
-            mode: self.settings.mode,
-            metrics: Arc::clone(&self.signs.metrics),
-            heartbeat: self.signs.node_heartbeat.clone(),
-            synced: Arc::clone(&self.signs.nodes_synced),
-            hold,
-        }
+    ) -> ControlLoop<NodeLifecycleController> {
+        let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
+        self.control_loop(NodeLifecycleEngine::new(config), controller, &self.signs.node_lifecycle)
     }
 
-    fn of_pools(
+    fn dedicated_pools(
         &self,
         definition: watch::Receiver<StreamHealth>,
         demand: PoolStreamDemand,
-    ) -> dedicated_pools::DedicatedPoolParts {
-        dedicated_pools::DedicatedPoolParts {
-            clock: self.clock.clone(),
-            api: self.api.clone(),
-            definition,
-            demand,
-            permission: self.permission.clone(),
-            mode: self.settings.mode,
-            metrics: Arc::clone(&self.signs.metrics),
-            heartbeat: self.signs.pool_heartbeat.clone(),
-            synced: Arc::clone(&self.signs.pools_synced),
-            namespace: self.settings.election.as_ref().map(|election| election.namespace.as_str().into()),
-            exemptions: self.settings.exemptions(),
-        }
+    ) -> ControlLoop<DedicatedPoolController> {
+        let exemptions = Arc::new(self.settings.exemptions());
+        let namespace = self.settings.election.as_ref().map(|election| election.namespace.as_str().into());
+        let engine = DedicatedPoolEngine::new(DedicatedPoolConfig {
+            exemptions: Arc::clone(&exemptions),
+            writes_known_nodes: namespace.is_some(),
+            longest_request: self.api.longest_request(),
+        });
+        let controller = DedicatedPoolController::new(definition, demand, exemptions, namespace);
+        self.control_loop(engine, controller, &self.signs.dedicated_pools)
     }
 }
 

@@ -5,7 +5,10 @@
 //! Keeps:    never a second stamp for one instance: whoever takes it away has the last word.
 //! Not here: the patch itself (the client).
 
-use crate::eviction_messages::moment;
+use crate::controller::ControllerContext;
+use crate::eviction::moment;
+use crate::metrics::Effect;
+use futures::future::BoxFuture;
 use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
@@ -48,10 +51,14 @@ impl PendingTimestamp {
     }
 }
 
-/// Taints that wait for their stamp.
-#[derive(Debug, Default)]
+/// When a stamp was sent, which, and how it went.
+type StampResult = (Mono, PendingTimestamp, Result<(), RequestError>);
+
+/// Taints that wait for their stamp, and the one that is being stamped.
+#[derive(Default)]
 pub(crate) struct TimeAddedWriter {
     waiting: VecDeque<PendingTimestamp>,
+    in_flight: Option<BoxFuture<'static, StampResult>>,
     /// Not permitted so often in a row, and when it may be tried again.
     forbidden: u32,
     not_before: Option<Mono>,
@@ -64,8 +71,36 @@ impl TimeAddedWriter {
         }
     }
 
+    /// Starts the next one whose time has come, unless one is in flight.
+    pub(crate) fn start(&mut self, context: &ControllerContext, now: Mono) {
+        if self.is_in_flight() {
+            return;
+        }
+        let Some(next) = self.next(now) else { return };
+        context.metrics.effects.began();
+        let (api, clock) = (context.api.clone(), context.clock.clone());
+        self.in_flight = Some(Box::pin(async move {
+            let result = stamp(&api, &clock, &next).await;
+            (now, next, result)
+        }));
+    }
+
+    /// Waits for the one that is in flight; for ever, while there is none. Cancelled, it loses nothing.
+    pub(crate) async fn finish(&mut self, context: &ControllerContext) {
+        let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
+        let (sent, stamp, result) = in_flight.await;
+        self.in_flight = None;
+        let now = context.clock.now().mono;
+        self.answered(stamp, &result, now);
+        context.metrics.effects.ended(Effect::Stamp, result.map_err(|error| error.failure), now.since(sent));
+    }
+
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
     /// The next one whose time has come.
-    pub(crate) fn next(&mut self, now: Mono) -> Option<PendingTimestamp> {
+    fn next(&mut self, now: Mono) -> Option<PendingTimestamp> {
         if self.not_before.is_some_and(|moment| now < moment) {
             return None;
         }
@@ -73,14 +108,17 @@ impl TimeAddedWriter {
         self.waiting.remove(position)
     }
 
-    /// When the next one's time comes.
-    pub(crate) fn wake_at(&self) -> Option<Mono> {
+    /// When the next one's time comes; `None` while one is in flight.
+    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
+        if self.is_in_flight() {
+            return None;
+        }
         let earliest = self.waiting.iter().map(|stamp| stamp.not_before).min();
         earliest.map(|moment| self.not_before.map_or(moment, |not_before| moment.max(not_before)))
     }
 
     /// What came of a stamp. Without the permission there is one warning, until it is there again, and things go on.
-    pub(crate) fn answered(&mut self, stamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
+    fn answered(&mut self, stamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
         if !matches!(result, Err(RequestError { failure: ApiFailure::Forbidden, .. })) {
             (self.forbidden, self.not_before) = (0, None);
         }
@@ -122,16 +160,7 @@ impl TimeAddedWriter {
 ///
 /// Read and patch have the time of one request between them, so that the right to act that was checked before holds for
 /// both (S5).
-pub(crate) async fn stamp(
-    api: ApiClient,
-    clock: Clock,
-    stamp: PendingTimestamp,
-) -> (PendingTimestamp, Result<(), RequestError>) {
-    let result = once(&api, &clock, &stamp).await;
-    (stamp, result)
-}
-
-async fn once(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Result<(), RequestError> {
+async fn stamp(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Result<(), RequestError> {
     let now = clock.now();
     let over = now.mono.plus(api.longest_request());
     let LiveRead::Found(node) = api.read_node(&stamp.node).await? else { return Ok(()) };
@@ -175,13 +204,13 @@ mod tests {
             assert_eq!((next.tries, stamper.next(now).is_none()), (tries, true));
             stamper.answered(next, &refused(ApiFailure::Conflict), now);
             assert!(stamper.next(now).is_none());
-            if let Some(wake) = stamper.wake_at() {
+            if let Some(wake) = stamper.next_wakeup() {
                 assert!(wake > now && wake <= now.plus(PAUSE_MAX));
                 assert_eq!(stamper.waiting[0].at, wake);
                 now = wake;
             }
         }
-        assert!(stamper.waiting.is_empty() && stamper.wake_at().is_none());
+        assert!(stamper.waiting.is_empty() && stamper.next_wakeup().is_none());
     }
 
     #[test]
@@ -204,7 +233,7 @@ mod tests {
             let next = stamper.next(now).unwrap();
             stamper.answered(next, &refused(ApiFailure::Forbidden), now);
             let until = now.plus(Span::from_secs(pause));
-            assert_eq!(stamper.wake_at(), Some(until));
+            assert_eq!(stamper.next_wakeup(), Some(until));
             assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
             now = until;
         }
@@ -213,7 +242,7 @@ mod tests {
         stamper.answered(next, &Ok(()), now);
         assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
         stamper.answered(stamp(), &refused(ApiFailure::Forbidden), now);
-        assert_eq!(stamper.wake_at(), Some(now.plus(FORBIDDEN_FIRST)));
+        assert_eq!(stamper.next_wakeup(), Some(now.plus(FORBIDDEN_FIRST)));
     }
 
     #[test]
@@ -246,7 +275,7 @@ mod tests {
         let api = ApiClient::new(kube::Client::new(service, "default"), "test");
         let clock = Clock::of_runtime(taintward_core::time::Wall::from_secs(1_800_000_000));
         let (longest, began) = (api.longest_request(), clock.now().mono);
-        let (_, result) = super::stamp(api, clock.clone(), stamp()).await;
+        let result = super::stamp(&api, &clock, &stamp()).await;
         assert_eq!(result.unwrap_err().failure, ApiFailure::Unavailable);
         let took = clock.now().mono.since(began);
         // The server was given a second, and got the patch at the latest when it was given up.

@@ -1,80 +1,122 @@
-//! # News: what both streams tell, in one order
-//! Room:     the two queues from the streams, and which of them is heard first.
-//! Comes in: batches from the node stream and from the pod stream.
-//! Goes out: one batch at a time.
-//! Keeps:    node news before pod news where both are waiting (TE-6); within a stream, the order of the stream.
-//! Not here: what the engine is told of a batch (`watch_inputs.rs`), when it is asked for (`eviction.rs`).
+//! Holds the queues from the watches to one engine, in order of priority.
+//!
+//! - Invariant: a batch of a queue that was added earlier comes first, where both are waiting; within a queue, the order of
+//!   its watch.
 
-use taintward_core::fact::{NodeFact, PodFact};
+use std::task::{Context, Poll};
 use taintward_kube::watch::WatchEvent;
 use tokio::sync::mpsc;
 
-/// News of both kinds.
-pub(crate) struct EvictionWatchQueues {
-    pub(crate) nodes: mpsc::Receiver<Vec<WatchEvent<NodeFact>>>,
-    pub(crate) pods: mpsc::Receiver<Vec<WatchEvent<PodFact>>>,
+/// Watch events of one kind on their way.
+pub(crate) type WatchReceiver<F> = mpsc::Receiver<Vec<WatchEvent<F>>>;
+
+/// The queues of one engine, whose inputs are `I`.
+pub(crate) struct WatchQueues<I> {
+    queues: Vec<Box<dyn WatchQueue<I> + Send>>,
 }
 
-/// News of one kind.
-#[derive(Debug)]
-pub(crate) enum EvictionWatchBatch {
-    Nodes(Vec<WatchEvent<NodeFact>>),
-    Pods(Vec<WatchEvent<PodFact>>),
-}
-
-impl EvictionWatchQueues {
-    /// What is there already.
-    pub(crate) fn waiting(&mut self) -> Option<EvictionWatchBatch> {
-        let nodes = self.nodes.try_recv().map(EvictionWatchBatch::Nodes);
-        nodes.or_else(|_| self.pods.try_recv().map(EvictionWatchBatch::Pods)).ok()
+impl<I: 'static> WatchQueues<I> {
+    /// No queues.
+    pub(crate) fn new() -> Self {
+        Self { queues: Vec::new() }
     }
 
-    /// What comes next; never, when both streams have ended. Dropped, it loses nothing.
-    pub(crate) async fn next(&mut self) -> EvictionWatchBatch {
-        tokio::select! {
-            biased;
-            Some(batch) = self.nodes.recv() => EvictionWatchBatch::Nodes(batch),
-            Some(batch) = self.pods.recv() => EvictionWatchBatch::Pods(batch),
-            else => std::future::pending().await,
-        }
+    /// Adds a queue that comes after the others; `inputs` makes engine inputs of a batch.
+    pub(crate) fn with<F: Send + 'static>(
+        mut self,
+        receiver: WatchReceiver<F>,
+        inputs: impl FnMut(Vec<WatchEvent<F>>) -> Vec<I> + Send + 'static,
+    ) -> Self {
+        self.queues.push(Box::new(ConvertingQueue { receiver, inputs }));
+        self
+    }
+
+    /// A batch that is there already.
+    pub(crate) fn try_next(&mut self) -> Option<Vec<I>> {
+        self.queues.iter_mut().find_map(|queue| queue.try_next())
+    }
+
+    /// The next batch; never, when all watches have ended. Cancelled, it loses nothing.
+    pub(crate) async fn next(&mut self) -> Vec<I> {
+        std::future::poll_fn(|context| {
+            let mut ready = self.queues.iter_mut().filter_map(|queue| match queue.poll_next(context) {
+                Poll::Ready(batch) => batch,
+                Poll::Pending => None,
+            });
+            ready.next().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+/// A queue of any kind of object.
+trait WatchQueue<I> {
+    fn try_next(&mut self) -> Option<Vec<I>>;
+
+    /// `None` when its watch has ended.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<I>>>;
+}
+
+struct ConvertingQueue<F, C> {
+    receiver: WatchReceiver<F>,
+    inputs: C,
+}
+
+impl<I, F, C: FnMut(Vec<WatchEvent<F>>) -> Vec<I>> WatchQueue<I> for ConvertingQueue<F, C> {
+    fn try_next(&mut self) -> Option<Vec<I>> {
+        self.receiver.try_recv().ok().map(&mut self.inputs)
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<I>>> {
+        self.receiver.poll_recv(context).map(|batch| batch.map(&mut self.inputs))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eviction;
     use futures::FutureExt as _;
     use std::time::Duration;
+    use taintward_core::eviction::EvictionInput;
+    use taintward_core::fact::{NodeFact, PodFact};
+    use taintward_core::time::{Mono, Wall};
+    use taintward_kube::clock::Clock;
 
     /// Enough that a random order shows.
     const MANY: u64 = 32;
 
-    /// Pod news that came before the node news; both numbered.
-    fn pods_first() -> EvictionWatchQueues {
-        let ((node_news, nodes), (pod_news, pods)) = (mpsc::channel(64), mpsc::channel(64));
+    /// The queues of taint eviction.
+    fn queues(nodes: WatchReceiver<NodeFact>, pods: WatchReceiver<PodFact>) -> WatchQueues<EvictionInput> {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        eviction::watch_queues(nodes, pods, &clock, &eviction::tests::metrics(&clock))
+    }
+
+    /// Pod events that came before the node events; both numbered.
+    fn pods_first() -> WatchQueues<EvictionInput> {
+        let ((node_events, nodes), (pod_events, pods)) = (mpsc::channel(64), mpsc::channel(64));
         for number in 0..MANY {
-            pod_news.try_send(vec![numbered(number)]).unwrap();
+            pod_events.try_send(vec![numbered(number)]).unwrap();
         }
         for number in 0..MANY {
-            node_news.try_send(vec![numbered(number)]).unwrap();
+            node_events.try_send(vec![numbered(number)]).unwrap();
         }
-        EvictionWatchQueues { nodes, pods }
+        queues(nodes, pods)
     }
 
     fn numbered<F>(number: u64) -> WatchEvent<F> {
         WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(number)) }
     }
 
-    fn told(batch: EvictionWatchBatch) -> (&'static str, u64) {
-        fn number<F>(batch: Vec<WatchEvent<F>>) -> u64 {
-            let [WatchEvent::ListStarted { silent_for: Some(number) }] = &batch[..] else {
-                panic!("another batch")
-            };
-            number.as_secs()
-        }
-        match batch {
-            EvictionWatchBatch::Nodes(batch) => ("node", number(batch)),
-            EvictionWatchBatch::Pods(batch) => ("pod", number(batch)),
+    fn kind_and_number(batch: Vec<EvictionInput>) -> (&'static str, u64) {
+        let number = |since: Option<Mono>| {
+            // No time passes in these tests.
+            since.unwrap().as_micros().unsigned_abs() / 1_000_000
+        };
+        match &batch[..] {
+            [EvictionInput::NodeListStarted { silent_since }] => ("node", number(*silent_since)),
+            [EvictionInput::PodListStarted { silent_since }] => ("pod", number(*silent_since)),
+            other => panic!("another batch: {other:?}"),
         }
     }
 
@@ -82,36 +124,36 @@ mod tests {
         ["node", "pod"].iter().flat_map(|kind| (0..MANY).map(|number| (*kind, number))).collect()
     }
 
-    #[test]
-    fn te_6_node_news_before_pod_news_in_what_is_there_already() {
-        let mut news = pods_first();
-        let all: Vec<_> = std::iter::from_fn(|| news.waiting()).map(told).collect();
+    #[tokio::test(start_paused = true)]
+    async fn te_6_nodes_before_pods_in_what_is_there_already() {
+        let mut queues = pods_first();
+        let all: Vec<_> = std::iter::from_fn(|| queues.try_next()).map(kind_and_number).collect();
         assert_eq!(all, nodes_then_pods());
     }
 
-    #[test]
-    fn te_6_node_news_before_pod_news_in_what_wakes_the_loop() {
-        let mut news = pods_first();
-        let all: Vec<_> = std::iter::from_fn(|| news.next().now_or_never()).map(told).collect();
+    #[tokio::test(start_paused = true)]
+    async fn te_6_nodes_before_pods_in_what_wakes_the_loop() {
+        let mut queues = pods_first();
+        let all: Vec<_> = std::iter::from_fn(|| queues.next().now_or_never()).map(kind_and_number).collect();
         assert_eq!(all, nodes_then_pods());
     }
 
-    #[test]
-    fn pod_news_does_not_wait_for_node_news() {
+    #[tokio::test(start_paused = true)]
+    async fn pods_do_not_wait_for_nodes() {
         let (_open, nodes) = mpsc::channel(1);
-        let (pod_news, pods) = mpsc::channel(1);
-        let mut news = EvictionWatchQueues { nodes, pods };
-        assert!(news.waiting().is_none() && news.next().now_or_never().is_none());
-        pod_news.try_send(vec![numbered(7)]).unwrap();
-        assert_eq!(news.next().now_or_never().map(told), Some(("pod", 7)));
-        pod_news.try_send(vec![numbered(8)]).unwrap();
-        assert_eq!(news.waiting().map(told), Some(("pod", 8)));
+        let (pod_events, pods) = mpsc::channel(1);
+        let mut queues = queues(nodes, pods);
+        assert!(queues.try_next().is_none() && queues.next().now_or_never().is_none());
+        pod_events.try_send(vec![numbered(7)]).unwrap();
+        assert_eq!(queues.next().now_or_never().map(kind_and_number), Some(("pod", 7)));
+        pod_events.try_send(vec![numbered(8)]).unwrap();
+        assert_eq!(queues.try_next().map(kind_and_number), Some(("pod", 8)));
     }
 
-    #[test]
-    fn the_end_of_the_streams_is_no_news() {
+    #[tokio::test(start_paused = true)]
+    async fn watches_that_have_ended_give_no_batch() {
         let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
-        let mut news = EvictionWatchQueues { nodes, pods };
-        assert!(news.waiting().is_none() && news.next().now_or_never().is_none());
+        let mut queues = queues(nodes, pods);
+        assert!(queues.try_next().is_none() && queues.next().now_or_never().is_none());
     }
 }

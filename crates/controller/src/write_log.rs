@@ -5,7 +5,7 @@
 //! Not here: the lines themselves (the tellers of the loops). What was written to the API server is told of one by one:
 //!           its answers are the bound.
 
-use crate::eviction_reporting::LogRateLimit;
+use crate::log_rate_limit::LogRateLimit;
 use std::collections::BTreeMap;
 use taintward_core::time::Mono;
 

@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 /// 5. Take [`Engine::take_notices`] whenever convenient.
 pub trait Engine {
     /// What it learns: watch events, responses to effects, and facts about the process that runs it.
-    type Input;
+    type Input: Send + 'static;
     /// What it asks for. Each effect names the incarnation of the object it was decided for (D4, S1).
     type Effect;
     /// What it reports to people and metrics.

@@ -79,7 +79,10 @@ pub(crate) fn of(number: usize) -> Found {
              why): its numbers are on a port of their own, installed behind a NetworkPolicy",
         ),
         28 => gate(
-            &[("crates/controller/src/eviction_events.rs", "fn a_storm_is_folded_into_one_event_per_node")],
+            &[(
+                "crates/controller/src/event_recorder.rs",
+                "fn a_storm_is_aggregated_into_one_event_per_node",
+            )],
             "150,000 stories become one event for each node and a bounded number before, and no count is lost",
         ),
         31 => gate(

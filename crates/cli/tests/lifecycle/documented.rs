@@ -44,7 +44,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ),
     ("NL-17", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
     ("NL-18", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
-    ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/node_lifecycle/node_reporting.rs")]),
+    ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/node_lifecycle/reporting.rs")]),
     ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
     ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/eviction")]),
     (

@@ -2,17 +2,25 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;
-use crate::eviction_events::EvictionEventKind;
+use crate::admin::LoopHeartbeat;
+use crate::control_loop::{ControlLoop, LoopHealth};
+use crate::event_recorder::PodEvent;
 use crate::logging::LogFormat;
 use crate::logging::tests::logged;
+use crate::metrics::MonoClock;
+use crate::settings::WriteMode;
+use crate::shutdown::Shutdown;
+use crate::write_permission::WritePermission;
 use http::{Request, Response};
 use kube::client::Body;
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionConfig;
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::Wall;
+use taintward_kube::api::ApiClient;
 use taintward_kube::decode::{Decoded, WatchedObject as _};
 use taintward_kube::leader_election::Leadership;
 use tokio::sync::mpsc;
@@ -39,35 +47,38 @@ impl Stage {
             std::future::pending::<Result<Response<Body>, Infallible>>()
         });
         let (reading, turned) = (clock.clone(), Arc::clone(&turns));
-        let beats: taintward_server::metrics::MonoClock = Arc::new(move || {
+        let beats: MonoClock = Arc::new(move || {
             turned.fetch_add(1, Ordering::Relaxed);
             reading.now().mono
         });
-        let metrics = metered(&clock);
+        let metrics = metrics(&clock);
         let (lead, led) = watch::channel(leading(&clock, lead_for));
         let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
-        let mut controller = EvictionController::new(EvictionParts {
+        let queues = watch_queues(nodes, pods, &clock, &metrics);
+        let api = ApiClient::new(kube::Client::new(silent, "default"), "test");
+        let context = ControllerContext {
             metrics: Arc::clone(&metrics),
+            ..context(&clock, api, WritePermission::Leader(led))
+        };
+        let health = LoopHealth {
             heartbeat: LoopHeartbeat::new(Span::from_secs(30), beats),
-            ..parts(
-                &clock,
-                ApiClient::new(kube::Client::new(silent, "default"), "test"),
-                WritePermission::Leader(led),
-            )
-        });
+            ..LoopHealth::new(Arc::new(|| Mono::from_secs(0)))
+        };
+        let engine = EvictionEngine::new(EvictionConfig::default());
+        let mut controller = ControlLoop::new(engine, controller(), context, health);
         for pod in ["a", "b", "c", "d", "e"] {
-            let (name, uid) = (PodName::new("shop", pod), Uid::new(pod));
-            let (node, at) = (NodeName::new("n"), clock.now().wall);
-            controller.event_recorder.tell(
-                EvictionEventKind::Evicted,
-                &node,
-                (&name, &uid),
-                "gone".into(),
-                at,
-            );
+            controller.sink_mut().recorder.record_pod(PodEvent {
+                node: NodeName::new("n"),
+                pod: PodName::new("shop", pod),
+                uid: Uid::new(pod),
+                action: "Evict",
+                note: "gone".into(),
+                aggregated_note: "Marking for deletion",
+                at: clock.now().wall,
+            });
         }
         let (stop, stopping) = Shutdown::pair();
-        let controller = tokio::spawn(controller.run(EvictionWatchQueues { nodes, pods }, stopping));
+        let controller = tokio::spawn(controller.run(queues, stopping));
         Self { clock, metrics, requests, turns, lead, stop, controller }
     }
 
@@ -84,7 +95,8 @@ impl Stage {
     }
 }
 
-fn metered(clock: &Clock) -> Arc<ControllerMetrics> {
+/// The metrics of a process.
+pub(crate) fn metrics(clock: &Clock) -> Arc<ControllerMetrics> {
     let about = metrics::BuildInfo {
         version: "1",
         mode: "enforce",
@@ -96,20 +108,18 @@ fn metered(clock: &Clock) -> Arc<ControllerMetrics> {
     Arc::new(ControllerMetrics::new(Arc::new(move || clock.now().mono), &about))
 }
 
-fn parts(clock: &Clock, api: ApiClient, permission: WritePermission) -> EvictionParts {
-    EvictionParts {
-        engine: EvictionEngine::new(EvictionConfig::default()),
-        clock: clock.clone(),
+fn context(clock: &Clock, api: ApiClient, permission: WritePermission) -> ControllerContext {
+    ControllerContext {
         api,
+        clock: clock.clone(),
         permission,
         mode: WriteMode::Enforce,
-        stamp_taints: false,
-        metrics: metered(clock),
-        heartbeat: LoopHeartbeat::new(Span::from_secs(30), Arc::new(|| Mono::from_secs(0))),
-        synced: Arc::default(),
-        hold: watch::channel(false).1,
-        relist_now: RelistTrigger::default(),
+        metrics: metrics(clock),
     }
+}
+
+fn controller() -> EvictionController {
+    EvictionController::new(watch::channel(false).1, false, RelistTrigger::default())
 }
 
 fn leading(clock: &Clock, span: Option<Span>) -> Leadership {
@@ -176,8 +186,9 @@ fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
     let unused =
         tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
     let api = ApiClient::new(kube::Client::new(unused, "default"), "test");
-    let mut controller =
-        EvictionController::new(EvictionParts { mode, ..parts(&clock, api, WritePermission::ReadOnly) });
+    let context = ControllerContext { mode, ..context(&clock, api, WritePermission::ReadOnly) };
+    let (mut controller, mut sink) = (controller(), ReportSink::new(EvictionController::RECORDER_LIMITS));
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     logged(LogFormat::Text, 0, || {
         let now = clock.now();
         let node = |taints| EvictionInput::NodeApplied { fact: node(taints), listed: false };
@@ -187,19 +198,19 @@ fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
             EvictionInput::NodeListCompleted,
             EvictionInput::PodListStarted { silent_since: None },
         ];
-        start.into_iter().for_each(|input| controller.engine.handle(input, now));
+        start.into_iter().for_each(|input| engine.handle(input, now));
         for number in 0..pods {
-            controller
-                .engine
-                .handle(EvictionInput::PodApplied { fact: pod(number, tolerations), listed: true }, now);
+            engine.handle(EvictionInput::PodApplied { fact: pod(number, tolerations), listed: true }, now);
         }
-        controller.engine.handle(EvictionInput::PodListCompleted, now);
+        engine.handle(EvictionInput::PodListCompleted, now);
         for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
-            controller.engine.handle(node(taints), now);
-            controller.engine.tick(now.mono);
-            controller.tell(now);
+            engine.handle(node(taints), now);
+            engine.tick(now.mono);
+            for notice in engine.take_notices() {
+                controller.report(notice, &engine, &context, &mut sink, now);
+            }
         }
-        controller.lines.sum_up(None);
+        sink.lines.sum_up(None);
     })
 }
 

@@ -5,7 +5,6 @@
 //! Keeps:    what can't be read is told as such (D11).
 //! Not here: decoding (the client), deciding (the core).
 
-use super::node_watch_queues::NodeWatchBatch;
 use crate::watch_inputs::since;
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, Uid};
@@ -17,16 +16,8 @@ use taintward_kube::decode::{ObjectIdentity, UndecodableObject};
 use taintward_kube::watch::WatchEvent;
 
 /// What one batch tells the engine.
-pub(super) fn inputs(batch: NodeWatchBatch, now: Mono) -> Vec<NodeLifecycleInput> {
-    match batch {
-        NodeWatchBatch::Nodes(batch) => all(batch, now),
-        NodeWatchBatch::Pods(batch) => all(batch, now),
-        NodeWatchBatch::Leases(batch) => all(batch, now),
-    }
-}
-
-fn all<F: NodeWatchInput>(batch: Vec<WatchEvent<F>>, now: Mono) -> Vec<NodeLifecycleInput> {
-    batch.into_iter().filter_map(|heard| input(heard, now)).collect()
+pub(super) fn inputs<F: NodeWatchInput>(batch: Vec<WatchEvent<F>>, now: Mono) -> Vec<NodeLifecycleInput> {
+    batch.into_iter().filter_map(|event| input(event, now)).collect()
 }
 
 fn input<F: NodeWatchInput>(heard: WatchEvent<F>, now: Mono) -> Option<NodeLifecycleInput> {
@@ -44,7 +35,7 @@ fn input<F: NodeWatchInput>(heard: WatchEvent<F>, now: Mono) -> Option<NodeLifec
 }
 
 /// How a kind of object is told of.
-trait NodeWatchInput: Sized {
+pub(super) trait NodeWatchInput: Sized {
     const STREAM: WatchedKind;
     fn seen(self, listed: bool) -> NodeLifecycleInput;
     fn gone(uid: Uid, identity: ObjectIdentity) -> Option<NodeLifecycleInput>;
@@ -113,39 +104,33 @@ mod tests {
     #[test]
     fn the_list_of_each_kind_begins_and_ends_as_its_own() {
         let now = Mono::from_secs(100);
-        let told = |batch| inputs(batch, now);
         let begin =
             |stream| NodeLifecycleInput::ListStarted { stream, silent_since: Some(Mono::from_secs(97)) };
         let silent_for = Some(Duration::from_secs(3));
-        let nodes = told(NodeWatchBatch::Nodes(vec![
-            WatchEvent::ListStarted { silent_for },
-            WatchEvent::ListCompleted,
-            WatchEvent::Bookmark,
-        ]));
+        let nodes = inputs::<NodeHealthFact>(
+            vec![WatchEvent::ListStarted { silent_for }, WatchEvent::ListCompleted, WatchEvent::Bookmark],
+            now,
+        );
         assert_eq!(
             nodes,
             [begin(WatchedKind::Nodes), NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes }]
         );
-        let leases = told(NodeWatchBatch::Leases(vec![
-            WatchEvent::ListStarted { silent_for },
-            WatchEvent::ListCompleted,
-        ]));
+        let leases =
+            inputs::<LeaseFact>(vec![WatchEvent::ListStarted { silent_for }, WatchEvent::ListCompleted], now);
         assert_eq!(
             leases,
             [begin(WatchedKind::Leases), NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases }]
         );
-        let aborted = told(NodeWatchBatch::Leases(vec![
-            WatchEvent::ListStarted { silent_for },
-            WatchEvent::ListAborted,
-        ]));
+        let aborted =
+            inputs::<LeaseFact>(vec![WatchEvent::ListStarted { silent_for }, WatchEvent::ListAborted], now);
         assert_eq!(
             aborted,
             [begin(WatchedKind::Leases), NodeLifecycleInput::ListAborted { stream: WatchedKind::Leases }]
         );
-        let pods = told(NodeWatchBatch::Pods(vec![
-            WatchEvent::ListStarted { silent_for: None },
-            WatchEvent::ListCompleted,
-        ]));
+        let pods = inputs::<PodReadinessFact>(
+            vec![WatchEvent::ListStarted { silent_for: None }, WatchEvent::ListCompleted],
+            now,
+        );
         let unknown = NodeLifecycleInput::ListStarted { stream: WatchedKind::Pods, silent_since: None };
         assert_eq!(pods, [unknown, NodeLifecycleInput::ListCompleted { stream: WatchedKind::Pods }]);
     }
@@ -160,15 +145,15 @@ mod tests {
             WatchEvent::Undecodable(unreadable(None)),
         ];
         assert_eq!(
-            inputs(NodeWatchBatch::Nodes(nodes), now),
+            inputs::<NodeHealthFact>(nodes, now),
             [NodeLifecycleInput::NodeUnreadable { name: NodeName::new("n1") }]
         );
         let leases = vec![WatchEvent::Undecodable(unreadable(named.clone()))];
         assert_eq!(
-            inputs(NodeWatchBatch::Leases(leases), now),
+            inputs::<LeaseFact>(leases, now),
             [NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("n1") }]
         );
-        assert_eq!(inputs(NodeWatchBatch::Pods(vec![WatchEvent::Undecodable(unreadable(named))]), now), []);
+        assert_eq!(inputs::<PodReadinessFact>(vec![WatchEvent::Undecodable(unreadable(named))], now), []);
     }
 
     #[test]
@@ -177,10 +162,10 @@ mod tests {
         let uid = Uid::new("u1");
         let nodes = vec![WatchEvent::Deleted { uid: uid.clone(), identity: identity("n1", None) }];
         let gone = NodeLifecycleInput::NodeGone { name: NodeName::new("n1"), uid: Some(uid.clone()) };
-        assert_eq!(inputs(NodeWatchBatch::Nodes(nodes), now), [gone]);
+        assert_eq!(inputs::<NodeHealthFact>(nodes, now), [gone]);
         let leases = vec![WatchEvent::Deleted { uid: uid.clone(), identity: identity("n1", None) }];
         assert_eq!(
-            inputs(NodeWatchBatch::Leases(leases), now),
+            inputs::<LeaseFact>(leases, now),
             [NodeLifecycleInput::LeaseGone { node: NodeName::new("n1") }]
         );
         let pods = vec![
@@ -188,6 +173,6 @@ mod tests {
             WatchEvent::Deleted { uid: uid.clone(), identity: identity("p", None) },
         ];
         let gone = NodeLifecycleInput::PodGone { pod: PodRef { node: NodeName::new("n1"), uid } };
-        assert_eq!(inputs(NodeWatchBatch::Pods(pods), now), [gone], "one on no node was never told of");
+        assert_eq!(inputs::<PodReadinessFact>(pods, now), [gone], "one on no node was never told of");
     }
 }

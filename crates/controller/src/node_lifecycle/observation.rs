@@ -36,7 +36,7 @@ impl StreamObserver {
 
     /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
     /// before anybody looked, has lost nothing; one that broke has been silent since the last word from it.
-    pub(super) fn look(&mut self, now: Mono) -> Vec<NodeLifecycleInput> {
+    pub(super) fn poll(&mut self, now: Mono) -> Vec<NodeLifecycleInput> {
         if !self.health.has_changed().unwrap_or(false) {
             return Vec::new();
         }
@@ -81,15 +81,15 @@ impl ApiServerProbe {
     }
 
     /// Our lease was renewed; a proof only if it is news.
-    pub(super) fn look(&mut self, permission: &WritePermission) -> Option<NodeLifecycleInput> {
+    pub(super) fn renewed(&mut self, permission: &WritePermission) -> Option<NodeLifecycleInput> {
         let sent = permission.renewed().filter(|sent| self.proof.is_none_or(|proof| *sent > proof))?;
         self.proof = Some(sent);
         Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
     }
 
     /// Asks, if nothing else has proved it lately.
-    pub(super) fn ask(&mut self, api: &ApiClient, now: Mono) {
-        if self.asking.is_none() && self.ask_at().is_none_or(|at| at <= now) {
+    pub(super) fn start(&mut self, api: &ApiClient, now: Mono) {
+        if self.asking.is_none() && self.start_at().is_none_or(|at| at <= now) {
             let api = api.clone();
             self.asked = Some(now);
             self.asking = Some(Box::pin(async move { (now, api.look_alive().await) }));
@@ -97,14 +97,14 @@ impl ApiServerProbe {
     }
 
     /// When it is time to ask; `None`: now.
-    pub(super) fn ask_at(&self) -> Option<Mono> {
+    pub(super) fn start_at(&self) -> Option<Mono> {
         let due = self.proof.map(|proof| proof.plus(self.patience));
         let again = self.asked.map(|asked| asked.plus(ASK_AGAIN.min(self.patience)));
         due.max(again)
     }
 
     /// The next answer; waits for ever while there is no question.
-    pub(super) async fn answer(&mut self) -> ProbeResult {
+    pub(super) async fn result(&mut self) -> ProbeResult {
         let Some(asking) = &mut self.asking else { return std::future::pending().await };
         let answer = asking.await;
         self.asking = None;
@@ -112,7 +112,7 @@ impl ApiServerProbe {
     }
 
     /// What an answer is worth.
-    pub(super) fn answered(&mut self, (sent, result): ProbeResult) -> Option<NodeLifecycleInput> {
+    pub(super) fn on_result(&mut self, (sent, result): ProbeResult) -> Option<NodeLifecycleInput> {
         match result {
             Ok(()) => {
                 self.proof = self.proof.max(Some(sent));
@@ -125,7 +125,7 @@ impl ApiServerProbe {
         }
     }
 
-    pub(super) const fn is_asking(&self) -> bool {
+    pub(super) const fn is_in_flight(&self) -> bool {
         self.asking.is_some()
     }
 }

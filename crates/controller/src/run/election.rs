@@ -4,7 +4,7 @@
 //! Goes out: what the client's election needs; series, lines, checks.
 //! Not here: the election itself (the client), what leading permits (`write_permission.rs`).
 
-use super::LOOP_SILENCE_MAX;
+use crate::control_loop::LOOP_SILENCE_MAX;
 use crate::metrics;
 use crate::settings::{ControllerSettings, ElectionSettings, WriteMode};
 use std::time::Duration;

@@ -5,8 +5,9 @@
 //! Not here: serving them (`admin`).
 
 use super::watches::WatchSlot;
-use super::{LOOP_SILENCE_MAX, WatchSet, mode};
+use super::{WatchSet, mode};
 use crate::admin::{Check, LoopHeartbeat, Scope};
+use crate::control_loop::LoopHealth;
 use crate::metrics::{self, ControllerMetrics, MonoClock};
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, INTERRUPTED_MAX};
@@ -17,14 +18,9 @@ use taintward_kube::clock::Clock;
 /// What the process shows of itself.
 pub(super) struct HealthState {
     pub(super) metrics: Arc<ControllerMetrics>,
-    pub(super) heartbeat: LoopHeartbeat,
-    pub(super) synced: Arc<AtomicBool>,
-    /// The same of node health.
-    pub(super) node_heartbeat: LoopHeartbeat,
-    pub(super) nodes_synced: Arc<AtomicBool>,
-    /// The same of dedicated pools.
-    pub(super) pool_heartbeat: LoopHeartbeat,
-    pub(super) pools_synced: Arc<AtomicBool>,
+    pub(super) eviction: LoopHealth,
+    pub(super) node_lifecycle: LoopHealth,
+    pub(super) dedicated_pools: LoopHealth,
 }
 
 impl HealthState {
@@ -40,20 +36,17 @@ impl HealthState {
         let mono: MonoClock = Arc::new(move || clock.now().mono);
         Self {
             metrics: Arc::new(ControllerMetrics::new(Arc::clone(&mono), &about)),
-            heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
-            synced: Arc::new(AtomicBool::new(false)),
-            node_heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
-            nodes_synced: Arc::new(AtomicBool::new(false)),
-            pool_heartbeat: LoopHeartbeat::new(LOOP_SILENCE_MAX, mono),
-            pools_synced: Arc::new(AtomicBool::new(false)),
+            eviction: LoopHealth::new(Arc::clone(&mono)),
+            node_lifecycle: LoopHealth::new(Arc::clone(&mono)),
+            dedicated_pools: LoopHealth::new(mono),
         }
     }
 
-    /// Nothing goes round yet, and nothing is stuck.
+    /// No loop runs yet, and none is stuck.
     pub(super) fn beat(&self) {
-        [&self.heartbeat, &self.node_heartbeat, &self.pool_heartbeat]
+        [&self.eviction, &self.node_lifecycle, &self.dedicated_pools]
             .into_iter()
-            .for_each(LoopHeartbeat::beat);
+            .for_each(|health| health.heartbeat.beat());
     }
 
     /// What must be well for the process to be ready, and to be alive.
@@ -73,19 +66,23 @@ impl HealthState {
                 false => while_demanded(name, ear),
             }));
         if settings.controllers.taint_eviction {
-            checks.push(Check::new("sync", Scope::Ready, is_synced(&self.synced)));
-            checks.push(Check::new("loop", Scope::Live, is_alive(&self.heartbeat)));
+            checks.push(Check::new("sync", Scope::Ready, is_synced(&self.eviction.synced)));
+            checks.push(Check::new("loop", Scope::Live, is_alive(&self.eviction.heartbeat)));
         }
         if settings.controllers.node_lifecycle.is_some() {
             checks.push(watch("watch-leases", &watches.leases));
-            checks.push(Check::new("sync-node-health", Scope::Ready, is_synced(&self.nodes_synced)));
-            checks.push(Check::new("loop-node-health", Scope::Live, is_alive(&self.node_heartbeat)));
+            checks.push(Check::new("sync-node-health", Scope::Ready, is_synced(&self.node_lifecycle.synced)));
+            checks.push(Check::new(
+                "loop-node-health",
+                Scope::Live,
+                is_alive(&self.node_lifecycle.heartbeat),
+            ));
         }
         if settings.controllers.dedicated_pools {
             checks.push(watch("watch-pools", &watches.pools));
             checks.push(while_demanded("watch-namespaces", &watches.namespaces));
-            checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.pools_synced)));
-            checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.pool_heartbeat)));
+            checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.dedicated_pools.synced)));
+            checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.dedicated_pools.heartbeat)));
         }
         checks
     }

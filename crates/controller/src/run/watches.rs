@@ -6,17 +6,21 @@
 
 use super::HealthState;
 use crate::dedicated_pools::{self, PoolStreamDemand};
+use crate::eviction;
 use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
 use crate::metrics::Resource;
 use crate::node_lifecycle;
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
-use crate::watch_queues::EvictionWatchQueues;
+use crate::watch_queues::{WatchQueues, WatchReceiver};
 use kube::Client;
+use taintward_core::dedicated_pools::DedicatedPoolInput;
+use taintward_core::eviction::EvictionInput;
+use taintward_core::node_lifecycle::NodeLifecycleInput;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
-use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent as Word};
+use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::{mpsc, watch};
 
 /// Batches of one stream that may wait for a loop.
@@ -47,11 +51,11 @@ pub(super) struct WatchSet {
     pub(super) relist_now: RelistTrigger,
 }
 
-/// What the loops read from.
-pub(super) struct WatchQueues {
-    pub(super) eviction: Option<EvictionWatchQueues>,
-    pub(super) node_health: Option<node_lifecycle::NodeWatchQueues>,
-    pub(super) pools: Option<(dedicated_pools::PoolWatchQueues, PoolStreamDemand)>,
+/// What the control loops read from.
+pub(super) struct EngineQueues {
+    pub(super) eviction: Option<WatchQueues<EvictionInput>>,
+    pub(super) node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
+    pub(super) pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
 }
 
 impl WatchSet {
@@ -80,38 +84,35 @@ impl WatchSet {
         signs: &HealthState,
         clock: &Clock,
         tasks: &mut TaskSet,
-    ) -> WatchQueues {
+    ) -> EngineQueues {
         let (relist_now, demanded) = (self.relist_now, self.demand.on());
         let mut hearing = WatchSpawner { streams, settings, signs, clock, tasks, relist_now, demanded };
         let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
         let pods = hearing.shared::<DecodedPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
-        let eviction =
-            nodes.eviction.zip(pods.eviction).map(|(nodes, pods)| EvictionWatchQueues { nodes, pods });
-        let node_health = nodes.health.zip(pods.health).zip(leases);
-        let node_health = node_health.map(|((nodes, pods), leases)| node_lifecycle::NodeWatchQueues {
-            leases,
-            nodes,
-            pods,
-        });
+        let metrics = &signs.metrics;
+        let eviction = nodes.eviction.zip(pods.eviction);
+        let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, clock, metrics));
+        let node_lifecycle = nodes
+            .health
+            .zip(pods.health)
+            .zip(leases)
+            .map(|((nodes, pods), leases)| node_lifecycle::watch_queues(leases, nodes, pods, clock));
         let pools = nodes.pools.zip(pods.pools).map(|(nodes, pods)| {
             let while_demanded = Some(hearing.demanded.clone());
             let pools = hearing.alone(streams, self.pools, None);
             let namespaces = hearing.alone(streams, self.namespaces, while_demanded);
-            (dedicated_pools::PoolWatchQueues { pools, nodes, namespaces, pods }, self.demand)
+            (dedicated_pools::watch_queues(pools, nodes, namespaces, pods), self.demand)
         });
-        WatchQueues { eviction, node_health, pools }
+        EngineQueues { eviction, node_lifecycle, pools }
     }
 }
 
-/// News on its way.
-type WatchQueue<F> = mpsc::Receiver<Vec<Word<F>>>;
-
 /// Where the parts of one stream come out.
 struct SplitQueues<S: Split> {
-    eviction: Option<WatchQueue<S::Eviction>>,
-    health: Option<WatchQueue<S::Health>>,
-    pools: Option<WatchQueue<S::Pools>>,
+    eviction: Option<WatchReceiver<S::Eviction>>,
+    health: Option<WatchReceiver<S::Health>>,
+    pools: Option<WatchReceiver<S::Pools>>,
 }
 
 /// What listening takes.
@@ -147,7 +148,7 @@ impl WatchSpawner<'_> {
         client: &Client,
         ear: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
-    ) -> WatchQueue<F> {
+    ) -> WatchReceiver<F> {
         let meter = self.meter(ear.resource);
         let from = self.stream::<F>(client, ear, while_demanded);
         let (out, to) = mpsc::channel(1);
@@ -160,7 +161,7 @@ impl WatchSpawner<'_> {
         client: &Client,
         ear: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
-    ) -> WatchQueue<F> {
+    ) -> WatchReceiver<F> {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
         let (client, relist_now) = (client.clone(), self.relist_now.clone());
         let (relist_every, seed, health) = (self.settings.cluster.relist_every, ear.seed, ear.out.clone());
@@ -182,7 +183,7 @@ impl WatchSpawner<'_> {
     }
 }
 
-fn way<F>(wanted: bool) -> (Option<ConsumerQueue<F>>, Option<WatchQueue<F>>) {
+fn way<F>(wanted: bool) -> (Option<ConsumerQueue<F>>, Option<WatchReceiver<F>>) {
     let (out, to) = mpsc::channel(1);
     (wanted.then_some(out), wanted.then_some(to))
 }

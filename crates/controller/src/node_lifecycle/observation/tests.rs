@@ -24,7 +24,7 @@ impl Stage {
         let mut stage = Self { health, eye: StreamObserver::new(LEASES, seen) };
         stage.enters(StreamPhase::Watching);
         stage.hears();
-        assert_eq!(stage.eye.look(at(1)), []);
+        assert_eq!(stage.eye.poll(at(1)), []);
         stage
     }
 
@@ -56,9 +56,9 @@ async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
         health.counters.failures += 1;
         health.counters.failures_beside += 1;
     });
-    assert_eq!(stage.eye.look(at(60)), []);
+    assert_eq!(stage.eye.poll(at(60)), []);
     stage.fails();
-    assert_eq!(stage.eye.look(at(61)), [lost(at(1))], "a break of the watch is one");
+    assert_eq!(stage.eye.poll(at(61)), [lost(at(1))], "a break of the watch is one");
 }
 
 const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: LEASES };
@@ -68,17 +68,17 @@ async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
     let mut stage = Stage::watching();
     tokio::time::advance(std::time::Duration::from_secs(9)).await;
     stage.hears();
-    assert_eq!(stage.eye.look(at(10)), []);
+    assert_eq!(stage.eye.poll(at(10)), []);
     stage.fails();
-    assert_eq!(stage.eye.look(at(30)), [lost(at(10))]);
-    assert_eq!(stage.eye.look(at(31)), [], "once");
+    assert_eq!(stage.eye.poll(at(30)), [lost(at(10))]);
+    assert_eq!(stage.eye.poll(at(31)), [], "once");
     stage.fails();
-    assert_eq!(stage.eye.look(at(40)), [lost(at(10))], "a further failure is no news, and no later moment");
+    assert_eq!(stage.eye.poll(at(40)), [lost(at(10))], "a further failure is no news, and no later moment");
     stage.enters(StreamPhase::Connecting);
-    assert_eq!(stage.eye.look(at(41)), []);
+    assert_eq!(stage.eye.poll(at(41)), []);
     stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.look(at(42)), [FOUND]);
-    assert_eq!(stage.eye.look(at(43)), []);
+    assert_eq!(stage.eye.poll(at(42)), [FOUND]);
+    assert_eq!(stage.eye.poll(at(43)), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,19 +88,19 @@ async fn s7_a_break_that_was_over_before_anybody_looked_is_told_all_the_same() {
     stage.enters(StreamPhase::Watching);
     tokio::time::advance(std::time::Duration::from_secs(19)).await;
     stage.hears();
-    assert_eq!(stage.eye.look(at(20)), [lost(at(1)), FOUND]);
+    assert_eq!(stage.eye.poll(at(20)), [lost(at(1)), FOUND]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ended_in_good_order_has_lost_nothing_by_then() {
     let mut stage = Stage::watching();
     stage.enters(StreamPhase::Connecting);
-    assert_eq!(stage.eye.look(at(60)), [lost(at(60))], "from the end on, not from the last event before it");
+    assert_eq!(stage.eye.poll(at(60)), [lost(at(60))], "from the end on, not from the last event before it");
     stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.look(at(61)), [FOUND]);
+    assert_eq!(stage.eye.poll(at(61)), [FOUND]);
     stage.enters(StreamPhase::Connecting);
     stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.look(at(120)), [], "nobody was looking meanwhile");
+    assert_eq!(stage.eye.poll(at(120)), [], "nobody was looking meanwhile");
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,9 +108,9 @@ async fn before_the_first_list_there_is_nothing_to_see() {
     let (health, seen) = watch::channel(StreamHealth::default());
     let mut eye = StreamObserver::new(LEASES, seen);
     health.send_modify(|health| health.phase = StreamPhase::Listing);
-    assert_eq!(eye.look(at(2)), [lost(at(2))]);
+    assert_eq!(eye.poll(at(2)), [lost(at(2))]);
     health.send_modify(|health| health.phase = StreamPhase::Watching);
-    assert_eq!(eye.look(at(3)), [FOUND]);
+    assert_eq!(eye.poll(at(3)), [FOUND]);
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn s7_each_renewal_of_our_lease_is_a_proof_once() {
     let (leadership, followed) = watch::channel(Leadership::none(at(0)));
     let permission = WritePermission::Leader(followed);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
-    assert_eq!(witness.look(&permission), None);
+    assert_eq!(witness.renewed(&permission), None);
     leadership.send_modify(|now| now.last_renew_ok = Some(at(5)));
-    assert_eq!(witness.look(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(5) }));
-    assert_eq!(witness.look(&permission), None, "old news");
+    assert_eq!(witness.renewed(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(5) }));
+    assert_eq!(witness.renewed(&permission), None, "old news");
     leadership.send_modify(|now| now.last_renew_ok = Some(at(7)));
-    assert_eq!(witness.look(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(7) }));
-    assert_eq!(ApiServerProbe::new(Span::from_secs(10)).look(&WritePermission::Always), None);
+    assert_eq!(witness.renewed(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(7) }));
+    assert_eq!(ApiServerProbe::new(Span::from_secs(10)).renewed(&WritePermission::Always), None);
 }
 
 /// An actor whose API server answers every question so; with the number of questions.
@@ -145,26 +145,26 @@ fn server(code: u16) -> (ApiClient, Arc<AtomicUsize>) {
 async fn s7_without_a_lease_we_ask_and_only_an_answer_is_a_proof() {
     let (api, asked) = server(200);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
-    witness.ask(&api, at(1));
-    assert!(witness.is_asking());
-    let answer = witness.answer().await;
-    assert_eq!(witness.answered(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
-    assert_eq!(witness.ask_at(), Some(at(6)), "at half of what may pass");
-    witness.ask(&api, at(5));
-    assert!(!witness.is_asking(), "too early");
-    witness.ask(&api, at(6));
-    assert!(witness.is_asking());
-    drop(witness.answer().await);
+    witness.start(&api, at(1));
+    assert!(witness.is_in_flight());
+    let answer = witness.result().await;
+    assert_eq!(witness.on_result(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
+    assert_eq!(witness.start_at(), Some(at(6)), "at half of what may pass");
+    witness.start(&api, at(5));
+    assert!(!witness.is_in_flight(), "too early");
+    witness.start(&api, at(6));
+    assert!(witness.is_in_flight());
+    drop(witness.result().await);
     assert_eq!(asked.load(Ordering::Relaxed), 2);
 
     let (api, asked) = server(503);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
-    witness.ask(&api, at(1));
-    let answer = witness.answer().await;
-    assert_eq!(witness.answered(answer), None, "a refusal proves nothing");
-    witness.ask(&api, Mono::from_micros(1_900_000));
-    assert!(!witness.is_asking(), "not at once again");
-    witness.ask(&api, at(2));
-    drop(witness.answer().await);
+    witness.start(&api, at(1));
+    let answer = witness.result().await;
+    assert_eq!(witness.on_result(answer), None, "a refusal proves nothing");
+    witness.start(&api, Mono::from_micros(1_900_000));
+    assert!(!witness.is_in_flight(), "not at once again");
+    witness.start(&api, at(2));
+    drop(witness.result().await);
     assert_eq!(asked.load(Ordering::Relaxed), 2);
 }

@@ -1,65 +1,63 @@
-//! # Effects: carrying out what pools need
-//! Room:     requests in flight, and what came of each.
-//! Comes in: effects, decided just now.
-//! Goes out: what the API server answered.
-//! Keeps:    each effect comes back exactly once.
-//! Not here: which is next, and how many there may be (the core); whether we may act (`write_permission.rs`).
+//! Makes the requests of effects about dedicated pools.
 
-use crate::metrics::{self, EffectMetrics};
+use crate::controller::ControllerContext;
+use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel};
+use crate::metrics::Effect as Kind;
 use crate::write_permission::WritePermission;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use taintward_core::admission::pool::{PoolExemptions, remembered};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
     DedicatedPoolInput, PoolEffect, PoolEffectFailure, PoolFact, PoolNodeFact, PoolResponse,
 };
-use taintward_core::time::Mono;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NamespaceObject};
 use taintward_kube::pools::{KNOWN_NODES, status_patch};
 
-/// What came of an effect.
-#[derive(Debug)]
-pub(super) struct PoolEffectResult {
-    pub(super) effect: PoolEffect,
-    pub(super) result: Result<PoolResponse, RequestError>,
-    sent: Mono,
+/// Makes requests.
+pub(super) struct PoolRequests {
+    exemptions: Arc<PoolExemptions>,
+    /// Where the known nodes are.
+    namespace: Arc<str>,
 }
 
-impl PoolEffectResult {
-    /// What the engine is told of it.
-    pub(super) fn into_input(self) -> DedicatedPoolInput {
-        let result = self.result.map_err(|refusal| PoolEffectFailure {
-            failure: refusal.failure,
-            message: refusal.message.into(),
-        });
-        DedicatedPoolInput::EffectDone { effect: self.effect, result }
+impl PoolRequests {
+    pub(super) fn new(exemptions: Arc<PoolExemptions>, namespace: Arc<str>) -> Self {
+        Self { exemptions, namespace }
+    }
+
+    /// The request of an effect.
+    pub(super) fn request(
+        &self,
+        effect: PoolEffect,
+        context: &ControllerContext,
+    ) -> EffectRequest<DedicatedPoolInput> {
+        let request = PoolRequestContext {
+            api: context.api.clone(),
+            clock: context.clock.clone(),
+            permission: context.permission.clone(),
+            exemptions: Arc::clone(&self.exemptions),
+            namespace: Arc::clone(&self.namespace),
+        };
+        let label = RequestLabel { kind: Some(kind(&effect)), object: object(&effect).to_owned(), pod: None };
+        EffectRequest { label, response: Box::pin(async move { request.respond(effect).await }) }
     }
 }
 
-/// Requests in flight.
-pub(super) struct PoolEffectExecutor {
-    requests: Arc<PoolRequestContext>,
-    effects: EffectMetrics,
-    in_flight: FuturesUnordered<BoxFuture<'static, PoolEffectResult>>,
-}
-
 /// The kind of request, as metrics name it.
-pub(super) const fn kind(effect: &PoolEffect) -> metrics::Effect {
+const fn kind(effect: &PoolEffect) -> Kind {
     match effect {
-        PoolEffect::AddFinalizer(_) | PoolEffect::RemoveFinalizer(_) => metrics::Effect::HoldPool,
-        PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => metrics::Effect::TellPool,
-        PoolEffect::ReconcileNode { .. } => metrics::Effect::Dedicate,
-        PoolEffect::EvictPod { .. } => metrics::Effect::EvictTrespasser,
-        PoolEffect::WriteKnownNodes(_) => metrics::Effect::ListNodes,
+        PoolEffect::AddFinalizer(_) | PoolEffect::RemoveFinalizer(_) => Kind::HoldPool,
+        PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => Kind::TellPool,
+        PoolEffect::ReconcileNode { .. } => Kind::Dedicate,
+        PoolEffect::EvictPod { .. } => Kind::EvictTrespasser,
+        PoolEffect::WriteKnownNodes(_) => Kind::ListNodes,
     }
 }
 
 /// The name of the object that an effect is about.
-pub(super) fn object(effect: &PoolEffect) -> &str {
+fn object(effect: &PoolEffect) -> &str {
     match effect {
         PoolEffect::AddFinalizer(pool)
         | PoolEffect::UpdateStatus { pool, .. }
@@ -68,42 +66,6 @@ pub(super) fn object(effect: &PoolEffect) -> &str {
         PoolEffect::ReconcileNode { node, .. } => node.as_str(),
         PoolEffect::EvictPod { pod, .. } => pod.pod.name(),
         PoolEffect::WriteKnownNodes(_) => KNOWN_NODES,
-    }
-}
-
-impl PoolEffectExecutor {
-    pub(super) fn new(
-        api: ApiClient,
-        clock: Clock,
-        permission: WritePermission,
-        exemptions: Arc<PoolExemptions>,
-        namespace: Arc<str>,
-        effects: EffectMetrics,
-    ) -> Self {
-        let requests = Arc::new(PoolRequestContext { api, clock, permission, exemptions, namespace });
-        Self { requests, effects, in_flight: FuturesUnordered::new() }
-    }
-
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.len()
-    }
-
-    /// Sends the requests of an effect.
-    pub(super) fn begin(&mut self, effect: PoolEffect) {
-        let (sent, requests) = (self.requests.clock.now().mono, Arc::clone(&self.requests));
-        self.effects.began();
-        self.in_flight.push(Box::pin(async move {
-            let result = requests.carry_out(&effect).await;
-            PoolEffectResult { effect, result, sent }
-        }));
-    }
-
-    /// The next response; waits for ever while nothing is in flight.
-    pub(super) async fn next(&mut self) -> PoolEffectResult {
-        let Some(done) = self.in_flight.next().await else { return std::future::pending().await };
-        let result = done.result.as_ref().map(|_| ()).map_err(|refusal| refusal.failure);
-        self.effects.ended(kind(&done.effect), result, self.requests.clock.now().mono.since(done.sent));
-        done
     }
 }
 
@@ -118,7 +80,18 @@ struct PoolRequestContext {
 }
 
 impl PoolRequestContext {
-    async fn carry_out(&self, effect: &PoolEffect) -> Result<PoolResponse, RequestError> {
+    async fn respond(&self, effect: PoolEffect) -> EffectResponse<DedicatedPoolInput> {
+        match self.execute(&effect).await {
+            Ok(response) => (DedicatedPoolInput::EffectDone { effect, result: Ok(response) }, None),
+            Err(error) => {
+                let message = error.message.as_str().into();
+                let result = Err(PoolEffectFailure { failure: error.failure, message });
+                (DedicatedPoolInput::EffectDone { effect, result }, Some(error))
+            }
+        }
+    }
+
+    async fn execute(&self, effect: &PoolEffect) -> Result<PoolResponse, RequestError> {
         let api = &self.api;
         let pool = |pool: PoolFact| PoolResponse::Pool(Some(Box::new(pool)));
         match effect {

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;
-use crate::metrics::{BuildInfo, ControllerMetrics};
+use crate::effect_executor::EffectExecutor;
+use crate::eviction::tests::metrics;
+use crate::metrics::Controller;
+use crate::settings::WriteMode;
+use crate::write_permission::WritePermission;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
@@ -11,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::identity::{NodeName, ResourceVersion, Uid};
-use taintward_core::time::Wall;
+use taintward_core::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use taintward_core::time::{Mono, Wall};
 use taintward_kube::decode::{Decoded, WatchedObject as _};
 
 /// Asks a server that answers nothing to delete a pod whose node was confirmed `age` ago: what the server was told of
@@ -36,7 +40,7 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
         slow,
     };
-    let (input, refusal) = carry_out(&api, &clock, effect).await;
+    let (input, refusal) = execute(&api, &clock, effect).await;
     assert!(
         matches!(input, EvictionInput::Deleted { result: Err(ApiFailure::Unavailable), .. }),
         "{input:?}"
@@ -148,11 +152,15 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     ] {
         engine.handle(input, clock.now());
     }
-    let mut executor = EvictionExecutor::new(api, clock.clone(), effects());
+    let metrics = metrics(&clock);
+    let mut executor =
+        EffectExecutor::new(Some(Controller::TaintEviction), clock.clone(), metrics.effects.clone());
+    let (permission, mode) = (WritePermission::Always, WriteMode::Enforce);
+    let context = ControllerContext { api, clock: clock.clone(), permission, mode, metrics };
     while done.lock().unwrap().is_none() && clock.now().mono < Mono::from_secs(400) {
         engine.tick(clock.now().mono);
         while let Some(effect) = engine.next_effect(Lane::All, clock.now()) {
-            executor.begin(effect, false);
+            executor.start(request(effect, &context), false);
         }
         let wake = engine.next_wakeup().unwrap_or(Mono::from_secs(400));
         tokio::select! {
@@ -161,17 +169,6 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
         }
     }
     *done.lock().unwrap()
-}
-
-fn effects() -> EffectMetrics {
-    let about = BuildInfo {
-        version: "",
-        host: String::new(),
-        mode: "",
-        lease: String::new(),
-        started: Wall::from_secs(0),
-    };
-    ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about).effects.clone()
 }
 
 /// A deletion that takes longer than the usual patience goes at the second try; one that takes longer than its justification

@@ -4,7 +4,7 @@
 //! Goes out: text.
 //! Not here: upstream's words for events (the core's `node_lifecycle/event_messages.rs`); when something is said.
 
-use crate::eviction_messages::{length, moment};
+use crate::eviction::{length, moment};
 use taintward_core::node_lifecycle::{ManagedTaints, TaintCause, TaintRate, ZoneState};
 use taintward_core::time::{Now, Span};
 

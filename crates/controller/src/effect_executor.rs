@@ -1,0 +1,139 @@
+//! Executes effects: holds the requests in flight, how many there may be, and what came of each.
+//!
+//! - Invariant: each effect comes back exactly once; a request is sent the moment it is accepted or not at all.
+
+use crate::concurrency_limit::AimdLimit;
+use crate::metrics::{self, EffectMetrics};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::PodRef;
+use taintward_core::time::Mono;
+use taintward_kube::api::RequestError;
+use taintward_kube::clock::Clock;
+
+/// A response, as the engine takes it, and the error in words if the request failed.
+pub(crate) type EffectResponse<I> = (I, Option<RequestError>);
+
+/// A request that carries out an effect.
+pub(crate) struct EffectRequest<I> {
+    pub(crate) label: RequestLabel,
+    pub(crate) response: BoxFuture<'static, EffectResponse<I>>,
+}
+
+/// What a request is about, for logs and metrics.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestLabel {
+    /// The kind of request, as metrics name it; the read of a pod has no name of its own.
+    pub(crate) kind: Option<metrics::Effect>,
+    /// The object in words.
+    pub(crate) object: String,
+    /// The pod, unless it is about another object.
+    pub(crate) pod: Option<PodRef>,
+}
+
+impl RequestLabel {
+    /// The name of the request.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        self.kind.map_or("look", metrics::Effect::as_str)
+    }
+
+    /// The UID of the pod.
+    pub(crate) fn uid(&self) -> Option<String> {
+        self.pod.as_ref().map(|pod| pod.uid.to_string())
+    }
+}
+
+/// What came of one effect.
+pub(crate) struct EffectResult<I> {
+    /// The input for the engine.
+    pub(crate) input: I,
+    /// Why it failed.
+    pub(crate) error: Option<RequestError>,
+    pub(crate) label: RequestLabel,
+    /// When the request was sent.
+    pub(crate) sent: Mono,
+    is_retry: bool,
+}
+
+/// Requests in flight.
+pub(crate) struct EffectExecutor<I> {
+    clock: Clock,
+    metrics: EffectMetrics,
+    limit: Option<(metrics::Controller, AimdLimit)>,
+    in_flight: FuturesUnordered<BoxFuture<'static, EffectResult<I>>>,
+    retries: usize,
+}
+
+impl<I: Send + 'static> EffectExecutor<I> {
+    /// An executor that adapts how many requests may be in flight; with `limited_as` `None`, the engine decides that.
+    pub(crate) fn new(limited_as: Option<metrics::Controller>, clock: Clock, metrics: EffectMetrics) -> Self {
+        let limit = limited_as.map(|controller| (controller, AimdLimit::new()));
+        let executor = Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0 };
+        executor.publish_limit();
+        executor
+    }
+
+    /// Whether one more request may be sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.limit.as_ref().is_none_or(|(_, limit)| self.in_flight.len() < limit.all())
+    }
+
+    /// Whether it may be a retry.
+    pub(crate) fn has_room_for_retry(&self) -> bool {
+        self.has_room() && self.limit.as_ref().is_none_or(|(_, limit)| self.retries < limit.retries())
+    }
+
+    /// How many requests are in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Sends a request.
+    pub(crate) fn start(&mut self, request: EffectRequest<I>, is_retry: bool) {
+        let EffectRequest { label, response } = request;
+        let sent = self.clock.now().mono;
+        if label.kind.is_some() {
+            self.metrics.began();
+        }
+        self.retries += usize::from(is_retry);
+        self.in_flight.push(Box::pin(async move {
+            let (input, error) = response.await;
+            EffectResult { input, error, label, sent, is_retry }
+        }));
+    }
+
+    /// The next result; never, while nothing is in flight.
+    pub(crate) async fn next(&mut self) -> EffectResult<I> {
+        let Some(result) = self.in_flight.next().await else { return std::future::pending().await };
+        let now = self.clock.now().mono;
+        let took = now.since(result.sent);
+        self.retries -= usize::from(result.is_retry);
+        if let Some((_, limit)) = &mut self.limit {
+            let overload = result.error.as_ref().is_some_and(|error| error.overload);
+            limit.answered(overload, took, self.in_flight.len() + 1, now);
+        }
+        self.publish_limit();
+        if let Some(kind) = result.label.kind {
+            let outcome = result.error.as_ref().map_or(Ok(()), |error| Err(error.failure));
+            self.metrics.ended(kind, outcome, took);
+        }
+        result
+    }
+
+    fn publish_limit(&self) {
+        if let Some((controller, limit)) = &self.limit {
+            self.metrics.limit(*controller, limit.all());
+        }
+    }
+}
+
+/// The result for the engine, and the error in words.
+pub(crate) fn split_error<T>(
+    result: Result<T, RequestError>,
+) -> (Result<T, ApiFailure>, Option<RequestError>) {
+    match result {
+        Ok(value) => (Ok(value), None),
+        Err(error) => (Err(error.failure), Some(error)),
+    }
+}

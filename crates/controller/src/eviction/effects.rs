@@ -1,0 +1,87 @@
+//! Makes the requests of eviction effects.
+//!
+//! - Invariant: no DELETE is carried out when the confirmation that justifies it is older than W (S2).
+
+use crate::controller::ControllerContext;
+use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel, split_error};
+use crate::metrics::Effect as Kind;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
+use taintward_core::identity::PodName;
+use taintward_core::time::Span;
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::clock::Clock;
+
+/// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
+const JUSTIFIED_FOR: Span = Span::from_secs(5);
+
+/// The request of an effect.
+pub(super) fn request(effect: EvictionEffect, context: &ControllerContext) -> EffectRequest<EvictionInput> {
+    let (api, clock) = (context.api.clone(), context.clock.clone());
+    EffectRequest {
+        label: label(&effect),
+        response: Box::pin(async move { execute(&api, &clock, effect).await }),
+    }
+}
+
+fn label(effect: &EvictionEffect) -> RequestLabel {
+    let (kind, object, pod) = match effect {
+        EvictionEffect::ReadNode { node } => (Some(Kind::Confirm), node.to_string(), None),
+        EvictionEffect::SetDisruptionTarget { pod, name, .. } => {
+            (Some(Kind::Mark), name.to_string(), Some(pod))
+        }
+        EvictionEffect::DeletePod { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
+        EvictionEffect::ReadPod { pod, name } => (None, name.to_string(), Some(pod)),
+        EvictionEffect::ClearDisruptionTarget { pod, name } => {
+            (Some(Kind::Unmark), name.to_string(), Some(pod))
+        }
+    };
+    RequestLabel { kind, object, pod: pod.cloned() }
+}
+
+async fn execute(api: &ApiClient, clock: &Clock, effect: EvictionEffect) -> EffectResponse<EvictionInput> {
+    match effect {
+        EvictionEffect::ReadNode { node } => {
+            let (sent, read) = api.confirm_node(&node, clock).await;
+            let (result, error) = split_error(read);
+            (EvictionInput::NodeConfirmed { node, sent, result }, error)
+        }
+        EvictionEffect::SetDisruptionTarget { pod, name, version, generation, slow } => {
+            // A mark has no age; its right to be sent has (S5).
+            let patient = slow.then(|| api.stretched(api.longest_request())).flatten();
+            let api = patient.as_ref().unwrap_or(api);
+            let marked = api.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
+            let (result, error) = split_error(marked);
+            (EvictionInput::Marked { pod, result }, error)
+        }
+        EvictionEffect::DeletePod { pod, name, version, confirmed, slow } => {
+            let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
+            let in_time = if slow { api.stretched(left) } else { api.within(left) };
+            let deleted = match in_time {
+                Some(api) => api.delete(&name, &pod.uid, version).await,
+                None => Err(too_old(&name)),
+            };
+            let (result, error) = split_error(deleted);
+            (EvictionInput::Deleted { pod, result }, error)
+        }
+        EvictionEffect::ReadPod { pod, name } => {
+            let looked = api.look_at_pod(&name).await;
+            let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
+            let (result, error) = split_error(looked.map(|(reading, _)| reading));
+            (EvictionInput::PodRead { pod, result, half_deleted }, error)
+        }
+        EvictionEffect::ClearDisruptionTarget { pod, name } => {
+            let (result, error) = split_error(api.unmark(&name, &pod.uid).await);
+            (EvictionInput::Unmarked { pod, result }, error)
+        }
+    }
+}
+
+/// The process slept between decision and request.
+fn too_old(pod: &PodName) -> RequestError {
+    let message = format!("the decision to delete {pod} is too old to be sent");
+    RequestError::ours(ApiFailure::Unavailable, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Reports the notices of the eviction engine: log lines, metrics and events.
+
+use super::{EvictionController, messages};
+use crate::controller::{ControllerContext, ReportSink};
+use crate::event_recorder::PodEvent;
+use crate::metrics::{DeletionTimes, Queue, Sign};
+use crate::settings::{ORIGINAL_OFF, WriteMode};
+use crate::time_added_writer::PendingTimestamp;
+use taintward_core::eviction::{EvictionEngine, EvictionNotice, EvictionReason};
+use taintward_core::identity::{PodName, PodRef};
+use taintward_core::time::{Mono, Now};
+use taintward_core::verdict::Outcome;
+
+/// Reports notices of one moment.
+pub(super) struct EvictionReport<'a> {
+    pub(super) controller: &'a mut EvictionController,
+    pub(super) engine: &'a EvictionEngine,
+    pub(super) context: &'a ControllerContext,
+    pub(super) sink: &'a mut ReportSink,
+    pub(super) now: Now,
+}
+
+impl EvictionReport<'_> {
+    /// Reports one notice.
+    pub(super) fn report(mut self, notice: EvictionNotice) {
+        let now = self.now;
+        match notice {
+            EvictionNotice::Evicted { pod, reason } => self.tell_evicted(&pod, &reason, now),
+            EvictionNotice::BecameDue { pod, .. } => self.tell_due(&pod, now),
+            EvictionNotice::CountdownStarted { pod, until } => {
+                self.tell_countdown(&pod, until, "countdown started", now)
+            }
+            EvictionNotice::CountdownMoved { pod, until } => {
+                self.tell_countdown(&pod, until, "countdown moved", now)
+            }
+            EvictionNotice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+            EvictionNotice::CountdownsHeld { pods: 0 }
+            | EvictionNotice::CountdownsResumed { pods: 0, .. } => {}
+            EvictionNotice::CountdownsHeld { pods } => {
+                tracing::warn!(pods, "countdowns held: everything is down, or no node is heard of")
+            }
+            EvictionNotice::CountdownsResumed { held, pods } => {
+                tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
+            }
+            EvictionNotice::UnsupportedToleration { pod } => self.tell_not_understood(&pod, now),
+            EvictionNotice::ResourceVersionWentBack => self.tell_rewound(now.mono),
+            EvictionNotice::OtherControllerDetected { pod } => self.tell_foreign(&pod, Sign::Condition, now),
+            EvictionNotice::EvictedByOther { pod } => self.tell_foreign(&pod, Sign::Deletion, now),
+            EvictionNotice::TaintWithoutTimeAdded { node, uid, key, at } => {
+                if self.context.may_write()
+                    && let Some(time_added) = &mut self.controller.time_added
+                {
+                    time_added.add(PendingTimestamp::new(node, uid, key, at));
+                }
+            }
+        }
+    }
+
+    fn tell_evicted(&mut self, pod: &PodRef, grounds: &EvictionReason, now: Now) {
+        // What was due before we knew of it counts from when we knew.
+        let due = grounds.due.max(grounds.known_due);
+        self.context.metrics.evictions.deleted(DeletionTimes {
+            due,
+            confirmed: grounds.confirmed,
+            sent: grounds.decided,
+            answered: now.mono,
+        });
+        let (waited, worked) = (grounds.decided.since(due), now.mono.since(grounds.decided));
+        self.context.metrics.queues.handled(Queue::Pod, waited, worked);
+        let taint = grounds.taint.to_string();
+        tracing::info!(
+            pod = grounds.name.as_str(),
+            uid = %pod.uid,
+            node = pod.node.as_str(),
+            taint,
+            late_seconds = now.mono.since(due).as_secs_f64(),
+            reason = messages::why(&pod.node, grounds, now),
+            "pod evicted"
+        );
+        let note = messages::evicted(&pod.node, grounds, now);
+        self.record(("Evict", "Marking for deletion"), pod, &grounds.name, note);
+    }
+
+    fn tell_due(&mut self, pod: &PodRef, now: Now) {
+        self.context.metrics.queues.added(Queue::Pod, false);
+        if self.context.mode != WriteMode::Observe {
+            return;
+        }
+        self.context.metrics.evictions.would_evict.inc();
+        if !self.sink.lines.admit("would evict pod now", now.mono) {
+            return;
+        }
+        if let Some((name, verdict, taints)) = self.engine.explain(pod, now) {
+            let taint =
+                verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
+            tracing::info!(
+                pod = name.as_str(),
+                uid = %pod.uid,
+                node = pod.node.as_str(),
+                taint,
+                "would evict pod now"
+            );
+        }
+    }
+
+    fn tell_countdown(&mut self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
+        let observing = self.context.mode == WriteMode::Observe;
+        let shown = observing || tracing::enabled!(tracing::Level::DEBUG);
+        if !shown || !self.sink.lines.admit(message, now.mono) {
+            return;
+        }
+        let Some((name, verdict, taints)) = self.engine.explain(pod, now) else { return };
+        let taint = verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
+        let (name, node, until, left) = (
+            name.as_str(),
+            pod.node.as_str(),
+            messages::moment(until, now),
+            messages::length(until.since(now.mono)),
+        );
+        match observing {
+            true => tracing::info!(pod = name, node, taint, until, left, "{message}"),
+            false => tracing::debug!(pod = name, node, taint, until, left, "{message}"),
+        }
+    }
+
+    fn tell_cancelled(&mut self, pod: &PodRef, now: Now) {
+        let Some((name, ..)) = self.engine.explain(pod, now) else { return };
+        let name = name.clone();
+        if self.sink.lines.admit("countdown cancelled", now.mono) {
+            tracing::info!(pod = name.as_str(), uid = %pod.uid, node = pod.node.as_str(), "countdown cancelled");
+        }
+        if self.context.may_write() {
+            let note = messages::cancelled(&pod.node, &name);
+            self.record(("CancelEviction", "Cancelling deletion of"), pod, &name, note);
+        }
+    }
+
+    fn tell_not_understood(&mut self, pod: &PodRef, now: Now) {
+        const MESSAGE: &str =
+            "pod stays: it has a toleration whose operator or effect this version does not know";
+        if !self.sink.lines.admit(MESSAGE, now.mono) {
+            return;
+        }
+        let Some((name, verdict, _)) = self.engine.explain(pod, now) else { return };
+        let toleration = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
+            taintward_core::toleration_matching::TaintMatch::Unsupported(position) => Some(position),
+            _ => None,
+        });
+        debug_assert!(matches!(verdict.outcome, Outcome::Stays(_)), "what is not understood does not evict");
+        tracing::warn!(
+            pod = name.as_str(),
+            uid = %pod.uid,
+            node = pod.node.as_str(),
+            toleration,
+            "{MESSAGE}"
+        );
+    }
+
+    /// Watches are believed no longer: a store that was put back is silent about it.
+    fn tell_rewound(&mut self, now: Mono) {
+        self.controller.relist_now.ask();
+        if let Some(withheld) = self.controller.relist_lines.take(now) {
+            tracing::warn!(
+                withheld,
+                "a live read contradicts what the API server's watches told, as after its store was restored from a \
+                 backup: everything is listed again"
+            );
+        }
+    }
+
+    /// Another evicts beside us. Told by the leader, so that it is counted once; by it alone it can be seen who deletes.
+    fn tell_foreign(&mut self, pod: &PodRef, sign: Sign, now: Now) {
+        if self.context.mode == WriteMode::Enforce && !self.context.may_write() {
+            return;
+        }
+        self.context.metrics.evictions.other_controller.of(sign).inc();
+        // Somebody may have deleted a pod in just that moment, but not pod after pod.
+        if sign == Sign::Deletion && self.controller.chance.take(now.mono).is_some() {
+            return;
+        }
+        let Some(withheld) = self.controller.other_controller_lines.take(now.mono) else { return };
+        let name = self.engine.explain(pod, now).map(|(name, ..)| name.to_string());
+        let (uid, node) = (&pod.uid, pod.node.as_str());
+        match self.context.mode {
+            WriteMode::Observe => {
+                tracing::info!(
+                    pod = name,
+                    %uid,
+                    node,
+                    withheld,
+                    "another taint eviction controller marked a pod for deletion"
+                );
+            }
+            WriteMode::Enforce => tracing::warn!(
+                pod = name,
+                %uid,
+                node,
+                withheld,
+                "another taint eviction controller is at work beside this one: {ORIGINAL_OFF}, or start this one with \
+                 --mode=observe"
+            ),
+        }
+    }
+
+    /// Records an event; without room for one of each pod, there is one for the node.
+    fn record(
+        &mut self,
+        (action, aggregated_note): (&'static str, &'static str),
+        pod: &PodRef,
+        name: &PodName,
+        note: String,
+    ) {
+        self.sink.recorder.record_pod(PodEvent {
+            node: pod.node.clone(),
+            pod: name.clone(),
+            uid: pod.uid.clone(),
+            action,
+            note,
+            aggregated_note,
+            at: self.now.wall,
+        });
+    }
+}

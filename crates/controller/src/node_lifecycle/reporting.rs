@@ -1,0 +1,224 @@
+//! Reports the notices of the node lifecycle engine: log lines, metrics and events.
+//!
+//! - See `node_lifecycle/log_text.rs` for the wording, and the core's `node_lifecycle/event_messages.rs` for upstream's events.
+
+use super::log_text;
+use crate::controller::{ControllerContext, ReportSink};
+use crate::metrics::ControllerMetrics;
+use crate::write_log::WriteLogLimits;
+use taintward_core::identity::{PodName, PodRef};
+use taintward_core::node_lifecycle::{
+    ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
+};
+use taintward_core::time::{Mono, Now};
+use taintward_kube::events::Event;
+
+/// Zones that are named at start, at most.
+const ZONES_NAMED: usize = 50;
+
+/// Reports one notice; the replica that may write records the events, so that each is recorded once.
+pub(super) fn report(
+    notice: &NodeLifecycleNotice,
+    context: &ControllerContext,
+    sink: &mut ReportSink,
+    now: Now,
+) {
+    log(notice, &mut sink.lines, now, &context.metrics);
+    if let Some(event) = event(notice, now).filter(|_| context.may_write()) {
+        sink.recorder.record(event);
+    }
+}
+
+fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metrics: &ControllerMetrics) {
+    match notice {
+        NodeLifecycleNotice::Tainted { node, zone, add, remove, why } => {
+            tell_tainted(node, zone, (*add, *remove), *why, now, metrics);
+        }
+        NodeLifecycleNotice::Declared { node, silent_since } => tracing::warn!(
+            node = node.name.as_str(),
+            uid = %node.uid,
+            reason = log_text::why(TaintCause::Silent { since: *silent_since }, now),
+            "conditions of node set to Unknown"
+        ),
+        NodeLifecycleNotice::WouldTaint { node, zone, add, remove, why } => {
+            if !add.no_execute().is_empty() {
+                metrics.node_health.would_taint.inc();
+            }
+            if lines.admit("would taint node now", now.mono) {
+                would_taint(node, zone, (*add, *remove), *why, now);
+            }
+        }
+        NodeLifecycleNotice::WouldDeclare { node, silent_since } => {
+            if lines.admit("would set conditions of node to Unknown now", now.mono) {
+                tracing::info!(
+                    node = node.name.as_str(),
+                    uid = %node.uid,
+                    reason = log_text::why(TaintCause::Silent { since: *silent_since }, now),
+                    "would set conditions of node to Unknown now"
+                );
+            }
+        }
+        NodeLifecycleNotice::EverythingDown(true) => tracing::warn!(
+            "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
+        ),
+        NodeLifecycleNotice::EverythingDown(false) => tracing::info!(
+            "not all zones are down any more: who is silent has a whole grace period from now on"
+        ),
+        NodeLifecycleNotice::HoldCountdowns(true) => {
+            tracing::warn!("no node is heard of, or all are down: countdowns for that stand still");
+        }
+        NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
+        NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
+            let (zone, from, to) = (zone.to_string(), log_text::state(*from), log_text::state(*to));
+            if lines.admit("zone changed", now.mono) {
+                tracing::warn!(zone, from, to, "zone changed");
+            }
+        }
+        NodeLifecycleNotice::NotUnderstood(node) => {
+            const MESSAGE: &str = "node, or its lease, makes no sense: its taints stay as they are";
+            if lines.admit(MESSAGE, now.mono) {
+                tracing::warn!(node = node.as_str(), "{MESSAGE}");
+            }
+        }
+        NodeLifecycleNotice::ObservedAfresh => tracing::warn!(
+            "observation was interrupted: nodes are silent only if they are for a whole grace period from now on"
+        ),
+        NodeLifecycleNotice::Failed { node, failure, .. } => {
+            tracing::debug!(node = node.as_str(), ?failure, "tried again later");
+        }
+        NodeLifecycleNotice::Registered(node) => {
+            tracing::debug!(node = node.name.as_str(), uid = %node.uid, "node seen for the first time");
+        }
+        NodeLifecycleNotice::Removed(node) => log_node(lines, node, "node is gone", now.mono),
+        NodeLifecycleNotice::BecameNotReady(node) => {
+            log_node(lines, node, "node is not ready any more", now.mono)
+        }
+        NodeLifecycleNotice::PodMarked { pod, name } => {
+            tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
+        }
+    }
+}
+
+fn log_node(lines: &mut WriteLogLimits, node: &NodeRef, message: &'static str, now: Mono) {
+    if lines.admit(message, now) {
+        tracing::info!(node = node.name.as_str(), uid = %node.uid, "{message}");
+    }
+}
+
+fn tell_tainted(
+    node: &NodeRef,
+    zone: &ZoneKey,
+    (add, remove): (ManagedTaints, ManagedTaints),
+    why: TaintCause,
+    now: Now,
+    metrics: &ControllerMetrics,
+) {
+    if matches!(why, TaintCause::NotReady | TaintCause::Silent { .. }) && !add.no_execute().is_empty() {
+        metrics.node_health.evicted(zone.as_str());
+    }
+    tracing::info!(
+        node = node.name.as_str(),
+        uid = %node.uid,
+        zone = zone.to_string(),
+        add = log_text::taints(add),
+        remove = log_text::taints(remove),
+        reason = log_text::why(why, now),
+        "node tainted"
+    );
+}
+
+/// In observe mode (S14).
+fn would_taint(
+    node: &NodeRef,
+    zone: &ZoneKey,
+    (add, remove): (ManagedTaints, ManagedTaints),
+    why: TaintCause,
+    now: Now,
+) {
+    tracing::info!(
+        node = node.name.as_str(),
+        uid = %node.uid,
+        zone = zone.to_string(),
+        add = log_text::taints(add),
+        remove = log_text::taints(remove),
+        reason = log_text::why(why, now),
+        "would taint node now"
+    );
+}
+
+/// Upstream's events (NL-17, NL-19).
+fn event(notice: &NodeLifecycleNotice, now: Now) -> Option<Event> {
+    match notice {
+        NodeLifecycleNotice::Registered(node) => Some(Event::registered(node, now.wall)),
+        NodeLifecycleNotice::Removed(node) => Some(Event::removing(node, now.wall)),
+        NodeLifecycleNotice::BecameNotReady(node) => Some(Event::node_not_ready(node, now.wall)),
+        NodeLifecycleNotice::PodMarked { pod: PodRef { node, uid }, name } => {
+            let pod: &PodName = name;
+            Some(Event::pod_not_ready(pod, uid, node, now.wall))
+        }
+        _ => None,
+    }
+}
+
+/// Says which zones there are, how they are, and how fast their nodes may be tainted.
+pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
+    let census = engine.stats();
+    let zones = engine.zones().count();
+    tracing::info!(nodes = census.nodes, zones, tainted = census.tainted, "node health synced");
+    for zone in engine.zones().take(ZONES_NAMED) {
+        tracing::info!(
+            zone = zone.zone.to_string(),
+            nodes = zone.size,
+            not_ready = zone.unhealthy,
+            excluded = zone.excluded,
+            mode = log_text::state(zone.state),
+            rate = log_text::rate(zone.rate),
+            "zone"
+        );
+    }
+    if zones > ZONES_NAMED {
+        tracing::info!(more = zones - ZONES_NAMED, "further zones");
+    }
+    if let Some(doubt) = engine.doubt(now.mono) {
+        tracing::info!(?doubt, "no node is called silent yet");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logging::LogFormat;
+    use crate::logging::tests::logged;
+    use crate::metrics::BuildInfo;
+    use std::sync::Arc;
+    use taintward_core::identity::{NodeName, Uid};
+    use taintward_core::time::Wall;
+
+    #[test]
+    fn thousands_of_nodes_are_a_hundred_lines_of_each_kind_and_a_number() {
+        let (mono, wall, skew_max) = (Mono::from_secs(7), Wall::from_secs(1_800_000_000), None);
+        let now = Now { mono, wall, skew_max };
+        let (started, host) = (now.wall, String::new());
+        let about = BuildInfo { version: "", mode: "", lease: String::new(), started, host };
+        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(7)), &about);
+        let log = logged(LogFormat::Text, 0, || {
+            let mut lines = WriteLogLimits::default();
+            for number in 0..5_000 {
+                let name = NodeName::new(&format!("n{number}"));
+                let node = NodeRef { name: name.clone(), uid: Uid::new("u") };
+                let silent_since = now.mono;
+                for notice in [
+                    NodeLifecycleNotice::NotUnderstood(name),
+                    NodeLifecycleNotice::BecameNotReady(node.clone()),
+                    NodeLifecycleNotice::WouldDeclare { node: node.clone(), silent_since },
+                    NodeLifecycleNotice::Removed(node),
+                ] {
+                    log(&notice, &mut lines, now, &metrics);
+                }
+            }
+            lines.sum_up(None);
+        });
+        assert_eq!(log.lines().count(), 4 * 101);
+        assert_eq!(log.lines().filter(|line| line.contains(" withheld=4900 of=")).count(), 4);
+    }
+}
