@@ -38,7 +38,8 @@ impl Hook {
 
     /// The same, where API servers are told to ask already.
     pub(crate) fn on(cluster: &Cluster, kubeconfig: &Path, port: u16, flags: &[&str]) -> Self {
-        let metrics = free_port();
+        // A port that was free a moment ago may be offered again.
+        let metrics = std::iter::repeat_with(free_port).find(|metrics| *metrics != port).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command
             .env_clear()
