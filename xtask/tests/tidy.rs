@@ -15,8 +15,11 @@ const LINES_MAX: usize = 400;
 /// What ships may read the wall clock here: for decisions, and to stamp log lines.
 const CLOCKS: [&str; 2] = ["crates/kube/src/clock.rs", "crates/controller/src/logging.rs"];
 
-/// A file as short as this needs no card.
-const CARD_FROM: usize = 20;
+/// A file as short as this needs no summary.
+const SUMMARY_FROM: usize = 20;
+
+/// The longest head comment of a file that is not the root of a crate.
+const HEAD_LINES_MAX: usize = 8;
 
 /// Names that say nothing about what the thing is.
 const EMPTY_NAMES: [&str; 4] = ["Manager", "Helper", "Util", "Utils"];
@@ -69,12 +72,26 @@ fn every_file_is_a_page() {
 }
 
 #[test]
-fn every_file_opens_with_its_card() {
+fn every_file_opens_with_a_summary() {
     let said = untidy(|file, text| {
-        let card = text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join("\n");
-        let whole = card.starts_with("//! # ") && card.contains("Not here:");
-        (!is_test(file) && !whole && text.lines().count() > CARD_FROM)
-            .then(|| "no card: title, what comes in, what goes out, what is not here".into())
+        let head: Vec<&str> =
+            text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+        let summary = head.iter().take_while(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        let is_root = file.ends_with("lib.rs") || file.ends_with("main.rs");
+        let fault = if head.is_empty() {
+            "has no summary"
+        } else if !summary.starts_with(|first: char| first.is_ascii_uppercase()) {
+            "begins with no capital letter"
+        } else if !summary.ends_with('.') {
+            "has a first paragraph without a full stop"
+        } else if head.len() > HEAD_LINES_MAX && !is_root {
+            "is too long; what concerns one type belongs to that type"
+        } else {
+            return None;
+        };
+        // Until every file has a summary, the form before it is accepted.
+        let is_old_form = summary.starts_with("# ");
+        (!is_old_form && text.lines().count() > SUMMARY_FROM).then(|| format!("the head comment {fault}"))
     });
     assert_eq!(said, "");
 }
@@ -95,7 +112,7 @@ fn names_say_what_a_thing_is() {
     assert_eq!(said, "");
 }
 
-/// A card leads the reader to other files; one that was renamed since leads nowhere.
+/// A head comment leads the reader to other files; one that was renamed since leads nowhere.
 #[test]
 fn files_that_comments_name_exist() {
     let files = sources();
