@@ -332,6 +332,3 @@ impl Engine for EvictionEngine {
         self.nodes_sync.complete_once && self.pods_sync.complete_once
     }
 }
-
-#[cfg(test)]
-mod tests;
