@@ -1,4 +1,4 @@
-//! Prints what the engine costs: `cargo run --release -p taintward-core --example budgets`.
+//! Prints what the engines cost: `cargo run --release -p taintward-core --example budgets`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

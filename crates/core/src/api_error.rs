@@ -1,8 +1,4 @@
-//! # Effects: what to do to the cluster, and how it went
-//! Room:     the closed list of requests the engine may ask for, and of the answers it understands.
-//! Comes in: decided by the engine.
-//! Goes out: carried out by a shell, whose answer comes back as an input.
-//! Not here: HTTP, retries, concurrency.
+//! Defines [`ApiFailure`]: how a request to the API server failed, as far as the engines distinguish it.
 
 use crate::time::Span;
 

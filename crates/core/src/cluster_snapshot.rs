@@ -1,9 +1,7 @@
-//! # Snapshot: a cluster at one moment
-//! Room:     nodes, pods, who made them, and disruption budgets, as far as questions about the future need them.
-//! Comes in: facts in any order, already read, through a [`SnapshotBuilder`].
-//! Goes out: [`ClusterSnapshot`]: nodes and pods by position, the pods of each node, what pods have in common told once.
-//! Keeps:    in a few hundred bytes a pod; what it was not told it does not assume, it counts it.
-//! Not here: any decision (`verdict.rs`, `forecast.rs`); reading files or clusters.
+//! Holds a cluster at one moment: nodes, pods, workloads and disruption budgets, as the forecast needs them.
+//!
+//! - Invariant: a few hundred bytes per pod; missing facts are counted, never assumed.
+//! - See `forecast.rs` for what is computed from it.
 
 mod builder;
 mod disruption_budget;

@@ -1,10 +1,9 @@
-//! # Hold: time that does not count
-//! Room:     when countdowns are held, because everything is down or nobody is heard of (NL-48, D12); which taints that
-//!           concerns; how much of the time since a moment did not count.
-//! Comes in: the beginning and the end of each hold.
-//! Goes out: [`HoldHistory`], which the verdict asks.
-//! Keeps:    kept beside the starts, which never change (S4); what is forgotten makes a deadline later, never earlier (S3).
-//! Not here: whether there is reason to hold (`node_lifecycle/disruption_modes.rs`); what becomes of a deadline (`verdict.rs`).
+//! Records when countdowns were on hold because no node could be observed (NL-48, D12), and for which taints that
+//! counts.
+//!
+//! - Invariant: held time is kept beside taint starts, which never change (S4); forgetting a hold makes a deadline
+//!   later, never earlier (S3).
+//! - See `node_lifecycle/disruption_modes.rs` for when a hold begins, `verdict.rs` for its effect on deadlines.
 
 use crate::taint::{Taint, TaintEffect, keys};
 use crate::time::{Mono, Span};

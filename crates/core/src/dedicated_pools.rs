@@ -1,15 +1,8 @@
-//! # Dedicated pools: the engine around dedicated nodes, facts in, effects out
-//! Room:     the closed list of inputs; the state; the contract; which effect is next and what its response means.
-//! Comes in: [`DedicatedPoolInput`] facts in any order, any number of times; responses; the time.
-//! Goes out: [`PoolEffect`]s when pulled; [`DedicatedPoolNotice`]s; the next moment at which something changes by itself.
-//! Keeps:    level-triggered: whenever something has changed everything is reconciled anew, a few times a second at most.
-//!           What was done is found in the objects: a process that dies leaves nothing that the next one would not find.
-//! Not here: the rules (`admission/pool`); what follows from what is known (`dedicated_pools/reconcile.rs`).
+//! Runs dedicated pools: takes facts about pools, nodes and pods as input and returns the requests that reconcile them.
 //!
-//! For each pool: our finalizer, the marks in its status, its nodes, its status, evictions; and back when it is deleted.
-//!
-//! The contract is that of every [`Engine`], and: after each [`Engine::tick`], feed how long it took
-//! ([`DedicatedPoolInput::TickTook`]); every pulled effect comes back as [`DedicatedPoolInput::EffectDone`].
+//! - Invariant: level-triggered. After a change everything is reconciled again, at a bounded rate; all state is found
+//!   again in the objects, so a restart loses nothing.
+//! - See `admission/pool.rs` for the rules, `dedicated_pools/reconcile.rs` for the plan.
 
 mod backoff_map;
 mod conditions;
@@ -62,6 +55,12 @@ use watch_demand::WatchDemand;
 const STATUS_PERIOD: Span = Span::from_secs(1);
 
 /// The engine.
+///
+/// For each pool it adds the finalizer, the marks in the status, the taints and labels of its nodes, the status and the
+/// evictions; when the pool is deleted, it removes them again.
+///
+/// The contract is that of every [`Engine`], and: after each [`Engine::tick`], feed how long it took
+/// ([`DedicatedPoolInput::TickTook`]); every pulled effect comes back as [`DedicatedPoolInput::EffectDone`].
 #[derive(Clone, Debug, Default)]
 pub struct DedicatedPoolEngine {
     config: DedicatedPoolConfig,

@@ -1,13 +1,8 @@
-//! # Engine: the eviction engine, facts in, effects out
-//! Room:     the closed lists of inputs, effects and notices; the state; the contract. Routing only.
-//! Comes in: [`EvictionInput`] facts in any order, any number of times; results of effects; the time.
-//! Goes out: [`EvictionEffect`]s when pulled; [`EvictionNotice`]s; the next moment at which something changes by itself.
-//! Keeps:    level-triggered: the end depends on the facts, not on their order or number.
-//! Not here: taking facts in (`node_updates.rs`, `pod_updates.rs`), turns and results (`dispatch.rs`), letting time pass
-//!           (`reassess.rs`), who stays or goes (`verdict.rs`).
+//! Runs taint eviction: takes facts about nodes and pods as input and returns the requests that evict pods.
 //!
-//! The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the two
-//! parts of its next wakeup, for callers that may not pull retries for a while.
+//! - Invariant: level-triggered. The end depends on the facts, not on their order or number.
+//! - See `eviction/node_updates.rs` and `eviction/pod_updates.rs` for inputs, `eviction/reassess.rs` for the passing of
+//!   time, `eviction/dispatch.rs` for effects, `verdict.rs` for the decision.
 
 use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
@@ -240,6 +235,9 @@ struct EvictionState {
 }
 
 /// The eviction engine. Equal when the facts, and what is under way, are equal.
+///
+/// The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the two
+/// parts of its next wakeup, for callers that may not pull retries for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EvictionEngine {
     config: EvictionConfig,

@@ -1,8 +1,4 @@
-//! # Facts: what the API server said about one node or one pod
-//! Room:     the few fields of a Node and a Pod that decisions need, already parsed.
-//! Comes in: from decoders, the sandbox, files or tests.
-//! Goes out: [`NodeFact`], [`PodFact`].
-//! Not here: decoding; remembering (`eviction/cache.rs`).
+//! Defines the fields of a Node and a Pod that decisions about evictions need.
 
 use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
 use crate::taint::Taint;

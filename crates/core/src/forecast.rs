@@ -1,10 +1,8 @@
-//! # Forecast: what would happen if
-//! Room:     which pods go, when, and which stay, if nodes were changed; what that does to workloads and budgets; where
-//!           those that leave could go.
-//! Comes in: a [`ClusterSnapshot`]; how nodes would be ([`PlannedNodeChange`]); up to when.
-//! Goes out: a [`Forecast`].
-//! Keeps:    every verdict is the controller's own (`verdict.rs`), of taints with the starts the controller gives them.
-//! Not here: grammar of changes (`taint_edit.rs`); words and tables (command line).
+//! Computes what would happen if nodes of a [`ClusterSnapshot`] changed: which pods leave, when, and where they could
+//! go.
+//!
+//! - Invariant: every decision is the controller's own (`verdict.rs`), with the taint starts that it would use.
+//! - See `taint_edit.rs` for the grammar of changes.
 
 mod impact;
 mod judge;

@@ -1,8 +1,6 @@
-//! # Names: who is meant
-//! Room:     identities of pods and nodes, small to keep by the million.
-//! Comes in: strings as the API server writes them.
-//! Goes out: [`Uid`] (the identity, D4), [`NodeName`], [`PodName`], [`ResourceVersion`].
-//! Not here: any decision. A name alone never identifies a pod: a StatefulSet reuses it.
+//! Defines the compact identities of pods and nodes: [`Uid`] (the identity, D4), names and resource versions.
+//!
+//! - A name alone never identifies a pod: a StatefulSet uses it again.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -1,10 +1,7 @@
-//! # Intern: one copy of what very many have
-//! Room:     shared copies of equal values, and how many holders each has.
-//! Comes in: values; holders that come and go.
-//! Goes out: an [`Arc`] of the one copy.
-//! Keeps:    a value that nobody holds any more is not kept. Holders are counted here, not by the [`Arc`]: a copy of the
-//!           whole shares its values, and equal contents are to be equal.
-//! Not here: whose values they are (`eviction/cache.rs`, `admission/pool/pods_on_nodes.rs`).
+//! Stores one shared copy of equal values and counts its users.
+//!
+//! - Invariant: a value without users is dropped. Users are counted here, not by the [`Arc`], so that copies of an
+//!   engine compare equal.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -1,10 +1,7 @@
-//! # Label: what keys and values of labels and taints may look like
-//! Room:     the formats (VAL-1, VAL-3, VAL-8), what an API server and kubectl say of text that has another, and where in
-//!           the text it goes wrong.
-//! Comes in: text, which may be anything.
-//! Goes out: answers; messages, none if the text is right; places in bytes.
-//! Keeps:    there are messages exactly where the answer is no.
-//! Not here: which field has which format; text that is only nearly a known key (`lint/misspelled_keys.rs`).
+//! Validates keys and values of labels and taints (VAL-1, VAL-3, VAL-8), with kubectl's messages and the position of
+//! the fault.
+//!
+//! - Invariant: there are messages exactly where the text is invalid.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

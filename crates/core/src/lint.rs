@@ -1,9 +1,9 @@
-//! # Lint: tolerations and taints that do not do what their author thinks
-//! Room:     what is known of workloads and nodes ([`LintInput`]), and what is wrong with it ([`LintFinding`]).
-//! Comes in: tolerations and taints as somebody wrote them, from manifests or from a cluster.
-//! Goes out: findings, in the order of what they are about; each with a rule, a reason and a way out.
-//! Keeps:    which taint is tolerated is decided by `toleration_matching` alone; rules that need nodes are silent without nodes.
-//! Not here: the list of rules ([`Rule`], `rule.rs`); reading, silencing and printing (the command line).
+//! Finds tolerations and taints that do not do what their author expects: takes a [`LintInput`], returns
+//! [`LintFinding`]s.
+//!
+//! - Invariant: `toleration_matching` alone decides what is tolerated; rules that need nodes report nothing without
+//!   nodes.
+//! - See `lint/rule.rs` for the list of rules.
 
 use crate::scheduling::{Labels, NodeTerm, PodSchedulingSpec};
 use crate::taint::Taint;

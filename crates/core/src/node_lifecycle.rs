@@ -1,17 +1,8 @@
-//! # Health: the node health engine, facts in, effects out
-//! Room:     the closed lists of inputs, effects and notices; the state; the contract. Routing only.
-//! Comes in: [`NodeLifecycleInput`] facts in any order, any number of times; gaps in our own observation; results; the time.
-//! Goes out: [`NodeLifecycleEffect`]s when pulled; [`NodeLifecycleNotice`]s; the next moment at which something changes by itself.
-//! Keeps:    level-triggered; our own eyes are believed last (S7); only own taints are touched (S8).
-//! Not here: who is evicted because of a taint (`eviction.rs`); carrying effects out.
+//! Runs node lifecycle: takes facts about nodes, leases and pods as input and returns the requests that taint nodes.
 //!
-//! The contract is that of every [`Engine`], and:
-//! - The time goes on while the machine sleeps. [`Engine::tick`] is called at least once every `--node-monitor-period`: two
-//!   calls too far apart mean that the process stood still, and every node gets a whole grace period anew.
-//! - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader feeds
-//!   [`NodeLifecycleInput::BecameLeader`] first.
-//! - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once every
-//!   [`NodeLifecycleConfig::gap_max`]: without it no node is declared dead.
+//! - Invariant: level-triggered; a node counts as silent only after a full grace period of uninterrupted observation
+//!   (S7); only managed taints are changed (S8).
+//! - See `eviction.rs` for the eviction of pods because of these taints.
 
 use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane, LiveRead};
@@ -263,6 +254,14 @@ pub enum NodeLifecycleEffect {
 }
 
 /// The node health engine. Equal when the facts, and what is under way, are equal.
+///
+/// The contract is that of every [`Engine`], and:
+/// - The time advances while the machine sleeps. [`Engine::tick`] is called at least once every `--node-monitor-period`: a
+///   longer interval means that the process stood still, and every node gets a whole grace period again.
+/// - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader feeds
+///   [`NodeLifecycleInput::BecameLeader`] first.
+/// - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once every
+///   [`NodeLifecycleConfig::gap_max`]: without it no node is declared silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeLifecycleEngine {
     config: NodeLifecycleConfig,

@@ -1,9 +1,7 @@
-//! # Scheduling: which node a pod goes to, and why to none
-//! Room:     what a scheduler asks about a pod ([`PodSchedulingSpec`]) and its nodes ([`NodeInfo`]), and the answers.
-//! Comes in: facts, already read; a number to break ties with.
-//! Goes out: [`choose`]: a node, or an [`FilterRejection`] for each; [`why_none`]: the words of the event.
-//! Keeps:    the same question has the same answer; seconds of tolerations play no part (SC-5).
-//! Not here: queues, binding, and preempting anybody: whom it would help is said, nobody is sent away.
+//! Answers to which node a pod would be scheduled, or why to none, as kube-scheduler's default plugins would.
+//!
+//! - Invariant: the same input has the same result; toleration seconds have no influence (SC-5).
+//! - Preemption is only predicted: no pod is removed. Queues and binding are elsewhere.
 
 use crate::identity::NodeName;
 use crate::taint::Taint;

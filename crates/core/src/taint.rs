@@ -1,8 +1,6 @@
-//! # Taint: what a node says
-//! Room:     the value as it stands in `spec.taints`, and its text form.
-//! Comes in: strings and times as the API server writes them.
-//! Goes out: [`Taint`], [`TaintEffect`].
-//! Not here: when a taint began to count (`taint_start.rs`); who tolerates it (`toleration_matching.rs`).
+//! Defines [`Taint`] as it stands in `spec.taints`, and its text form.
+//!
+//! - See `taint_start.rs` for since when it counts, `toleration_matching.rs` for what tolerates it.
 
 use crate::time::Wall;
 use alloc::boxed::Box;

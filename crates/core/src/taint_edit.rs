@@ -1,10 +1,6 @@
-//! # Change: taints as people type them, and what becomes of a node's
-//! Room:     the grammar of `taint` commands (KT-2, KT-3, KT-5); additions and removals ([`TaintEdit`]); applying them
-//!           (KT-7, KT-8).
-//! Comes in: arguments; the taints a node has.
-//! Goes out: the taints it would have, and the word for it; or what is wrong, in kubectl's words, and where.
-//! Keeps:    a parsed change names valid keys and values, the three effects, and nothing both to add and to remove.
-//! Not here: who leaves because of it (`verdict.rs`); reading and writing nodes (the command line, the client).
+//! Parses the arguments of `kubectl taint` (KT-2, KT-3, KT-5) and applies them to the taints of a node (KT-7, KT-8).
+//!
+//! - Invariant: a [`TaintEdit`] has valid keys, values and effects only, and adds nothing that it also removes.
 
 use crate::taint::{Taint, TaintEffect};
 use alloc::boxed::Box;

@@ -1,10 +1,8 @@
-//! # Start: since when a taint counts for a pod
-//! Room:     D1 (TE-24: the original knows no start): the start of a taint instance, and a pod's arrival, each with
-//!           the source it was taken from.
-//! Comes in: what the objects say, whether we saw it happen, the time.
-//! Goes out: [`TaintStart`], [`PodBinding`].
-//! Keeps:    never in the future, never before the object existed, never before we last knew better.
-//! Not here: what follows from it (`verdict.rs`); remembering it (`eviction/cache.rs`).
+//! Determines since when a taint instance counts and when a pod was bound, with the source of each time (D1).
+//!
+//! - Invariant: a start is never in the future, before the object was created, or before the last observation to the
+//!   contrary. Upstream has no start (TE-24).
+//! - See `verdict.rs` for what follows from it, `eviction/cache.rs` for where it is kept.
 
 use crate::fact::{BindingTimes, NodeFact};
 use crate::taint::Taint;

@@ -1,9 +1,4 @@
-//! # Text: what is shown of characters that are not to be shown as they are
-//! Room:     the one set of characters that forge lines, steer terminals, turn the reading direction, or cannot be seen;
-//!           a mark in their place, or their numbers.
-//! Comes in: text from elsewhere: names, taint values, messages of servers.
-//! Goes out: text that does no harm to whoever reads it.
-//! Not here: how long it may be; quotes (`lint`); where it is written.
+//! Replaces characters of foreign text that forge lines, control terminals, change the direction or are invisible.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

@@ -1,9 +1,6 @@
-//! # Time: an input, in two kinds
-//! Room:     moments and spans with their unit in the type; saturating arithmetic; the one wall-to-monotonic
-//!           conversion.
-//! Comes in: microseconds read by the caller from its clocks.
-//! Goes out: [`Mono`] for waiting, [`Wall`] for what the API says, [`Span`] for lengths.
-//! Not here: reading a clock; formatting for people.
+//! Defines time as an input: [`Mono`] for waiting, [`Wall`] for times of the API, [`Span`] for durations.
+//!
+//! - Arithmetic saturates; there is one conversion from wall time to monotonic time.
 
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;

@@ -1,8 +1,6 @@
-//! # Toleration: what a pod bears, and for how long (MATCH-5: the length plays no part in matching)
-//! Room:     the value as it stands in `spec.tolerations`.
-//! Comes in: strings and seconds as the API server writes them.
-//! Goes out: [`Toleration`], [`TolerationOperator`], [`TolerationPeriod`].
-//! Not here: which taint it answers (`toleration_matching.rs`).
+//! Defines [`Toleration`] as it stands in `spec.tolerations`; its period plays no part in matching (MATCH-5).
+//!
+//! - See `toleration_matching.rs` for which taint it tolerates.
 
 use crate::taint::TaintEffect;
 use crate::time::Span;

@@ -1,9 +1,8 @@
-//! # Matching: which toleration answers which taint
-//! Room:     MATCH-4, MATCH-6 and MATCH-9, exactly; the one place where tolerations and taints are compared.
-//! Comes in: tolerations in the pod's order, taints in the node's order, the numeric switch.
-//! Goes out: an [`TaintMatch`] per taint, with the position of the toleration used.
-//! Keeps:    for each taint the *first* matching toleration counts, not the most patient one (MATCH-9).
-//! Not here: how long anybody may stay (`verdict.rs`).
+//! Decides which toleration of a pod matches each taint of a node (MATCH-4, MATCH-6, MATCH-9).
+//!
+//! - Invariant: the first matching toleration counts, not the longest one (MATCH-9). Nothing else compares tolerations
+//!   with taints.
+//! - See `verdict.rs` for how long a pod may stay.
 
 use crate::taint::{Taint, TaintEffect};
 use crate::toleration::{Toleration, TolerationOperator};

@@ -1,9 +1,8 @@
-//! # Verdict: who stays, who goes, when, and why
-//! Room:     the one decision everything shares: the controller, explanations, previews, tests.
-//! Comes in: a pod's tolerations, arrival and standing; the node's NoExecute taint instances; when time was held; the time.
-//! Goes out: an [`Outcome`], and for people a [`Verdict`] with one reason per taint.
-//! Keeps:    pure; the deadline is computed from the facts each time, never patched (D2).
-//! Not here: remembering (`eviction`), doing, or telling.
+//! Decides whether a pod stays on a node, stays until a deadline, or leaves, with one reason per taint.
+//!
+//! - Takes tolerations, binding time and exemptions of the pod, the NoExecute taint instances of the node, and held
+//!   time.
+//! - Invariant: pure; the deadline is computed again from the facts each time, never adjusted (D2).
 
 use crate::countdown_hold::HoldHistory;
 use crate::fact::PodLifePhase;

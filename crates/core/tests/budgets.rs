@@ -1,5 +1,6 @@
-//! What the engines may cost in time: asserted in release builds, and against a floor measured in the same run otherwise.
-//! What they may cost in memory is in `memory.rs`.
+//! Tests the time budgets of the engines: absolute in release builds, relative to a baseline of the same run otherwise.
+//!
+//! - See `memory.rs` for memory.
 
 mod common;
 #[path = "common/leases.rs"]

@@ -1,10 +1,8 @@
-//! # Exhaustive: every interleaving of a tiny world
-//! Room:     one node, one pod name, two incarnations; every order of events, messages, answers, losses and restarts
-//!           within small budgets, breadth first, over the engine itself.
-//! Comes in: nothing; `EXHAUSTIVE_STATES` asks for more states.
-//! Goes out: the path to a state where a DELETE was committed that must not be (S1, S2, S3, S10: the cluster refuses),
-//!           or from which a fair run does not end well (L1, S9). Cancelling races with deleting here in every way there is (TE-29).
-//! Not here: random sequences over larger worlds (`properties`).
+//! Explores every interleaving of one node and one pod name with two incarnations, breadth first.
+//!
+//! - Prints the path to a state in which a wrong DELETE was committed (S1, S2, S3, S10), or from which a fair run does
+//!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29).
+//! - `EXHAUSTIVE_STATES` sets the number of states.
 
 mod common;
 #[path = "exhaustive/search.rs"]

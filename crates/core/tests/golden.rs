@@ -1,7 +1,6 @@
-//! Answers of the Go functions themselves (`golden/matching.txt`, its header says how they were made) against ours.
+//! Compares toleration matching with recorded results of the Go functions (`golden/matching.txt`).
 //!
-//! Two differences are meant:
-//! - D11: an operator or effect that Go does not know does not match there; here it is not understood, and only there.
+//! - D11: an operator or effect that Go does not know never matches there; here it is a value of its own.
 //! - D7: seconds that overflow in Go (above 9,223,372,036) saturate here.
 
 #[path = "golden/rows.rs"]

@@ -1,5 +1,5 @@
-//! Answers of the Go functions themselves (`golden/scheduling.txt`, its header says how they were made) against ours:
-//! quantities, requests, room, scores, affinity, messages; AD-2, DS-1, DS-2.
+//! Compares quantities, requests, scores, affinity and messages with recorded results of the Go functions
+//! (`golden/scheduling.txt`; AD-2, DS-1, DS-2).
 
 #[path = "golden/rows.rs"]
 mod rows;

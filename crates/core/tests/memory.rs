@@ -1,6 +1,7 @@
-//! What the engines may cost in memory, exact in every build. A program of its own, without the test harness: the heap is
-//! counted for the whole process, and the harness's own thread would be counted with it. What is said goes to stderr: stdout
-//! has a buffer, which would be counted too.
+//! Tests the memory budgets of the engines, exactly, in every build.
+//!
+//! - It runs without the test harness, whose thread would be counted, and prints to stderr, because stdout has a
+//!   buffer.
 
 mod common;
 #[path = "common/leases.rs"]

@@ -1,10 +1,7 @@
-//! # Extended: pods that ask for special hardware tolerate its taint (AD-7)
-//! Room:     which names of resources are extended ones; what is added for them.
-//! Comes in: names of requested resources, of containers and init containers (not of ephemeral ones), as they come.
-//! Goes out: tolerations to append, in the order of the names.
-//! Keeps:    what is there stays as it is: upstream takes the seconds off one that has key, operator and effect of ours;
-//!           such a one is refused by an API server anyway (VAL-2), and here its author is told so instead.
-//! Not here: amounts: a request of zero counts, as upstream.
+//! Adds tolerations for the extended resources that a pod requests, as ExtendedResourceToleration does (AD-7).
+//!
+//! - Invariant: an existing toleration keeps its seconds; upstream strips them, but an API server refuses such a
+//!   toleration anyway (VAL-2).
 
 use super::exists;
 use crate::label::is_key;

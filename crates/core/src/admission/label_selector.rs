@@ -1,9 +1,8 @@
-//! # Selector: which objects are meant, by their labels
-//! Room:     label selectors of pools and policies.
-//! Comes in: requirements as somebody wrote them; labels.
-//! Goes out: yes or no; what is wrong with the selector; its text as kubectl's `-l` takes it.
-//! Keeps:    what makes no sense selects nothing, so that a slip of the pen never takes in the whole cluster.
-//! Not here: selectors of disruption budgets (`cluster_snapshot/disruption_budget.rs`); terms of pods (`scheduling/affinity.rs`).
+//! Evaluates and validates the label selectors of pools and policies.
+//!
+//! - Invariant: an invalid selector selects nothing, so that a typing error never covers the whole cluster.
+//! - See `cluster_snapshot/disruption_budget.rs` for selectors of disruption budgets, `scheduling/affinity.rs` for
+//!   terms of pods.
 
 use super::messages::{few, text_of};
 use crate::label::{is_key, is_value};

@@ -1,8 +1,4 @@
-//! # Words: how admission shows what others wrote
-//! Room:     tolerations, names and lists in sentences, on one line and of bounded length.
-//! Comes in: anything.
-//! Goes out: text that is safe in a warning, a status or a log.
-//! Not here: the sentences themselves (beside what they are about).
+//! Formats tolerations, names and lists of user input for messages: one line, bounded length, no harmful characters.
 
 use crate::lint::Quoted;
 use crate::toleration::{Toleration, TolerationOperator};

@@ -1,14 +1,8 @@
-//! # Brake: a slip of the hand does not empty the cluster
-//! Room:     NoExecute taints that would be put on the last healthy node, or on more than a share of all.
-//! Comes in: a change of a node's taints, who asks for it, how many nodes are well.
-//! Goes out: [`GuardDecision`]: allowed, and why; or refused, with the way out.
-//! Keeps:    what is not known allows. Taints by which Kubernetes itself says that a node is gone are never refused to
-//!           those who say so.
-//! Not here: the pace at which node health taints (NL-26); who would leave (`forecast.rs`).
+//! Decides whether a NoExecute taint may be added to a node, given how many healthy nodes would remain.
 //!
-//! Only a change that takes a healthy node away is looked at: a node that is not ready, or has a NoExecute taint already,
-//! has lost its pods or is about to. Numbers come from watches and are a little old: [`FleetHealth::recently_admitted`] counts the nodes
-//! that were allowed since, so that a command for all nodes at once does not slip through.
+//! - Invariant: missing facts allow the change; taints with which Kubernetes reports a lost node are always allowed.
+//! - Only changes that take a healthy node away count; [`FleetHealth::recently_admitted`] corrects counts from watches.
+//! - See `node_lifecycle/zone.rs` for the rate at which node lifecycle adds taints (NL-26).
 
 use super::messages::{few, text_of};
 use super::request::Requester;

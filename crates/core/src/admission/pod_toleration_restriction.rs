@@ -1,10 +1,8 @@
-//! # Restriction: which tolerations a namespace gives its pods, and which it lets them have (AD-8 to AD-12)
-//! Room:     defaults of a namespace or the cluster, the whitelist, the toleration of memory pressure.
-//! Comes in: lists already parsed, each absent, there (maybe empty), or unreadable; a pod's tolerations.
-//! Goes out: the whole new list; a refusal in upstream's words, with ours behind them.
-//! Keeps:    a refusal is a 403 (upstream's is a 500, AD-11); on update only what is new is refused, so that pods
-//!           admitted under an older list can still be labelled, finished and cleaned up.
-//! Not here: a namespace that is not known (AD-12): `review.rs` leaves the rule out and says so.
+//! Merges the default tolerations of a namespace into a pod and checks them against its whitelist (AD-8 to AD-12).
+//!
+//! - Invariant: a refusal is a 403 (upstream: 500, AD-11); an update is refused only for what it adds, so that pods
+//!   admitted under an older whitelist can still be labelled and deleted.
+//! - See `review.rs` for a namespace that is not known yet (AD-12): the rule is skipped there.
 
 use super::exists;
 use super::messages::{text_of, toleration_of};

@@ -1,30 +1,9 @@
-//! # Policy: for how long pods bear a node that is gone, if they do not say so themselves
-//! Room:     the default tolerations of AD-2 to AD-4 with seconds of our own: from whom, and within which bounds.
-//! Comes in: annotations of the workload and the namespace, policies, and what upstream's plugin adds.
-//! Goes out: the whole new list of tolerations; warnings for what was asked for and not granted.
-//! Keeps:    what a pod's author wrote is never touched. The result is the same whether upstream's plugin has run
-//!           before, will run after, or does not run at all.
-//! Not here: which toleration keeps a default away (AD-2): [`default_tolerations`] alone says so.
+//! Chooses the seconds of the default not-ready and unreachable tolerations of a pod (AD-2 to AD-4).
 //!
-//! **Who decides**, for each of the two taints by itself: the annotation on the pod (from its workload's template);
-//! else the annotation on its namespace; else the policy of the namespace; else 300 s. An annotation is a whole number
-//! of seconds as JSON would write it (any 64-bit one, AD-3), or `forever`. One that is neither is warned about, and the
-//! next in line decides: a slip of the pen refuses nothing.
-//!
-//! **Which policy**: of those whose selector means the namespace, the one with the highest `priority`; of several of
-//! these, the first by name. It alone counts, whole: what it does not say is not looked up in the next.
-//!
-//! **Bounds** are that policy's, and hold for wishes of workloads and namespaces; one outside is moved to the bound,
-//! with a warning. If they contradict each other, the upper one counts. The policy's own seconds are not bound.
-//!
-//! **Recognition.** Upstream's plugin runs before webhooks, so its tolerations are there already although nobody wrote
-//! them. The list is completed as the plugin would complete it. Then what stands at its end is upstream's if it is just
-//! what the plugin would have appended to the rest: same shape, same seconds, same order. What upstream's other plugins
-//! append behind it (AD-1) is looked past, unless a namespace's own defaults (AD-8) are for these very taints: then what
-//! upstream has made of the two stands. On update, only what the pod did not have before can be upstream's. These get
-//! the seconds decided here. An author who writes the very same by hand, at the end, cannot be told from the
-//! plugin and gets them, too; who means 300 s says so in the workload's annotation, where it can be seen to be meant, or
-//! writes it before another toleration of his own.
+//! - Invariant: a toleration that the author wrote is never changed; the result is the same whether upstream's
+//!   DefaultTolerationSeconds plugin runs before, after or not at all.
+//! - See `policy/resolve_seconds.rs` for the order of precedence and the bounds, [`default_tolerations`] for which
+//!   toleration makes a default unnecessary.
 
 use super::{DefaultSeconds, LabelSelector, default_tolerations};
 use crate::scheduling::Labels;
@@ -146,6 +125,19 @@ pub struct DefaultedTolerations {
 
 /// A pod's tolerations with the default ones (AD-2, AD-3, AD-4). `old` are those it had before an update; `behind` are
 /// those that upstream's other plugins append.
+///
+/// **Which policy.** Of the policies whose selector matches the namespace, the one with the highest `priority` counts;
+/// of several with the same priority, the first by name. No other policy fills in what it leaves out.
+///
+/// **Which tolerations are defaults.** Upstream's plugin runs before webhooks, so its tolerations are usually in the
+/// list already. The list is completed as the plugin would complete it. Those at its end are taken for defaults if they
+/// are exactly what the plugin would have appended to the rest: same fields, same seconds, same order. What upstream's
+/// other plugins append after them (AD-1) is skipped, unless the defaults of the namespace (AD-8) are for the same two
+/// taints: then the list stays as upstream has merged it. On update, only tolerations that the pod did not have before
+/// can be defaults. Defaults get the seconds that are decided here.
+///
+/// An author who writes exactly the same tolerations at the end of the list cannot be told from the plugin. To keep 300
+/// s, set the annotation on the pod template, or write the toleration before another one.
 pub fn with_defaults(
     existing: &[Toleration],
     old: Option<&[Toleration]>,

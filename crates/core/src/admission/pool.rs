@@ -1,11 +1,9 @@
-//! # Pool: dedicated nodes as one object
-//! Room:     what a `DedicatedPool` says.
-//! Comes in: its fields, already read.
-//! Goes out: [`DedicatedPool`], and through the files of the folder: what is wrong with it ([`assess`]), what a pod gets and
-//!           whether it is refused ([`mutation`], [`violation`]), what is done to a node ([`reconcile`]), how it stands
-//!           ([`status`]).
-//! Keeps:    a pool takes nothing that Kubernetes or another pool owns; it takes back exactly what it put there.
-//! Not here: reading and writing objects.
+//! Defines [`DedicatedPool`]: nodes on which only the pods of some users may run.
+//!
+//! - The folder validates pools ([`assess`]), changes or refuses pods ([`mutation`], [`violation`]), plans the edits of
+//!   nodes ([`reconcile`]) and counts ([`status`]).
+//! - Invariant: a pool takes no taint or label that Kubernetes or another pool owns, and removes exactly what it has
+//!   added.
 
 use super::LabelSelector;
 use super::label_selector::is_in;

@@ -1,9 +1,6 @@
-//! # Request: what is known when somebody asks
-//! Room:     a request for a pod as an API server sends it on, and what there is around it.
-//! Comes in: an admission review, already read; what watches have brought so far.
-//! Goes out: the types that every rule of admission asks.
-//! Keeps:    what is not known is `None`, never empty: a rule that needs it does nothing.
-//! Not here: any rule.
+//! Defines the request and the cached facts that the admission rules take as input.
+//!
+//! - Invariant: an unknown fact is `None`, never empty; a rule that needs it does nothing.
 
 use super::pod_toleration_restriction::NamespaceTolerationLists;
 use super::policy::{RequestedSeconds, TolerationPolicy};

@@ -1,12 +1,8 @@
-//! # Review: a whole request, rule by rule
-//! Room:     the order of the rules, and what each of them did.
-//! Comes in: a request, what is known around it, the settings.
-//! Goes out: [`mutate`]: what the pod should be; [`validate`]: whether the final pod may be; the same for a node.
-//! Keeps:    the order is upstream's (AD-1): default tolerations, then those of the namespace, then those for special
-//!           hardware; pools last. A rule that lacks a fact does nothing and says so, with one exception: a pool that
-//!           denies refuses a pod that would be let onto its nodes and of which it is not known whether it is the pool's
-//!           own. Saying it twice changes nothing.
-//! Not here: the rules (their own files); patches, status codes (a refusal is meant as a 403), numbers over time.
+//! Applies all admission rules to a request: [`mutate`] changes a pod, [`validate`] allows or refuses a pod or node.
+//!
+//! - Invariant: the order is upstream's (AD-1): default tolerations, namespace tolerations, extended resources, then
+//!   pools. Mutating twice changes nothing.
+//! - A rule that lacks a fact is skipped and reported; only a pool that denies refuses a pod of unknown membership.
 
 use super::no_execute_guard::{FleetHealth, GuardDecision, NoExecuteGuard, NodeTaintUpdate};
 use super::pod_toleration_restriction::PodTolerationRestriction;

@@ -1,4 +1,4 @@
-//! Tables for what is added to pods and nodes.
+//! Tests which tolerations and taints are added to pods and nodes.
 
 use super::*;
 use alloc::boxed::Box;

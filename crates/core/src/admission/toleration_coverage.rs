@@ -1,10 +1,7 @@
-//! # Covers: which tolerations cover another (AD-10)
-//! Room:     many tolerations, to be asked for those that cover one, without looking at all of them.
-//! Comes in: tolerations, one at a time.
-//! Goes out: the few among them that may cover a given one.
-//! Keeps:    of those that differ only in how long they last, the two that last longest: what another than itself covers,
-//!           one of these covers.
-//! Not here: what is done with what is covered (`pod_toleration_restriction.rs`).
+//! Finds the tolerations that may cover another one, without comparing all pairs (AD-10).
+//!
+//! - Invariant: of tolerations that differ only in their seconds, the two longest are kept; they cover all that the
+//!   others would.
 
 use crate::taint::TaintEffect;
 use crate::toleration::{Toleration, TolerationOperator};

@@ -1,9 +1,6 @@
-//! # Builder: a snapshot, one object at a time
-//! Room:     what equal pods have in common is kept once; positions are given out; at the end everything is put in order.
-//! Comes in: [`NodeRecord`], [`PodRecord`], budgets, in any order.
-//! Goes out: a [`ClusterSnapshot`].
-//! Keeps:    of two objects with the same name the last counts.
-//! Not here: reading.
+//! Builds a [`ClusterSnapshot`] from objects in any order, and stores equal parts of pods once.
+//!
+//! - Invariant: of two objects with the same name the last one counts.
 
 use super::workload::{OwnerReference, Workload};
 use super::{ClusterSnapshot, DisruptionBudget, PodTemplate, SnapshotNode, SnapshotPod};

@@ -1,8 +1,7 @@
-//! # Budget: how many pods somebody wants to keep
-//! Room:     PodDisruptionBudgets, as they are written and as their controller last counted.
-//! Comes in: what stands in the object; numbers of pods.
-//! Goes out: whether a pod is meant; how many pods have to stay.
-//! Not here: who leaves (`forecast/impact.rs`). A NoExecute taint asks no budget (TE-23): this is for people.
+//! Evaluates a PodDisruptionBudget: which pods it selects and how many of them must stay.
+//!
+//! - NoExecute evictions ignore budgets (TE-23); the result is information for people.
+//! - See `forecast/impact.rs` for which pods leave.
 
 use crate::scheduling::{Labels, NodeRequirement};
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! What a snapshot makes of what it is told.
+//! Tests what a snapshot contains after its objects were added.
 
 use super::*;
 use crate::fact::BindingTimes;

@@ -1,8 +1,4 @@
-//! # Workload: who made a pod, and whether it comes back
-//! Room:     from a pod's controlling owner to the object people know.
-//! Comes in: owner references and labels, as they stand in the pod.
-//! Goes out: [`Workload`], [`RecreationPolicy`].
-//! Not here: where a pod would go (`forecast/placement.rs`).
+//! Finds the workload of a pod through its owner references, and whether a deleted pod is created again.
 
 use crate::scheduling::Labels;
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! How much time did not count, and for which taints.
+//! Tests how much time was held, and for which taints.
 
 use super::*;
 

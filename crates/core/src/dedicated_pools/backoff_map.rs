@@ -1,9 +1,6 @@
-//! # Backoff: what failed, and when it is tried again
-//! Room:     growing pauses, one for each object; the last failure.
-//! Comes in: failures and successes; what the watches say.
-//! Goes out: whether an effect may be tried now; when the next may.
-//! Keeps:    nothing is given up (L2), and nothing is tried again without a pause (D3).
-//! Not here: how long a pause is (`eviction/work_queue.rs`).
+//! Delays the retry of failed effects, with a growing pause per object.
+//!
+//! - Invariant: retries never end (L2), and none comes without a pause (D3).
 
 use super::effect::{PoolEffectFailure, PoolEffectKey};
 use crate::api_error::ApiFailure;

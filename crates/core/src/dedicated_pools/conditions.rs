@@ -1,9 +1,6 @@
-//! # Conditions: what the status of a pool says
-//! Room:     the conditions `Ready`, `Offended` and `Advised`, from what a pool may do and what its author should know.
-//! Comes in: the pool as it was seen; its assessment and its counts.
-//! Goes out: a [`RecordedStatus`].
-//! Keeps:    a condition that has the status it had has had it since then.
-//! Not here: counting (`status_counts.rs`); when it is written (`dispatch.rs`).
+//! Computes the conditions `Ready`, `Offended` and `Advised` of a pool's status.
+//!
+//! - Invariant: `lastTransitionTime` changes only when the status of the condition changes.
 
 use super::fact::{PoolCondition, PoolFact, RecordedStatus};
 use crate::admission::pool::{PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};

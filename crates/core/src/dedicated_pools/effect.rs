@@ -1,8 +1,4 @@
-//! # Effects: what dedicated pools need done, and what came of it
-//! Room:     the closed list of requests that the engine asks for, of the responses to them, and what each is about.
-//! Comes in: decided by the engine.
-//! Goes out: carried out by the client, whose response comes back as an input.
-//! Not here: bodies of requests; when which is due (`dedicated_pools.rs`).
+//! Defines the requests that the engine of dedicated pools asks for ([`PoolEffect`]) and their responses.
 
 use super::fact::{PoolFact, PoolNodeFact, RecordedStatus};
 use super::known_nodes::KnownNodes;

@@ -1,8 +1,4 @@
-//! # Explanation: why a node is as it is
-//! Room:     which pool a node is for, what is to be written to it, and what that waits for.
-//! Comes in: a plan, and what failed.
-//! Goes out: [`PoolNodeExplanation`].
-//! Not here: anything that changes the state.
+//! Explains the state of a node to people: its pool, the edits it still needs, and what they wait for.
 
 use super::backoff_map::BackoffMap;
 use super::effect::PoolEffectKey;

@@ -1,8 +1,6 @@
-//! # Facts: what the API server said about a pool, and about the objects that pools look at
-//! Room:     the fields of a DedicatedPool, a Node and a Namespace that decisions about dedicated nodes need.
-//! Comes in: from decoders, files or tests.
-//! Goes out: [`PoolFact`], [`PoolNodeFact`], [`PoolNamespaceFact`].
-//! Not here: pods (`admission/pool/pods_on_nodes.rs`); decoding; remembering (`store.rs`).
+//! Defines the fields of DedicatedPools, Nodes and Namespaces that decisions about dedicated pools need.
+//!
+//! - See `admission/pool/pods_on_nodes.rs` for pods.
 
 use crate::admission::pool::{AppliedMark, DedicatedPool, PoolNode, PoolStatus};
 use crate::identity::{ResourceVersion, Uid};

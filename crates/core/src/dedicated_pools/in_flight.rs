@@ -1,8 +1,4 @@
-//! # In flight: effects that were pulled and are not over
-//! Room:     what they are about, and how many of each kind there may be.
-//! Comes in: effects that begin and end.
-//! Goes out: whether there is room for another one.
-//! Not here: which is next (`dedicated_pools.rs`).
+//! Tracks the effects in flight and limits how many of each kind there are.
 
 use super::effect::PoolEffectKey;
 use alloc::collections::BTreeSet;

@@ -1,8 +1,4 @@
-//! # Inputs: everything the engine of dedicated pools can be told
-//! Room:     the closed list of inputs; the configuration.
-//! Comes in: watches, responses to effects, the passing of time.
-//! Goes out: [`DedicatedPoolInput`], [`DedicatedPoolConfig`].
-//! Not here: what becomes of an input (`dedicated_pools.rs`).
+//! Defines the inputs and the configuration of the engine of dedicated pools.
 
 use super::effect::{PoolEffect, PoolEffectFailure, PoolResponse};
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};

@@ -1,10 +1,7 @@
-//! # Known nodes: which nodes the admission policy may let pods be tied to
-//! Room:     the names of all nodes whose pool, if any, says so in its status.
-//! Comes in: a plan; pools as they were last seen.
-//! Goes out: [`KnownNodes`].
-//! Keeps:    a node that a pool has or takes next is known only once that pool's status names it: between the two
-//!           policies there is no moment in which a pod of others may be tied to it.
-//! Not here: the ConfigMap that says so (the client).
+//! Computes the names of nodes to which the admission policy may let pods be bound directly.
+//!
+//! - Invariant: a node that a pool owns or takes is listed only after the pool's status names it; so at no moment do
+//!   both policies let a foreign pod through.
 
 use super::fact::PoolFact;
 use super::reconcile::PoolPlan;

@@ -1,8 +1,4 @@
-//! # Notice: what there is to report of dedicated pools
-//! Room:     the closed list of what logs and events learn of the engine's doings.
-//! Comes in: what was planned or done.
-//! Goes out: one notice each, in the order in which it happened.
-//! Not here: wording (the controller); requests that failed: their sender has the failure at hand.
+//! Defines what the engine of dedicated pools reports to logs, metrics and events.
 
 use super::fact::{PoolCondition, PoolFact};
 use crate::admission::pool::{NodeRecordAnnotation, UnauthorizedPod};

@@ -1,8 +1,4 @@
-//! # Cache: what is known of pools, and of what they look at
-//! Room:     pools, nodes, namespaces and pods.
-//! Comes in: events of the four watches.
-//! Goes out: the stores; whether everything was listed once.
-//! Not here: what follows from it (`reconcile.rs`, `status_counts.rs`).
+//! Caches pools, nodes, namespaces and pods from their watches, and knows whether each was listed completely.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use super::store::{ObjectEvent, Store};

@@ -1,8 +1,4 @@
-//! # Checks: of which pools something may have to be written
-//! Room:     pools that are still to be checked, and when all of them are checked again.
-//! Comes in: moments at which something about a pool may be due.
-//! Goes out: positions of pools in the plan.
-//! Not here: checking (`dedicated_pools.rs`).
+//! Keeps the positions of pools whose status may need a write, and the time of the next check of all.
 
 use crate::time::{Mono, Span};
 use alloc::collections::BTreeSet;

@@ -1,10 +1,8 @@
-//! # Reconcile: what is to be done, from what is known
-//! Room:     what each pool may do; which nodes have to be written; what a node is to be, asked again with the live one.
-//! Comes in: pools and nodes as they are known.
-//! Goes out: [`PoolPlan`], which effects in flight share.
-//! Keeps:    a pool touches no node before it has our finalizer and its status remembers what it puts there; a node of a
-//!           pool that cannot be decoded, or that is not known, is left alone (D11).
-//! Not here: the rules (`admission/pool`); when it is done (`dedicated_pools.rs`).
+//! Computes the plan from the cache: what each pool may do, and which nodes need an edit.
+//!
+//! - Invariant: a pool edits no node before it has the finalizer and its status lists the marks; nodes of a pool that
+//!   is undecodable or unknown stay as they are (D11).
+//! - See `admission/pool/node_plan.rs` for the edits of one node.
 
 use super::fact::PoolFact;
 use super::pool_cache::PoolCache;

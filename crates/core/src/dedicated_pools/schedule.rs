@@ -1,12 +1,6 @@
-//! # Schedule: when everything is reconciled anew
-//! Room:     what has changed since the last time, and how long that took.
-//! Comes in: changes; how long a reconcile took.
-//! Goes out: when the next one is due.
-//! Keeps:    a bounded share of the time is spent on it, however much changes.
-//! Not here: reconciling (`reconcile.rs`).
+//! Schedules the next reconciliation after a change, so that it takes a bounded share of the time.
 //!
-//! How long it took is an input. A bound on work instead, so many pools by so many nodes, would need a number for the
-//! machine's speed, which the core cannot know.
+//! - The duration is an input: a limit in units of work would need the speed of the machine.
 
 use crate::time::{Mono, Span};
 

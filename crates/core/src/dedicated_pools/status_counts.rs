@@ -1,9 +1,7 @@
-//! # Counts: how each pool is doing
-//! Room:     counts of nodes and pods for each pool; what its status is to say; sums of all pools.
-//! Comes in: a plan, and everything that is known.
-//! Goes out: [`PoolStatus`], [`RecordedStatus`], [`DedicatedPoolStats`].
-//! Keeps:    a pool is ready only when its nodes are written.
-//! Not here: who counts as what (`admission/pool/status.rs`).
+//! Computes the desired status of each pool, with its counts of nodes and pods, and the sums of all pools.
+//!
+//! - Invariant: a pool is ready only after its nodes are written.
+//! - See `admission/pool/status.rs` for which pod counts as what.
 
 use super::backoff_map::BackoffMap;
 use super::conditions::{observed_status, set_progressing};

@@ -1,10 +1,7 @@
-//! # Store: the latest word on every object of a kind
-//! Room:     objects by UID; whether a list of them was ever complete.
-//! Comes in: [`ObjectEvent`]s in the order of their watch; objects that a write was answered with.
-//! Goes out: facts; whether something changed that matters.
-//! Keeps:    an older version never takes the place of a newer one, unless a list says so. An object that cannot be
-//!           decoded is known to exist, and nothing more (D11). Before a list starts nothing is believed.
-//! Not here: what follows from it (`reconcile.rs`).
+//! Stores the latest version of every object of a kind by UID, from [`ObjectEvent`]s and responses to writes.
+//!
+//! - Invariant: an older version never replaces a newer one, except in a list; of an undecodable object only its
+//!   existence is known (D11); nothing is believed before a list has started.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use crate::identity::{ResourceVersion, Uid};

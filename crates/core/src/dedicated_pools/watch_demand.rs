@@ -1,10 +1,4 @@
-//! # Demand: whether anything but pools has to be watched
-//! Room:     whether nodes, namespaces and pods are needed, and for how long after the last pool.
-//! Comes in: whether there are pools, as far as is known.
-//! Goes out: yes or no; when that changes by itself.
-//! Not here: watching.
-//!
-//! Most clusters have no pool, and very many pods: nothing is kept of them unless there is a pool.
+//! Decides whether nodes, namespaces and pods must be watched: only while there are pools, and for a while afterwards.
 
 use crate::time::{Mono, Span};
 

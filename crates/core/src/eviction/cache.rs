@@ -1,10 +1,7 @@
-//! # Roster: who is where, in few bytes
-//! Room:     nodes with their NoExecute taint instances, and the pods bound to each.
-//! Comes in: facts, already placed in time (`taint_start.rs`).
-//! Goes out: entries and pods to judge.
-//! Keeps:    its own index of pods by node (TE-8); pods of an entry sorted by UID, so that equal facts make equal
-//!           rosters.
-//! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`eviction.rs`).
+//! Caches nodes with their NoExecute taint instances, and the pods that are bound to each, in few bytes.
+//!
+//! - Invariant: the cache has its own index of pods by node (TE-8), sorted by UID, so that equal facts make equal
+//!   caches.
 
 use super::confirmation::NodeConfirmation;
 use super::deadlines::NodeDeadlines;

@@ -1,8 +1,4 @@
-//! # Check: the live confirmation of a node
-//! Room:     asked for, had, failed; whether a pod may be deleted by it.
-//! Comes in: when a read was sent, what was known then, how it ended.
-//! Goes out: the age of the confirmation, if it counts.
-//! Not here: asking (`dispatch.rs`); what an answer means (`responses.rs`).
+//! Tracks the live read of a node that a deletion needs: requested, received or failed, and how old it is.
 
 use crate::identity::ResourceVersion;
 use crate::time::{Mono, Span};

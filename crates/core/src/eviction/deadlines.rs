@@ -1,9 +1,6 @@
-//! # Deadlines: the next ones of a node with very many pods
-//! Room:     some of a node's earliest deadlines, in their order.
-//! Comes in: the pods of a node, all of them now and then; each that gets or loses a deadline.
-//! Goes out: the earliest deadline; the pods whose deadline has come.
-//! Keeps:    each deadline that comes costs about the same, however many pods the node has; small beside the pods.
-//! Not here: what follows when one has come (`reassess.rs`); the order of the nodes (`eviction.rs`).
+//! Indexes the earliest deadlines of a node with very many pods.
+//!
+//! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
 use super::cache::{EvictionPhase, PodEntry};
 use crate::identity::Uid;

@@ -1,9 +1,8 @@
-//! # Turns: what is asked of the API server next
-//! Room:     pulling effects; the steps of one eviction: confirm, mark, delete, or withdraw.
-//! Comes in: a pull, when there is capacity and the right to act.
-//! Goes out: one effect at a time, decided at that moment.
-//! Keeps:    condition before DELETE (TE-30); no DELETE without a young confirmation (D5) or before its time (S3).
-//! Not here: what the answers mean (`responses.rs`); sending, timeouts, concurrency.
+//! Decides the next request when the control loop pulls an effect: read the node, set the condition, delete, or undo.
+//!
+//! - Invariant: condition before DELETE (TE-30); no DELETE without a live read of the node at most 2 s old (D5) or
+//!   before its deadline (S3).
+//! - See `responses.rs` for the handling of responses.
 
 use super::cache::{EvictionPhase, PodEntry, PodFlags};
 use super::confirmation::NodeConfirmation;

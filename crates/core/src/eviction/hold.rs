@@ -1,9 +1,4 @@
-//! # Hold: countdowns stand still, and go on
-//! Room:     the two moments of a hold (NL-48): all pods of nodes that it concerns are judged anew.
-//! Comes in: what node health asks for.
-//! Goes out: plans as the verdicts now are; one notice each time.
-//! Keeps:    entering and leaving costs one pass over tainted nodes; in between nothing costs more than without.
-//! Not here: what a hold does to a deadline (`hold.rs` of the core, `verdict.rs`).
+//! Starts and ends a countdown hold (NL-48): judges the pods of all affected nodes again.
 
 use super::cache::NodeEntry;
 use super::{EvictionEngine, EvictionNotice};

@@ -1,10 +1,7 @@
-//! # Ingest: what becomes of a fact about a node
-//! Room:     nodes coming, changing, going; lists beginning and ending; which taints are the same instances as before.
-//! Comes in: facts about one node, and the time.
-//! Goes out: the cache as the facts now demand, and each node that has changed judged again.
-//! Keeps:    every change of a fact is looked at, whatever it was (TE-9); a start never changes while its taint instance
-//!           lives (S4), unless it can't be told from another that came in between: nobody leaves early (S3).
-//! Not here: pods (`pod_updates.rs`); judging (`reassess.rs`); requests and their answers (`dispatch.rs`).
+//! Applies node facts and lists to the cache, and matches taints with the instances known before.
+//!
+//! - Invariant: every change counts (TE-9). A start never changes while its taint instance lives (S4), unless the taint
+//!   may have been removed and added again unseen: then it starts later, so that no pod leaves early (S3).
 
 use super::cache::{NodeEntry, NodeState};
 use super::{EvictionEngine, EvictionNotice};

@@ -1,8 +1,4 @@
-//! # Notice: what there is to tell
-//! Room:     the closed list of what people, logs, metrics and events learn of the engine's doings.
-//! Comes in: what was planned, done or noticed.
-//! Goes out: one notice each, in the order in which it happened.
-//! Not here: words (the shell).
+//! Defines what the eviction engine reports to logs, metrics and events.
 
 use super::work_queue::EvictionReason;
 use crate::identity::{NodeName, PodRef, Uid};

@@ -1,11 +1,7 @@
-//! # Outage: live reads go unanswered, until the API server answers again
-//! Room:     whether the API server is away; the one retry a second that finds out that it is back.
-//! Comes in: how each request ended.
-//! Goes out: which retry may go before its own time; since when the pauses of an outage are over.
-//! Keeps:    pauses that grew while the API server was away hold up no pod once it is back (L2): each pod that waits for an
-//!           answer is tried again within a second or two, spread, so that the server is not met by all at once (P26). A
-//!           server that answers some requests and not others is overloaded, not away: all pauses stand (L6).
-//! Not here: pauses after what a server says itself (`work_queue.rs`): those go on.
+//! Detects that the API server is unavailable, sends one probing retry a second, and ends all pauses when it responds.
+//!
+//! - Invariant: once it responds, each waiting pod is retried within a second or two, spread (L2, P26). A server that
+//!   answers only some requests is overloaded: pauses stay (L6).
 
 use crate::api_error::ApiFailure;
 use crate::time::{Mono, Span};

@@ -1,10 +1,6 @@
-//! # Pods: what becomes of a fact about a pod
-//! Room:     pods coming, changing, going; lists beginning and ending.
-//! Comes in: facts about one pod, and the time.
-//! Goes out: the cache as the facts now demand, and each pod that is told of judged again.
-//! Keeps:    every change of a fact is looked at, whatever it was (TE-10); an arrival never changes while its pod lives
-//!           (S4).
-//! Not here: nodes (`node_updates.rs`); judging (`reassess.rs`); requests and their answers (`dispatch.rs`).
+//! Applies pod facts and lists to the cache.
+//!
+//! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
 
 use super::cache::{EvictionPhase, NodeEntry, PodEntry, PodFlags};
 use super::{EvictionEngine, EvictionNotice};

@@ -1,9 +1,7 @@
-//! # Reassess: who stays and who goes, judged again
-//! Room:     judging all pods of a node, or one of them; letting time pass; when something happens by itself.
-//! Comes in: a node or a pod about which something has changed, or whose moment has come.
-//! Goes out: plans as the outcomes now are; the moment at which the node's next deadline comes.
-//! Keeps:    the earliest deadline of a node is known, exactly.
-//! Not here: the outcome itself (`verdict.rs`); what follows from it (`transitions.rs`).
+//! Judges pods again: all of a node after a change, or those whose deadline has come.
+//!
+//! - Invariant: the earliest deadline of each node is known exactly.
+//! - See `transitions.rs` for what follows from an outcome.
 
 use super::EvictionEngine;
 use super::cache::{EvictionPhase, NodeEntry, PodEntry, TolerationList};

@@ -1,10 +1,7 @@
-//! # Answers: what the API server's answers mean
-//! Room:     results of effects: progress, another look, another try, or the end of an attempt.
-//! Comes in: the answer to each pulled effect.
-//! Goes out: queue keys back into the queue, pods out of the cache, notices.
-//! Keeps:    never given up (D3, L2), nor forgotten for one 404; a lost answer or a failed precondition is followed by a
-//!           look, not by a repeat (P31, P45, S10).
-//! Not here: deciding what to send (`dispatch.rs`).
+//! Handles responses to effects: the next step, another read, a retry, or the end of the attempt.
+//!
+//! - Invariant: an eviction is retried until it is no longer due (D3, L2) and not dropped after one 404; a lost
+//!   response or failed precondition leads to a live read, not a repeat (P31, P45, S10).
 
 use super::cache::{EvictionPhase, PodFlags};
 use super::confirmation::NodeConfirmation;

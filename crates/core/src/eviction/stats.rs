@@ -1,8 +1,4 @@
-//! # Census: looking at the engine without touching it
-//! Room:     counts for metrics; explanations and lists for people.
-//! Comes in: a question, and the time.
-//! Goes out: plain data.
-//! Not here: anything that changes the state.
+//! Reads the state of the engine for metrics and for people: counts, explanations, pending and failing evictions.
 
 use super::EvictionEngine;
 use super::cache::EvictionPhase;

@@ -1,9 +1,6 @@
-//! # Plan: from an outcome to a place in the book
-//! Room:     the transitions of one pod between quiet, counting, due, in hand and gone.
-//! Comes in: a fresh outcome for a pod.
-//! Goes out: the pod's phase, the queue's queue keys, notices of what changed.
-//! Keeps:    a plan is replaced by recomputing it from the facts, never adjusted or kept (D2, TE-18).
-//! Not here: the outcome itself (`verdict.rs`).
+//! Moves a pod between its phases (idle, counting down, due, in progress, deleted) after an outcome.
+//!
+//! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
 use super::cache::{EvictionPhase, PodEntry, PodFlags};
 use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};

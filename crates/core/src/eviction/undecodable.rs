@@ -1,9 +1,6 @@
-//! # Unread: what exists and could never be decoded
-//! Room:     nodes and pods of which only the identity is known (D11), and since when they can have been there.
-//! Comes in: that one was told of, or is gone; lists beginning and ending.
-//! Goes out: how it is sighted once it can be decoded: not as if it had begun then.
-//! Keeps:    forgotten with the object, at the latest by the next list.
-//! Not here: objects that were readable before (`cache.rs`: undecodable, unreadable).
+//! Tracks nodes and pods that could never be decoded (D11), and since when they may have existed.
+//!
+//! - See `cache.rs` for objects that were decodable before.
 
 use crate::taint_start::ObservedVia;
 use crate::time::Mono;

@@ -1,9 +1,6 @@
-//! # Queue: whose turn it is
-//! Room:     pods that go, in the order in which they go; retries by time; evictions under way.
-//! Comes in: queue keys, with the due date and the rank that order them.
-//! Goes out: the next queue key of a lane.
-//! Keeps:    a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
-//! Not here: whether it still has to go: that is asked again at its turn.
+//! Orders the pods that are due: first tries, retries by time, and attempts in flight.
+//!
+//! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 
 use super::cache::EvictionOrder;
 use super::outage::ServerOutage;

@@ -1,8 +1,4 @@
-//! # Impact: what leaving does to workloads and budgets
-//! Room:     counts for each workload that loses a pod; budgets that mean a pod that leaves.
-//! Comes in: who leaves.
-//! Goes out: [`WorkloadImpact`]s, [`BudgetImpact`]s.
-//! Not here: where pods go next (`placement.rs`).
+//! Counts, for each workload and disruption budget, the pods that leave.
 
 use super::judge::EvictedPod;
 use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, SnapshotPod};

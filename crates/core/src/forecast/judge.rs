@@ -1,9 +1,6 @@
-//! # Judge: the verdict of every pod on the nodes that are asked about
-//! Room:     taints before and after, with their starts; the outcomes; who leaves, in order.
-//! Comes in: the snapshot and the changes.
-//! Goes out: [`NodeForecast`]s, [`EvictedPod`]s.
-//! Keeps:    a taint that is there already keeps its start (S4); pods of the same shape are matched once for each node.
-//! Not here: what follows for others (`impact.rs`, `placement.rs`).
+//! Judges every pod on the changed nodes, with the taints before and after the change.
+//!
+//! - Invariant: an existing taint keeps its start (S4); pods of the same template are matched once per node.
 
 use super::{NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast};
 use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy};

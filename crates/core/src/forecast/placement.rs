@@ -1,9 +1,7 @@
-//! # Placement: where pods that leave could go
-//! Room:     each pod that somebody makes again asks the scheduler's questions, in the order in which they leave.
-//! Comes in: who leaves; the nodes as they would be.
-//! Goes out: a [`PlacedPod`] for each.
-//! Keeps:    a pod that has left takes nothing any more; one that got a place does.
-//! Not here: affinity between pods, constraints of their own, volumes, which the snapshot only knows to be there.
+//! Finds a node for each evicted pod that its workload creates again, in the order in which the pods leave.
+//!
+//! - Invariant: a pod that has left uses no resources; a pod that was placed does.
+//! - Affinity between pods, topology constraints and volumes are not evaluated.
 
 use super::judge::{self, EvictedPod, first};
 use super::{PlannedNodeChange, leaves_at};

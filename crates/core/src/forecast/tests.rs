@@ -1,4 +1,4 @@
-//! Tables and properties of what would happen.
+//! Tests forecasts with tables and properties.
 
 use super::*;
 use crate::cluster_snapshot::tests::{builder, labels, node, pod};

@@ -1,4 +1,4 @@
-//! The formats at their edges; messages and places agree with the answers on anything.
+//! Tests the formats at their limits, and that messages and positions agree with the result for any text.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,10 +1,7 @@
-//! # Pairs: tolerations that stand in each other's light
-//! Room:     duplicates, tolerations that are never used, and the trap of the first match (MATCH-9).
-//! Comes in: the tolerations of a workload; the numeric switch.
-//! Goes out: findings of TL202, TL203, TL204; at most one for a toleration.
-//! Keeps:    an earlier toleration for one key before a later one for all keys is how exceptions are written, and is
-//!           no finding.
-//! Not here: what a single toleration means (`single_toleration.rs`); taints of real nodes (`node_coverage.rs`).
+//! Checks the tolerations of a workload against each other (TL202, TL203, TL204): duplicates, unused ones, the trap of
+//! the first match (MATCH-9).
+//!
+//! - Invariant: a toleration of one key before a later one of all keys is an intended exception and no finding.
 
 use super::{FindingSink, LintedWorkload, Rule, TolerationPart};
 use crate::taint::TaintEffect;

@@ -1,10 +1,7 @@
-//! # Keys: taints of Kubernetes under wrong names
-//! Room:     keys with a letter too many or too few, keys of old releases, values that these taints do not have
-//!           (MATCH-10).
-//! Comes in: tolerations of a workload, taints of a node.
-//! Goes out: findings of TL205, TL206, TL207.
-//! Keeps:    a key that a node really carries is never called wrong in a toleration.
-//! Not here: keys that make no sense at all (`single_toleration.rs`).
+//! Checks keys and values of Kubernetes' own taints (TL205, TL206, TL207): misspelled, obsolete or impossible ones
+//! (MATCH-10).
+//!
+//! - Invariant: a key that some node carries is never reported in a toleration.
 
 use super::node_coverage::NodeGroups;
 use super::quoted::{Quoted, nearest};

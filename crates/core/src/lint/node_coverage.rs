@@ -1,9 +1,6 @@
-//! # Pool: tolerations held against the nodes there are
-//! Room:     taints of all nodes, each once; who needs them, who is led to them, who is kept out by them.
-//! Comes in: [`LintInput`] whose nodes are known.
-//! Goes out: findings of TL301, TL303, TL304.
-//! Keeps:    taints that come and go by themselves (MATCH-10) need no node to be there now.
-//! Not here: taints that nobody tolerates (`node_taints.rs`).
+//! Checks tolerations against the taints of all nodes (TL301, TL303, TL304).
+//!
+//! - Invariant: temporary taints (MATCH-10) need not be on a node now.
 
 use super::quoted::{Quoted, nearest};
 use super::unusual_tolerations::wants_control_plane;

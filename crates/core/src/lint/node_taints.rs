@@ -1,8 +1,5 @@
-//! # Node: what is wrong with the taints of nodes
-//! Room:     what an API server refuses (VAL-8), and taints that send a node's agents away.
-//! Comes in: nodes; the DaemonSets, if all are known.
-//! Goes out: findings of TL105, TL109, TL110, TL112, TL302 about taints.
-//! Not here: misspelt keys (`misspelled_keys.rs`); tolerations (`single_toleration.rs`).
+//! Checks the taints of nodes (TL105, TL109, TL110, TL112, TL302): invalid ones (VAL-8), and those that evict DaemonSet
+//! pods.
 
 use super::node_coverage::shown;
 use super::quoted::Quoted;

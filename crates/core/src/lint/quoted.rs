@@ -1,8 +1,4 @@
-//! # Words: text as people write it, and as they miswrite it
-//! Room:     how far apart two texts are, quoting.
-//! Comes in: text, which may be anything.
-//! Goes out: answers; text that is safe to show.
-//! Not here: which texts are compared with which (`misspelled_keys.rs`, `single_toleration.rs`); what a key may look like (`label.rs`).
+//! Measures the edit distance between texts and quotes them for messages.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,9 +1,6 @@
-//! # Rule: every rule there is
-//! Room:     ids, names, severities, and what each rule says, in a sentence.
-//! Comes in: nothing.
-//! Goes out: [`Rule`]; the documents and every output name rules by what stands here.
-//! Keeps:    an id never changes its meaning and is never used again.
-//! Not here: examples (docs/lint.md); when a rule applies (the other files of this folder).
+//! Defines every lint rule: id, name, severity and a one-sentence description.
+//!
+//! - Invariant: an id never changes its meaning and is never used again.
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,5 @@
-//! # One: what is wrong with a toleration by itself
-//! Room:     what an API server refuses (VAL-1 to VAL-5), and seconds that are not what they look like (TE-19, TE-20).
-//! Comes in: the tolerations of a workload; the numeric switch.
-//! Goes out: findings of TL101 to TL109, TL111, TL112, TL208, TL209.
-//! Not here: several tolerations together (`conflicting_tolerations.rs`); keys that are right and meant otherwise (`misspelled_keys.rs`).
+//! Checks one toleration by itself (TL101 to TL109, TL111, TL112, TL208, TL209): invalid fields (VAL-1 to VAL-5) and
+//! surprising seconds (TE-19, TE-20).
 
 use super::quoted::{Quoted, nearest};
 use super::{FindingSink, LintedToleration, LintedWorkload, Rule, TolerationPart};

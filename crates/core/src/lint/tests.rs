@@ -1,8 +1,4 @@
-//! # Tests of lint: every rule with what it hits and what it narrowly does not
-//! Room:     a small way of writing facts down, and of telling findings.
-//! Comes in: rows.
-//! Goes out: all findings of a row, not only those of the rule it is about.
-//! Not here: the words of reasons and fixes (the command line's golden files).
+//! Tests every lint rule with input that it reports and input that it narrowly does not; holds the helpers for that.
 
 use super::*;
 use crate::taint::TaintEffect;

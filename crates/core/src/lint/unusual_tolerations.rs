@@ -1,9 +1,7 @@
-//! # Workload: what the tolerations of a workload come to
-//! Room:     pods that bear everything, pods that stay on dead nodes, pods of the control plane that are not let in.
-//! Comes in: a workload.
-//! Goes out: findings of TL201, TL210, TL211.
-//! Keeps:    agents (DaemonSets, node-critical pods) may bear what they like.
-//! Not here: rules that need nodes (`node_coverage.rs`).
+//! Checks the tolerations of a workload as a whole (TL201, TL210, TL211): tolerating everything, staying on dead nodes,
+//! missing control plane tolerations.
+//!
+//! - Invariant: DaemonSets and node-critical pods may tolerate anything.
 
 use super::{FindingPlace, FindingSink, LintedWorkload, Rule, TolerationPart};
 use crate::scheduling::{NodeOperator, NodeTerm};

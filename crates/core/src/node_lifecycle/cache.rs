@@ -1,9 +1,4 @@
-//! # Roster: what is remembered of nodes, leases and pods
-//! Room:     one entry for each name.
-//! Comes in: facts.
-//! Goes out: entries.
-//! Keeps:    few bytes of each: of a lease two numbers, of taints and conditions a few bits.
-//! Not here: what follows from a change.
+//! Caches nodes, leases and pods in few bytes: of a lease two numbers, of taints and conditions a few bits.
 
 use super::desired_taints::{self, NodeSituation, TaintPlan};
 use super::dry_run::DryRunState;

@@ -1,9 +1,4 @@
-//! # Flags: what node health is told at start, checked
-//! Room:     upstream's flags with their defaults (NL-2), and two switches of our own; their validation.
-//! Comes in: numbers as a person wrote them.
-//! Goes out: a [`NodeLifecycleConfig`], or a [`InvalidFlag`] that names flag, value, reason and way out.
-//! Keeps:    no fraction that is not exact in the state.
-//! Not here: parsing command lines.
+//! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two of our own.
 
 use super::token_bucket::TaintRate;
 use crate::time::Span;

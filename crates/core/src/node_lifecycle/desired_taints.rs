@@ -1,11 +1,7 @@
-//! # Desire: which taints a node should have
-//! Room:     the tables: taints from conditions (NL-5), what expired conditions become (NL-12), the reaction to `Ready`
-//!           (NL-15, NL-16).
-//! Comes in: what is known of one node, and whether it is silent or everything is down.
-//! Goes out: a [`TaintPlan`].
-//! Keeps:    the difference, never the whole: what is there already is not written again; what is not understood moves
-//!           nothing (D11).
-//! Not here: when it is done (`dispatch.rs`).
+//! Computes the taints that a node should have from its conditions and its silence (NL-5, NL-12, NL-15, NL-16).
+//!
+//! - Invariant: the result is a difference, so that an existing taint is not written again; unknown values change
+//!   nothing (D11).
 
 use super::fact::{ConditionKind, ConditionStatus, NodeConditions};
 use super::managed_taints::{ManagedTaint, ManagedTaints};

@@ -1,11 +1,9 @@
-//! # Turns: what is asked of the API server next
-//! Room:     pulling effects: what is taken off first, then what is mended, then who is declared silent, then one node of
-//!           each zone at its rate, then pods.
-//! Comes in: a pull, when there is capacity and the right to act.
-//! Goes out: one effect at a time, decided at that moment.
-//! Keeps:    nobody is called dead, or tainted NoExecute, without a young live read, an observation of our own and a
-//!           witness that it is not us (S7), nor faster than the zone's rate (S6).
-//! Not here: what the answers mean (`responses.rs`).
+//! Decides the next request when the control loop pulls an effect: removals, repairs, silent nodes, then one node per
+//! zone at its rate, then pods.
+//!
+//! - Invariant: no node is declared silent or tainted NoExecute without a fresh live read, our own observation and a
+//!   successful request of our own (S7), nor faster than the rate of its zone (S6).
+//! - See `responses.rs` for the handling of responses.
 
 use super::cache::{InFlightWrite, NodeHealthEntry, NodeRef, QueuePosition};
 use super::desired_taints;

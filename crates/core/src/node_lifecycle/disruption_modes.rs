@@ -1,10 +1,8 @@
-//! # Modes: how zones are, and whether everything is down
-//! Room:     zones counted (NL-25, NL-26), master disruption (NL-27), holding countdowns (NL-48).
-//! Comes in: how a node counts, each time that changes; every call.
-//! Goes out: rates of buckets; all nodes placed anew when the mode changes.
-//! Keeps:    counted as facts come, so that the mode is there before anybody can be tainted (NL-47), in an order that no
-//!           zone has a say in (NL-43).
-//! Not here: whether a node is silent (`silence.rs`).
+//! Counts nodes per zone and computes the state of zones (NL-25, NL-26), full disruption (NL-27) and countdown holds
+//! (NL-48).
+//!
+//! - Invariant: counted with each fact, so that the mode is known before a node can be tainted (NL-47), in an order
+//!   that no zone can influence (NL-43).
 
 use super::config::NodeLifecycleConfig;
 use super::zone::{Zone, ZoneKey, ZoneMembership, ZoneState};

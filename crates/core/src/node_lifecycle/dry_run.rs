@@ -1,10 +1,7 @@
-//! # Observer: what would be done, by one who does nothing
-//! Room:     going through the queues as a pull would, and telling instead of asking; what was told of each node.
-//! Comes in: calls of one who watches and never pulls, in place of pulls.
-//! Goes out: [`NodeLifecycleNotice::WouldDeclare`] and [`NodeLifecycleNotice::WouldTaint`], once for each reason.
-//! Keeps:    served as if all requests succeeded: at the zone's rate, with its tokens, a node declared silent before it is
-//!           tainted. What others really write goes before it.
-//! Not here: acting (`dispatch.rs`). Labels and pods are not told of.
+//! Reports what an observer would do, without pulling effects.
+//!
+//! - Invariant: simulated as if all requests succeeded, at the zone's rate; what other controllers write takes
+//!   precedence. Labels and pods are not reported.
 
 use super::cache::NodeHealthState;
 use super::dispatch::{reference, why};

@@ -1,8 +1,4 @@
-//! # Words: what events and conditions say
-//! Room:     upstream's reasons and messages (NL-12, NL-17, NL-19), to the letter: people and tools look for them.
-//! Comes in: names.
-//! Goes out: text.
-//! Not here: when they are said.
+//! Holds upstream's reasons and messages of events and conditions, verbatim (NL-12, NL-17, NL-19).
 
 use crate::identity::NodeName;
 use alloc::format;

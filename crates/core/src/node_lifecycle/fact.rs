@@ -1,9 +1,6 @@
-//! # Facts of node health: what the API server said about a node, its lease, and its pods
-//! Room:     the few fields that decisions about node taints need, already parsed.
-//! Comes in: from decoders, the sandbox, files or tests.
-//! Goes out: [`NodeHealthFact`], [`LeaseFact`], [`PodReadinessFact`].
-//! Keeps:    a heartbeat and a renewal are compared, never believed as times (NL-10).
-//! Not here: decoding; remembering (`cache.rs`).
+//! Defines the fields of nodes, leases and pods that node lifecycle needs.
+//!
+//! - Invariant: times of heartbeats and renewals are compared with each other, never with a clock (NL-10).
 
 use super::zone::ZoneKey;
 use crate::identity::{NodeName, PodName, ResourceVersion, Uid};

@@ -1,9 +1,6 @@
-//! # Foresee: when nodes that fall silent would be tainted
-//! Room:     the timeline of NL-46 for nodes that are not silent yet, by the tables the engine goes by.
-//! Comes in: how all nodes are; which of them fall silent; the flags; the moment.
-//! Goes out: [`SilenceForecast`]: for each of them when it gets `unreachable:NoExecute`, or that it never does.
-//! Keeps:    zones, rates and the threshold are those of `zone.rs`; the waiting one behind the other is a bucket's of one.
-//! Not here: deciding anything: the engine believes nobody's forecast.
+//! Forecasts when nodes that fall silent now would get `unreachable:NoExecute` (NL-46).
+//!
+//! - See `zone.rs` for zones, rates and thresholds.
 
 use super::config::NodeLifecycleConfig;
 use super::token_bucket::TaintRate;

@@ -1,9 +1,7 @@
-//! # Ingest: what becomes of a fact
-//! Room:     nodes and leases coming, changing, going; lists; gaps in our own observation.
-//! Comes in: facts about one node or lease, or about ourselves, and the time.
-//! Goes out: the cache as the facts now demand, and each touched node weighed again.
-//! Keeps:    a sign of life is a change that we see, dated by our own clock (NL-10); times in facts are only compared.
-//! Not here: pods (`pod_readiness.rs`); answers (`responses.rs`).
+//! Applies facts about nodes and leases, lists and observation gaps to the cache.
+//!
+//! - Invariant: a sign of life is a change that we observe, dated by our own clock (NL-10).
+//! - See `pod_readiness.rs` for pods.
 
 use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState, NodeRef};
 use super::dry_run::DryRunState;

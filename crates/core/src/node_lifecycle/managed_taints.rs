@@ -1,9 +1,6 @@
-//! # Own taints: the only ones that node health puts on or takes off (S8)
-//! Room:     nine of them: seven that keep pods off, two that send pods away; sets of them in two bytes.
-//! Comes in: taints as they stand in `spec.taints`.
-//! Goes out: [`ManagedTaint`], [`ManagedTaints`].
-//! Keeps:    a taint with another key or another effect is nobody's business here (NL-6).
-//! Not here: which of them a node should have (`desired_taints.rs`).
+//! Defines the nine taints that node lifecycle adds and removes, and compact sets of them (S8).
+//!
+//! - Invariant: a taint with another key or effect is never touched (NL-6).
 
 use crate::taint::{Taint, TaintEffect, keys};
 use core::fmt;

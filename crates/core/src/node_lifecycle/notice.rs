@@ -1,8 +1,4 @@
-//! # Notice: what node health tells people
-//! Room:     the closed list of notices.
-//! Comes in: nothing.
-//! Goes out: [`NodeLifecycleNotice`].
-//! Not here: when each is told; the words of events (`event_messages.rs`).
+//! Defines what the node lifecycle engine reports to logs, metrics and events.
 
 use super::{ManagedTaints, NodeRef, TaintCause, ZoneKey, ZoneState};
 use crate::api_error::ApiFailure;

@@ -1,10 +1,6 @@
-//! # Observation: whether our own eyes can be believed
-//! Room:     since when each stream is watched without a gap, since when the API server takes our requests, when this
-//!           process stood still, when any node was last heard of (S7, P37).
-//! Comes in: beginnings and ends of lists, gaps, successes of our own, the times of all calls.
-//! Goes out: since when silence is the node's own; [`ObservationDoubt`]s.
-//! Keeps:    what we could not have heard is nobody's silence.
-//! Not here: what follows for a node (`silence.rs`).
+//! Tracks since when our own observation is uninterrupted: watches, requests and the process itself (S7, P37).
+//!
+//! - Invariant: time in which we could not observe a node never counts as its silence.
 
 use super::config::NodeLifecycleConfig;
 use crate::time::{Mono, Span};

@@ -1,9 +1,6 @@
-//! # Pods: they are not ready where the node is not
-//! Room:     pods bound to a node, and the marks they get when it goes down (NL-17, NL-18).
-//! Comes in: pods; nodes that turn; answers.
-//! Goes out: marks to make.
-//! Keeps:    each pod is marked once for each time its node goes down: what its kubelet says afterwards stands.
-//! Not here: evicting them (`eviction.rs`).
+//! Marks the pods of a node as not ready when the node becomes not ready (NL-17, NL-18).
+//!
+//! - Invariant: each pod is marked once per transition of its node; later updates of its kubelet stand.
 
 use super::cache::TrackedPod;
 use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleNotice, PodReadinessFact};

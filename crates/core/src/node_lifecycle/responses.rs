@@ -1,10 +1,7 @@
-//! # Answers: what the API server's answers mean
-//! Room:     results of reads and writes: progress, another look, another try.
-//! Comes in: the answer to each pulled effect.
-//! Goes out: nodes placed anew, tokens given back, notices.
-//! Keeps:    nothing is given up (NL-7); after a write that did not go as it should comes a live read, not a repeat (P31);
-//!           a token is given back only if its taint was certainly not put on (S6).
-//! Not here: deciding what to send (`dispatch.rs`).
+//! Handles responses to effects: the next step, another read, or a retry.
+//!
+//! - Invariant: nothing is given up (NL-7); an uncertain write leads to a live read, not a repeat (P31); a token is
+//!   returned only if the taint was certainly not added (S6).
 
 use super::cache::{InFlightWrite, NodeHealthEntry, NodeRef};
 use super::fact::ConditionStatus;

@@ -1,9 +1,6 @@
-//! # Weigh: whether a node is silent, how it counts, and in which queue it stands
-//! Room:     what follows for one node from its facts, or for all from what is known of ourselves.
-//! Comes in: a change of either, or the time.
-//! Goes out: zones counted, queues filled.
-//! Keeps:    the same end whatever the order of facts; a node stands in at most one queue (NL-43).
-//! Not here: pulling from the queues (`dispatch.rs`); what the counts mean together (`disruption_modes.rs`).
+//! Evaluates a node after a change: whether it is silent, how its zone counts it, and in which queue it waits.
+//!
+//! - Invariant: the result does not depend on the order of facts; a node is in at most one queue (NL-43).
 
 use super::NodeLifecycleEngine;
 use super::cache::{NodeHealthEntry, QueuePosition, WritePriority};

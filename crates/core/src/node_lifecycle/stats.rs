@@ -1,8 +1,5 @@
-//! # Census: looking at node health without touching it
-//! Room:     counts and zones for metrics and reports (NL-29); why a node is, or is not, tainted.
-//! Comes in: a question, and the time.
-//! Goes out: plain data.
-//! Not here: anything that changes the state.
+//! Reads the state of the engine for metrics and for people: counts, zones (NL-29), and why a node is or is not
+//! tainted.
 
 use super::cache::QueuePosition;
 use super::desired_taints::TaintPlan;

@@ -1,4 +1,4 @@
-//! Tables and arithmetic of node health.
+//! Tests tables and arithmetic of node lifecycle.
 
 mod flags;
 mod rates;

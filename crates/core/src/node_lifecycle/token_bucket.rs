@@ -1,9 +1,7 @@
-//! # Bucket: how fast NoExecute taints may come
-//! Room:     rates in whole numbers; one bucket that holds at most one token (NL-22, NL-23).
-//! Comes in: the rate of the moment, the time.
-//! Goes out: tokens; when the next one is there.
-//! Keeps:    it starts empty, after a start and after a change of leader (S6, P36); no fraction is lost or invented.
-//! Not here: who takes a token (`dispatch.rs`).
+//! Limits the rate of NoExecute taints with a token bucket of size one (NL-22, NL-23).
+//!
+//! - Invariant: the bucket starts empty, also after a change of leader (S6, P36); no fraction of a token is lost or
+//!   invented.
 
 use crate::time::{Mono, Span};
 

@@ -1,8 +1,4 @@
-//! # Zone: nodes that are likely to fail together
-//! Room:     which zone a node is in (NL-24); how a zone is (NL-25) and how fast its nodes may be tainted (NL-26).
-//! Comes in: labels; numbers of nodes.
-//! Goes out: [`ZoneKey`], [`ZoneState`], rates.
-//! Not here: what happens when all zones are down (`disruption_modes.rs`).
+//! Assigns nodes to failure zones (NL-24) and computes the state of a zone (NL-25) and its taint rate (NL-26).
 
 use super::config::{Fraction, NodeLifecycleConfig};
 use super::token_bucket::{TaintRate, TokenBucket};

@@ -1,8 +1,4 @@
-//! # Canonical: a quantity as an API server gives it back
-//! Room:     the shortest form without a fraction, in the family of suffixes it was written with.
-//! Comes in: a [`Quantity`], or the text of one.
-//! Goes out: text.
-//! Not here: reading (`quantity.rs`).
+//! Formats a quantity as an API server returns it.
 
 use super::{NANOS, ParsedNumber, Quantity, QuantityError, QuantityFormat, Suffix};
 use alloc::string::{String, ToString as _};

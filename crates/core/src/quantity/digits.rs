@@ -1,8 +1,4 @@
-//! # Digits: from the digits of a number to billionths
-//! Room:     exact arithmetic on numbers of any length in 128 bits.
-//! Comes in: the digits before and behind the point, and the power they are multiplied by.
-//! Goes out: billionths, rounded up; `i128::MAX` for what is larger.
-//! Not here: signs, suffixes (`quantity.rs`).
+//! Converts decimal digits of any length to billionths in 128 bits, rounded up.
 
 /// A number without sign: ASCII digits only, no leading zeros before the point.
 #[derive(Clone, Copy)]

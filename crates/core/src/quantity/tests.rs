@@ -1,4 +1,4 @@
-//! Tables for quantities; `tests/golden_scheduling.rs` holds them against the Go functions.
+//! Tests quantities with tables; `tests/golden_scheduling.rs` compares them with the Go functions.
 
 use super::*;
 use alloc::format;

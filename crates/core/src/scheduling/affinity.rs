@@ -1,9 +1,6 @@
-//! # Affinity: which nodes a pod asks for
-//! Room:     node selector terms: labels, and the name of the node.
-//! Comes in: terms as they stand in the pod; labels and name of a node.
-//! Goes out: whether they match; which nodes a pod names, if it does.
-//! Keeps:    a term with a requirement that makes no sense matches no node.
-//! Not here: required or preferred (`filter.rs`, `score.rs`); whether keys and values could be labels (API server).
+//! Evaluates node selector terms against the labels and the name of a node.
+//!
+//! - Invariant: a term with an invalid requirement matches no node.
 
 use super::{Labels, PodSchedulingSpec};
 use alloc::boxed::Box;

@@ -1,8 +1,4 @@
-//! # Filter: whether a node is possible at all
-//! Room:     the questions of the scheduler's plugins, in their order; the first no counts, as in the original.
-//! Comes in: a pod, a node, the numeric switch.
-//! Goes out: nothing to say, or [`FilterRejection`].
-//! Not here: which of the possible nodes is best (`score.rs`).
+//! Decides whether a pod fits a node: the filter plugins of kube-scheduler in their order; the first rejection counts.
 
 use super::affinity::NamedNodes;
 use super::{FilterRejection, NodeInfo, PodSchedulingSpec, SchedulerPlugin, UnschedulableReason, amount};

@@ -1,8 +1,4 @@
-//! # Words: why a pod goes nowhere
-//! Room:     the message of the event `FailedScheduling` and of the condition `PodScheduled`.
-//! Comes in: a pod, and why not for each node.
-//! Goes out: a sentence, letter for letter the original's.
-//! Not here: the 1,024 bytes an event may have: who writes one cuts the message off.
+//! Formats why a pod is unschedulable, verbatim as kube-scheduler's `FailedScheduling` event does.
 
 use super::{FilterRejection, PodSchedulingSpec, SchedulerPlugin, UnschedulableReason};
 use alloc::collections::BTreeMap;

@@ -1,9 +1,7 @@
-//! # Placer: many pods, one after the other
-//! Room:     the choice of `select_node.rs` for each of many pods, of which many are alike, while nodes fill up.
-//! Comes in: nodes; pods, each with the numbers of its kind and of its owner; who came to a node and who left it.
-//! Goes out: positions of nodes, the same as [`choose`](super::choose) picks for pods that are not spread; nowhere, and why.
-//! Keeps:    what does not change while nodes fill up is asked once for each kind; the rest once for each change.
-//! Not here: who asks first.
+//! Places many similar pods one after the other while nodes fill up.
+//!
+//! - Invariant: it picks the same nodes as [`choose`](super::choose) for pods that are not spread; what does not change
+//!   is computed once per template.
 
 use super::filter::{filter, fits, suits};
 use super::score::{RawScore, SPREAD_WEIGHT, fit};

@@ -1,8 +1,4 @@
-//! # Hint: whether a change is a reason to ask again
-//! Room:     when taints that change may help a pod that they kept off (SC-3).
-//! Comes in: the pod, and the taints before and after.
-//! Goes out: yes or no.
-//! Not here: the pod's own tolerations: when those change, asking again is always right (SC-3).
+//! Decides whether a change of taints may make an unschedulable pod schedulable (SC-3).
 
 use super::PodSchedulingSpec;
 use super::filter::has_untolerated;

@@ -1,8 +1,4 @@
-//! # Requests: what a pod takes
-//! Room:     from the requests of containers to those of the pod.
-//! Comes in: quantities by resource, as they stand in the pod.
-//! Goes out: a [`ResourceRequests`].
-//! Not here: limits, and what becomes of requests while a pod is resized in place.
+//! Sums the resource requests of containers to those of the pod.
 
 use super::{CPU, MEMORY, ResourceRequests, Resources};
 use crate::quantity::Quantity;

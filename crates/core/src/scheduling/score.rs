@@ -1,8 +1,6 @@
-//! # Score: which of the possible nodes is best
-//! Room:     four of the scheduler's scores, with its default weights.
-//! Comes in: a pod and the nodes that are possible.
-//! Goes out: a [`NodeScore`] for each.
-//! Not here: spreading (`spread.rs`); affinity between pods, images: the original's other scores, the same for every node here.
+//! Scores the feasible nodes of a pod with four plugins of kube-scheduler and their default weights.
+//!
+//! - See `spread.rs` for spreading; affinity between pods and images are not scored.
 
 use super::filter::untolerated;
 use super::{CPU, MEMORY, NodeInfo, PodSchedulingSpec, amount};

@@ -1,9 +1,6 @@
-//! # Choose: one node of many
-//! Room:     filter, score, and the choice among the best.
-//! Comes in: a pod, all nodes, a number that breaks ties.
-//! Goes out: a [`SelectedNode`].
-//! Keeps:    every node is looked at; the original stops early in clusters of more than a hundred.
-//! Not here: the words about it (`messages.rs`).
+//! Chooses a node for a pod: filters, scores, and breaks ties with a given number.
+//!
+//! - Invariant: every node is considered; kube-scheduler samples clusters of more than a hundred nodes.
 
 use super::filter::filter_named;
 use super::{FilterRejection, NodeInfo, PodSchedulingSpec, score};

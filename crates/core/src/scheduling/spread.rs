@@ -1,8 +1,6 @@
-//! # Spread: pods of one owner over hosts and zones
-//! Room:     the scheduler's score `PodTopologySpread`, with the two constraints that pods without any of their own have.
-//! Comes in: nodes with their labels; which pods of which owner are on them, as numbers; who comes and goes.
-//! Goes out: a score from 0 to 100 for each node that is possible.
-//! Not here: constraints that a pod names itself; which pods have an owner that is spread (whoever asks).
+//! Scores nodes by kube-scheduler's `PodTopologySpread` with its default constraints over hosts and zones.
+//!
+//! - Constraints in the pod spec are not evaluated.
 
 use super::NodeInfo;
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! Tables for the scheduler's questions; `tests/golden_scheduling.rs` holds them against the Go functions.
+//! Tests scheduling with tables; `tests/golden_scheduling.rs` compares it with the Go functions.
 
 use super::*;
 use crate::quantity::Quantity;

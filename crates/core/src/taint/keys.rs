@@ -1,8 +1,6 @@
-//! # Keys: the taints that Kubernetes itself puts on nodes (MATCH-10)
-//! Room:     their names; admission, the scheduler and DaemonSets know some of them.
-//! Comes in: nothing.
-//! Goes out: constants.
-//! Not here: what they mean to a pod; to matching and eviction they are keys like any other.
+//! Names the taints that Kubernetes itself puts on nodes (MATCH-10).
+//!
+//! - Matching and eviction treat them like any other taint.
 
 /// The node is not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";

@@ -1,10 +1,4 @@
-//! # Meaning: what well-known taints stand for
-//! Room:     for each taint that Kubernetes, its clouds and autoscalers put on nodes (MATCH-10, and names of old
-//!           releases): what it means, who sets it, what to do.
-//! Comes in: a key.
-//! Goes out: a [`WellKnownTaint`], in words for people.
-//! Keeps:    facts about what sets the taint; nothing here changes who tolerates it.
-//! Not here: taints that people think up for their own clusters.
+//! Describes well-known taints of Kubernetes, clouds and autoscalers to people: meaning, origin, remedy (MATCH-10).
 
 use super::keys;
 

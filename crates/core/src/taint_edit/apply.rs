@@ -1,9 +1,7 @@
-//! # Apply: a node's taints after a change
-//! Room:     order, overwriting, removing, and the word for what was done (KT-7, KT-8).
-//! Comes in: a [`TaintEdit`]; a node's taints; whether what is there may be overwritten.
-//! Goes out: [`EditResult`], or why nothing is done to this node.
-//! Keeps:    what is not named stays as it is, in its order.
-//! Not here: the fields of a taint that this program does not know: [`TaintOrigin`] tells whoever writes where each is from.
+//! Applies a [`TaintEdit`] to the taints of a node: order, overwriting, removal and kubectl's summary (KT-7, KT-8).
+//!
+//! - Invariant: other taints stay as they are, in their order. [`TaintOrigin`] tells the writer where each came from,
+//!   so that unknown fields survive.
 
 use super::{TaintEdit, TaintRemoval};
 use crate::taint::Taint;

@@ -1,8 +1,4 @@
-//! # Words: what is said of a change that is none
-//! Room:     kubectl's words (KT-3, KT-5, KT-7), and a shorter one for the character that is pointed at.
-//! Comes in: errors.
-//! Goes out: text.
-//! Not here: when which error is given (`grammar.rs`, `apply.rs`).
+//! Formats errors of taint edits: kubectl's message (KT-3, KT-5, KT-7), and a short one for the marked position.
 
 use super::{EditError, EditSummary, GrammarError, GrammarFault};
 use crate::taint::Taint;

@@ -1,9 +1,4 @@
-//! # Grammar: one argument, one addition or removal
-//! Room:     `key=value:TaintEffect`, `key:TaintEffect`, and the same with `-` at the end (KT-2, KT-3); what may not stand together
-//!           (KT-5).
-//! Comes in: arguments.
-//! Goes out: a [`TaintEdit`], or a [`GrammarError`] with the place of the character that is wrong.
-//! Not here: how an error reads (`errors.rs`); what keys and values may look like (`label.rs`).
+//! Parses one argument, such as `key=value:Effect` or `key-` (KT-2, KT-3), and rejects contradicting ones (KT-5).
 
 use super::{TaintEdit, TaintRemoval};
 use crate::label::{key_faults, odd_in_key, odd_in_value, value_faults};

@@ -1,4 +1,4 @@
-//! The grammar against what kubectl does (KT-2 to KT-8), and on anything.
+//! Tests the grammar against kubectl's behaviour (KT-2 to KT-8) and with arbitrary text.
 
 use super::*;
 use alloc::format;

@@ -1,9 +1,7 @@
-//! # By key: answering thousands of taints with tens of thousands of tolerations
-//! Room:     the same answers as `toleration_matching::match_taint`, found by one pass over the tolerations.
-//! Comes in: tolerations and taints too many to compare each with each.
-//! Goes out: one answer per taint.
-//! Keeps:    a taint settled by an earlier toleration is not looked at again.
-//! Not here: what a match is; every single comparison is `toleration_matching::tolerates`.
+//! Matches thousands of taints with tens of thousands of tolerations in one pass over the tolerations.
+//!
+//! - Invariant: the result equals that of `toleration_matching::match_taint`; `toleration_matching::tolerates` makes
+//!   every comparison.
 
 use super::{NumericOperators, TaintMatch, TolerationMatch, tolerates};
 use crate::taint::{Taint, TaintEffect};

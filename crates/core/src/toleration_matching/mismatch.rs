@@ -1,9 +1,6 @@
-//! # Miss: why a toleration does not answer a taint
-//! Room:     part by part what does not fit; of many tolerations the one that comes nearest; the trap of the first match.
-//! Comes in: tolerations, a taint, the numeric switch.
-//! Goes out: [`Mismatch`], [`NearestToleration`], positions.
-//! Keeps:    there is a miss exactly where [`tolerates`] says no.
-//! Not here: words for people; tolerations of which no taint is known (`lint/`).
+//! Explains why no toleration matches a taint: which fields differ, and which toleration is nearest.
+//!
+//! - Invariant: there is a mismatch exactly where [`tolerates`] says no.
 
 use super::{NumericOperators, TolerationMatch, canonical_integer, tolerates};
 use crate::lint::distance;

@@ -1,4 +1,4 @@
-//! Tables for the matching rules, and the fast way held against the plain one.
+//! Tests the matching rules with tables, and the index by key against the plain comparison.
 
 use super::*;
 use alloc::boxed::Box;

@@ -1,4 +1,4 @@
-//! Tables for verdicts: who stays, until when, by which reason.
+//! Tests verdicts: which pods stay, until when, and for which reason.
 
 use super::*;
 use crate::taint::TaintEffect;

@@ -1,4 +1,4 @@
-//! Narrowed affinities mean exactly the nodes that were meant before and belong to a pool.
+//! Tests that a narrowed affinity selects exactly those selected nodes that belong to a pool.
 
 use crate::runs;
 use crate::worlds::{any_pool, any_terms};

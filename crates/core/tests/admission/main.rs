@@ -1,8 +1,7 @@
-//! # Admission properties: what holds for any request
-//! Room:     random pods, namespaces, policies and pools.
-//! Comes in: `PROPTEST_CASES` asks for more of them.
-//! Goes out: a shrunk case where a property does not hold.
-//! Not here: tables of single rules (`crates/core/src/admission/tests/`).
+//! Tests properties of admission with random pods, namespaces, policies and pools.
+//!
+//! - `PROPTEST_CASES` sets the number of cases.
+//! - See `crates/core/src/admission/tests/` for tables of single rules.
 
 mod affinities;
 mod nodes;

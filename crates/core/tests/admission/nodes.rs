@@ -1,4 +1,4 @@
-//! Pools and nodes over time: create, edit by others, delete.
+//! Tests pools and nodes over time: creation, edits by other clients, deletion.
 
 use crate::runs;
 use crate::worlds::any_pool;

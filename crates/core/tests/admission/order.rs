@@ -1,5 +1,5 @@
-//! Whole requests: twice is once, nothing of the author's is lost, and it does not matter when upstream's plugins run
-//! (AD-1).
+//! Tests that mutating twice changes nothing, keeps all tolerations of the author, and does not depend on when
+//! upstream's plugins run (AD-1).
 
 use crate::runs;
 use crate::worlds::{World, any_world};

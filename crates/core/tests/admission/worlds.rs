@@ -1,4 +1,4 @@
-//! Random requests and what is around them; few keys and values, so that they often meet.
+//! Generates random requests and their surroundings, with few keys and values so that they often match.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

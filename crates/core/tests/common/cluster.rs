@@ -1,8 +1,7 @@
-//! # Cluster: the truth, and an API server that watches over it
-//! Room:     nodes and pods as they are, since when; what is told of each change.
-//! Comes in: what happens to the cluster; requests.
-//! Goes out: watch events; answers; a panic where a DELETE is committed that must not be (S1, S2, S3, S10).
-//! Not here: any decision copied from the engine: who must go is computed plainly, taint by taint.
+//! Simulates a cluster and its API server with exact knowledge of what may be deleted.
+//!
+//! - Panics where a DELETE is committed that must not be (S1, S2, S3, S10). Deadlines are computed here taint by taint,
+//!   without code of the engine.
 
 mod requests;
 

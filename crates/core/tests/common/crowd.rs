@@ -1,8 +1,4 @@
-//! # Crowd: very many pods on very many nodes
-//! Room:     facts as a large cluster has them: names, UIDs, lists of tolerations shared by few kinds of pods.
-//! Comes in: how many.
-//! Goes out: facts, one at a time; a loaded engine.
-//! Not here: measuring.
+//! Generates facts of very many pods and nodes, with lists of tolerations that few templates share.
 
 use std::time::{Duration, Instant};
 use taintward_core::api_error::ApiFailure;

@@ -1,8 +1,4 @@
-//! # Held: when time stood still, by the truth
-//! Room:     the plain rule of NL-48: every hold, from when to when.
-//! Comes in: holds beginning and ending; a taint's key and a moment.
-//! Goes out: how much of the time since then did not count.
-//! Not here: anything of the core's: nothing is forgotten or told as one.
+//! Computes held time by the plain rule of NL-48, without code of the core.
 
 /// Every hold: its beginning, and its end if it is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,8 +1,4 @@
-//! # Leases: many nodes that renew theirs
-//! Room:     node health with so many nodes, and renewals for them.
-//! Comes in: numbers.
-//! Goes out: engines.
-//! Not here: measuring.
+//! Builds node lifecycle engines with many nodes, and renewals of their leases.
 
 use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};

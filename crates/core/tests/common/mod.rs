@@ -1,8 +1,8 @@
-//! # World: a tiny, exact API server around the engine, on virtual time
-//! Room:     the truth (nodes, pods, since when), its watch events, and carrying out of effects.
-//! Comes in: commands of a test: taint, untaint, bind, edit, remove, restart, let time pass.
-//! Goes out: what was deleted and when; panics if a deletion was not justified at that moment.
-//! Not here: any decision copied from the engine: due dates are computed from the truth, plainly.
+//! Simulates an exact API server around the eviction engine on virtual time.
+//!
+//! - A test taints, binds, edits, removes, restarts and lets time pass; an unjustified deletion panics. Deadlines are
+//!   computed without code of the engine.
+
 #![allow(unreachable_pub, reason = "shared by several test crates")]
 #![allow(dead_code, reason = "each test file uses its own part of the world")]
 #![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]

@@ -1,8 +1,4 @@
-//! # Script: an engine, and whoever answers it by hand
-//! Room:     one node, its pods, requests that take their time; facts, answers and times as a test writes them.
-//! Comes in: inputs; a closure that plays the API server.
-//! Goes out: what was asked, and when.
-//! Not here: any truth: a script may lie.
+//! Drives an engine with scripted facts, responses and times, which need not be consistent.
 
 use super::{EPOCH, seconds};
 use taintward_core::api_error::ApiFailure;

@@ -1,8 +1,6 @@
-//! # Storm: an engine, its streams and its requests in flight, on virtual time
-//! Room:     watch streams with lag; requests with delays and faults; the loop that a shell runs around an engine.
-//! Comes in: a cluster; a tape of fates for requests (empty: all succeed at once).
-//! Goes out: time passed; panics where the engine breaks its contract (D5, S12, no rest, no future wake).
-//! Not here: what happens to the cluster (`cluster.rs`, and the tests).
+//! Drives an engine on virtual time, with lagging watches and delayed or failing requests.
+//!
+//! - Panics where the engine breaks its contract (D5, S12) or never comes to rest.
 
 mod flights;
 

@@ -1,4 +1,4 @@
-//! Nodes and pods as they are, since when.
+//! Records nodes and pods as they really are, and since when.
 
 use taintward_core::fact::PodFact;
 use taintward_core::identity::Uid;

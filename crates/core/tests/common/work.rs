@@ -1,8 +1,6 @@
-//! # Work: what the engine wants done, at once
-//! Room:     a shell without delays: each effect is carried out and answered before the next.
-//! Comes in: the engine's effects; faults that a test has ordered.
-//! Goes out: the world after it; panics if a deletion was not justified at that moment.
-//! Not here: the truth, and when a pod must go (`mod.rs`).
+//! Carries out each effect at once, with the faults that a test has ordered.
+//!
+//! - Panics if a deletion was not justified at that moment.
 
 use super::World;
 use taintward_core::api_error::ApiFailure;

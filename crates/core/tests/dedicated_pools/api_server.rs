@@ -1,6 +1,6 @@
-//! An API server, as exact as dedicated pools need it: objects with versions, watches, and the requests of effects.
+//! Simulates an API server as exactly as dedicated pools need it: versions, watches and the requests of effects.
 //!
-//! It panics where a request breaks a rule that must hold whatever happens.
+//! - Panics where a request breaks a rule that must always hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The loop around the engine on virtual time: watches that are late, requests that take time and fail, restarts.
+//! Drives the engine on virtual time: late watches, slow and failing requests, restarts.
 
 use crate::api_server::{ApiServer, exemptions, failed};
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The engine of dedicated pools among users, an API server and time.
+//! Tests the engine of dedicated pools with simulated users, API server and time.
+
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

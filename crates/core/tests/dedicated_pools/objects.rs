@@ -1,4 +1,4 @@
-//! Objects as tests write them.
+//! Builds the objects of the tests.
 
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::pool::{

@@ -1,4 +1,5 @@
-//! Whatever users, watches and requests do: it ends as the rules say, and then nothing is written any more.
+//! Tests that any sequence of edits, watch events and failures ends as the rules say, and that nothing is written
+//! afterwards.
 
 use crate::api_server::ApiServer;
 use crate::control_loop::{ControlLoop, RequestOutcomes};

@@ -1,4 +1,4 @@
-//! Pauses after failures, one effect at a time.
+//! Tests the pauses after failed effects.
 
 use crate::api_server::{exemptions, failed, list};
 use crate::objects::{node, pod, prepared};

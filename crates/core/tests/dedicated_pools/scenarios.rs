@@ -1,4 +1,4 @@
-//! Single stories, each step in its order.
+//! Tests single scenarios, each request in its order.
 
 use crate::api_server::ApiServer;
 use crate::control_loop::{ControlLoop, RequestOutcomes};

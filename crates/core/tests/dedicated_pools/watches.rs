@@ -1,4 +1,4 @@
-//! Which watches are needed, and how often everything is reconciled.
+//! Tests which watches are needed, and how often everything is reconciled.
 
 use crate::api_server::{ApiServer, exemptions, list};
 use crate::control_loop::ControlLoop;

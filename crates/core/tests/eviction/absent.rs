@@ -1,4 +1,5 @@
-//! What is said to be absent, and what a look finds instead: nobody is forgotten for one word, nobody else is touched.
+//! Tests objects that a response or watch reports as absent: one report alone forgets no pod, and a successor is not
+//! touched.
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};

@@ -1,4 +1,4 @@
-//! P39: another taint eviction controller at work beside this one is noticed, and nobody else is taken for it.
+//! Tests that another taint eviction controller is detected, and nothing else is mistaken for one (P39).
 
 use crate::common::script::{Script, at, failed, pod, reference, well};
 use taintward_core::api_error::ApiFailure;

@@ -1,4 +1,4 @@
-//! Who goes and when: patience, starts, and what moves a deadline.
+//! Tests which pods leave and when: toleration periods, taint starts, and what moves a deadline.
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;

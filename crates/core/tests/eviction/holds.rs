@@ -1,4 +1,4 @@
-//! Countdowns that are held because everything is down, or nobody is heard of (NL-48, D12).
+//! Tests countdowns on hold while no node can be observed (NL-48, D12).
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;

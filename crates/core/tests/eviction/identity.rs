@@ -1,4 +1,4 @@
-//! Which pod, and by which right: UIDs, live confirmation, who is out of reach, the requests themselves.
+//! Tests that only the judged pod is deleted: UIDs, live reads, exempt pods, preconditions of requests.
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;

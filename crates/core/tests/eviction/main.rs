@@ -1,4 +1,4 @@
-//! Scenarios of the eviction engine, one rule each, both ways: it went when it should, and stayed until then.
+//! Tests the eviction engine with one scenario per rule: the pod left when it should, and not before.
 
 #[path = "../common/mod.rs"]
 mod common;

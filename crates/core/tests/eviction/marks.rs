@@ -1,4 +1,5 @@
-//! Marks: put on while the node is read, taken off when a deletion is long refused, and never in a deadline's way.
+//! Tests the condition DisruptionTarget: set during the node read, cleared after long refusals, never delaying a
+//! deadline.
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, well};

@@ -1,4 +1,4 @@
-//! Orders that matter and orders that must not: of pods, of facts, of acting and knowing.
+//! Tests orders that matter and orders that must not: of pods, of facts, of leadership and lists.
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;

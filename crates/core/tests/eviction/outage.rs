@@ -1,4 +1,4 @@
-//! The API server is away, and comes back.
+//! Tests an API server that is unavailable and comes back.
 
 use crate::common::bears;
 use crate::common::script::{Script, failed, node, pod, well};

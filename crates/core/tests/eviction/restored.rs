@@ -1,4 +1,4 @@
-//! A live read that is older than what is known: the store was put back, and nothing that was known before counts.
+//! Tests live reads older than the cache, as after a restored etcd: earlier knowledge does not count.
 
 use crate::common::script::{Script, at, node, pod, reference, well};
 use taintward_core::api_error::ApiFailure;

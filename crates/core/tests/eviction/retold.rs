@@ -1,4 +1,4 @@
-//! What is told late, again, or not at all: facts and answers as a script hands them in, true or not.
+//! Tests late, repeated and missing facts and responses, scripted and possibly inconsistent.
 
 use crate::common::{EPOCH, bears, seconds};
 use taintward_core::api_error::ApiFailure;

@@ -1,4 +1,4 @@
-//! Answers and news that come late: somebody who must go goes, and the server is not asked without end.
+//! Tests late responses and watch events: due pods still leave, and the API server is not polled without end.
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};

@@ -1,4 +1,4 @@
-//! When things fail or are not understood: retries, marks left behind, conflicts, unreadable objects.
+//! Tests failures: retries, leftover conditions, conflicts and undecodable objects.
 
 use crate::common::{bears, seconds};
 use crate::one_node;

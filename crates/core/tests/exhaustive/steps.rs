@@ -1,8 +1,4 @@
-//! # Steps: what each step makes of a state
-//! Room:     one thing that happens: to the cluster, on the way to the engine, to a request, to time.
-//! Comes in: a state and a step.
-//! Goes out: the state behind it, or that the step is not possible.
-//! Not here: which steps there are, and in which order (`exhaustive.rs`, `search.rs`).
+//! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
 use super::common::{self, bears};
 use super::{FLIGHTS_MAX, Flight, KEY, REQUEST_MAX, State, Step, spend};

@@ -1,4 +1,4 @@
-//! The format of the golden rows, which the header of each file explains.
+//! Parses the rows of golden files; the header of each file explains them.
 
 /// The lines of a section, in columns.
 pub(crate) fn section(rows: &'static str, name: &str) -> impl Iterator<Item = Vec<String>> + use<> {

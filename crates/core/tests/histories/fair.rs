@@ -1,4 +1,4 @@
-//! The fair end of a history: everything is listed, stands still from then on, and every request does what it says.
+//! Ends a history fairly: everything is listed, nothing changes any more, and every request succeeds.
 
 use crate::history::{History, NODES, PODS};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What happens to an engine, by a seed: anything.
+//! Generates a random history of inputs from a seed.
 
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};

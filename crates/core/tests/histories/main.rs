@@ -1,9 +1,7 @@
-//! # Histories: random inputs, true or not, and then a fair end
-//! Room:     facts in any order, stale versions, replaced nodes and pods, lists with holes, late and false answers; then
-//!           facts that stand still and requests that succeed.
-//! Comes in: seeds; `HISTORIES` asks for more of them.
-//! Goes out: the seed and the whole history where something does not hold.
-//! Not here: a cluster that is true throughout (`properties/`).
+//! Tests the eviction engine with random histories, consistent or not, that end fairly.
+//!
+//! - Prints the seed and the history of a failure; `HISTORIES` sets their number.
+//! - See `properties/` for clusters that are consistent throughout.
 
 mod fair;
 mod history;

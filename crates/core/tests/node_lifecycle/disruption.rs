@@ -1,4 +1,4 @@
-//! Many nodes at once: part of a zone, a zone, everything; and back.
+//! Tests many silent nodes at once: part of a zone, a zone, all nodes; and their return.
 
 use crate::world::{Commit, SECOND, What, World};
 use taintward_core::api_error::ApiFailure;

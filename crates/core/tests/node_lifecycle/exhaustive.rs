@@ -1,10 +1,8 @@
-//! # Exhaustive: every interleaving of a tiny cluster
-//! Room:     two nodes in one zone; every order of heartbeats, news, pulls, commits, answers, losses, pauses and restarts
-//!           within small budgets, breadth first, over the engine itself.
-//! Comes in: nothing; `EXHAUSTIVE_STATES` asks for more states.
-//! Goes out: the path to a NoExecute taint for a node that was heard of within its grace period (S7), or faster than the
-//!           rate (S6), or to a state from which a fair run does not end well (NL-7, L7).
-//! Not here: larger clusters and longer times (`properties.rs`).
+//! Explores every interleaving of a cluster of two nodes in one zone, breadth first.
+//!
+//! - Prints the path to a NoExecute taint that came within the grace period (S7) or above the rate (S6), or to a state
+//!   from which a fair run does not end well (NL-7, L7).
+//! - `EXHAUSTIVE_STATES` sets the number of states.
 
 use crate::world::zone;
 use std::collections::VecDeque;

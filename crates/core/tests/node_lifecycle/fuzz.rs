@@ -1,9 +1,6 @@
-//! # Fuzz: random histories of four nodes, and a fair end
-//! Room:     facts in any order with any version, lists with holes and lists that break off, gaps, pauses, leads, pulls,
-//!           answers that are late, false or refusals; then a truth, an exact API server and time.
-//! Comes in: `HEALTH_FUZZ_SEEDS`: how many histories (2,000 unless told).
-//! Goes out: the seed and the end of the history after which a node, a pod or a zone is not as it should be.
-//! Not here: kubelets that behave (`world.rs`); sequences of one commit each (`exhaustive.rs`).
+//! Tests node lifecycle with random histories of four nodes that end fairly.
+//!
+//! - Prints the seed and the end of a failing history; `HEALTH_FUZZ_SEEDS` sets their number (default 2,000).
 
 use crate::world::{SECOND, zone};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
-//! Our own eyes: pauses, cuts, lost and late streams. Nobody is tainted by mistake, everybody who is dead is in time.
+//! Tests gaps in our own observation (pauses, lost and late watches): no live node is tainted, every dead one is in
+//! time.
 
 use crate::world::{What, World};
 use taintward_core::engine::{Engine, Lane};

@@ -1,4 +1,4 @@
-//! Bad input: odd leases, unreadable objects, nodes without anything. A counter, and nobody is tainted by it.
+//! Tests malformed input (odd leases, undecodable objects, nodes without fields): it is counted, and taints no node.
 
 use crate::world::World;
 use taintward_core::api_error::ApiFailure;

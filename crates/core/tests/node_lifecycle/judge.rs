@@ -1,8 +1,4 @@
-//! # Judge: what must hold at every commit, whatever happened before
-//! Room:     the truth about who spoke when; NoExecute taints by zone and time, over restarts.
-//! Comes in: signs of life as kubelets give them, commits.
-//! Goes out: panics.
-//! Not here: what should happen (the scenarios).
+//! Checks the rules of node lifecycle at every commit, with exact knowledge of when each node was alive.
 
 use crate::world::{Kubelet, SECOND};
 use std::collections::BTreeMap;

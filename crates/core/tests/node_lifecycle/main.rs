@@ -1,4 +1,5 @@
-//! The node health engine among kubelets, an API server and time.
+//! Tests the node lifecycle engine with simulated kubelets, API server and time.
+
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 
 mod disruption;

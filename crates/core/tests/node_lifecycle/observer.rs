@@ -1,4 +1,4 @@
-//! An observer: it is told what would be done and when, once, and nothing is done.
+//! Tests an observer: it reports once what would be done and when, and writes nothing.
 
 use crate::world::{SECOND, World};
 use taintward_core::node_lifecycle::{

@@ -1,4 +1,4 @@
-//! What must hold after any sequence of events; the judge looks at every commit.
+//! Tests node lifecycle with random sequences of events; every commit is checked.
 
 use crate::world::{SECOND, World};
 use proptest::prelude::*;

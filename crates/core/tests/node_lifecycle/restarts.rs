@@ -1,4 +1,4 @@
-//! D12: the controller dies, or another one leads, in each phase: nobody is un-tainted, nobody is tainted too soon or too fast.
+//! Tests restarts and changes of leader in each phase: no taint is removed, added too soon or too fast (D12).
 
 use crate::world::{What, World};
 use taintward_core::api_error::ApiFailure;

@@ -1,6 +1,7 @@
-//! All kubelets of a zone in hostile hands: they fall silent, come back, say that they are not ready, in any order. What they
-//! gain is checked at each commit by the judge (S6: their own zone's rate; nobody who speaks is tainted as silent). Here it is
-//! demanded that other zones' nodes fare as they would without them, to the microsecond.
+//! Tests a zone whose kubelets are hostile: fall silent, come back, report not ready, in any order.
+//!
+//! - Their own zone's rate holds and no live node is tainted as silent (S6); other zones behave as without them, to the
+//!   microsecond.
 
 use crate::world::{Commit, World};
 

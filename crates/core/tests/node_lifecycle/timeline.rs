@@ -1,4 +1,4 @@
-//! One node after the other: when it is declared silent, tainted, and free again.
+//! Tests one node after the other: when it is declared silent, tainted and untainted.
 
 use crate::world::{Commit, SECOND, What, World};
 use taintward_core::api_error::ApiFailure;

@@ -1,4 +1,5 @@
-//! Between a pull and its answer: what is young enough to act by, and for whom an answer is.
+//! Tests what happens between a pull and its response: how old a live read may be, and to which incarnation a response
+//! applies.
 
 use crate::world::{SECOND, What, World};
 use taintward_core::api_error::ApiFailure;

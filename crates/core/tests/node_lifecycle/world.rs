@@ -1,8 +1,6 @@
-//! # World: kubelets, an exact API server and a controller around the engine, on virtual time
-//! Room:     the truth (who is alive), what is stored, the watch, carrying out of effects; a judge of every commit.
-//! Comes in: commands of a test: kill, revive, cut, pause, restart, let time pass.
-//! Goes out: what was written and when; panics at a write that must not be.
-//! Not here: any decision copied from the engine.
+//! Simulates kubelets, an exact API server and the control loop around the engine on virtual time.
+//!
+//! - A test kills, revives, cuts off, pauses and restarts; every commit is checked without code of the engine.
 
 use crate::judge::Judge;
 use std::collections::{BTreeMap, VecDeque};

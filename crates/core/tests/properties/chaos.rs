@@ -1,4 +1,4 @@
-//! S12: no input panics, whatever its order, its times and its contents, and the engine always comes to rest.
+//! Tests that no input panics, whatever its order, times and content, and that the engine comes to rest (S12).
 
 use crate::runs;
 use proptest::collection::vec;

@@ -1,8 +1,4 @@
-//! # Commands: what can happen, and how it is made up
-//! Room:     the closed list of commands; strategies for sequences of them; performing one.
-//! Comes in: proptest's choices.
-//! Goes out: a storm, one command further.
-//! Not here: what must hold (`main.rs`).
+//! Generates random commands and applies them to a simulated cluster.
 
 use crate::common::cluster::SECOND;
 use crate::common::storm::Storm;

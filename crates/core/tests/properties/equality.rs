@@ -1,4 +1,4 @@
-//! Equal facts make equal engines, whatever their order, their number and what was between them.
+//! Tests that equal facts make equal engines, whatever their order and number.
 
 use crate::commands::{Command, calm, perform};
 use crate::common::storm::{Storm, WINDOW};

@@ -1,8 +1,7 @@
-//! # Properties: what must hold after any sequence of events
-//! Room:     the properties, each over random sequences of commands (`commands.rs`).
-//! Comes in: sequences; `PROPTEST_CASES` asks for more of them.
-//! Goes out: a shrunk sequence where one does not hold.
-//! Not here: the truth and its rule (`common/cluster.rs`), the loop around an engine (`common/storm.rs`).
+//! Tests properties of the eviction engine with random sequences of commands.
+//!
+//! - `PROPTEST_CASES` sets the number of cases.
+//! - See `common/cluster.rs` for the exact rule, `common/storm.rs` for the loop around the engine.
 
 #[path = "../common/mod.rs"]
 mod common;

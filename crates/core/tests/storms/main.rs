@@ -1,8 +1,4 @@
-//! # Storms: scenarios with messages that lag and requests that take time
-//! Room:     what the scenarios share; each scenario is one danger, both ways.
-//! Comes in: a storm: a cluster, streams, requests in flight.
-//! Goes out: one or two objects, and fates for their requests.
-//! Not here: the scenarios: changes that were not seen (`unseen.rs`), requests that go wrong (`requests.rs`).
+//! Tests scenarios with lagging watches and slow requests; holds what they share.
 
 #[path = "../common/mod.rs"]
 mod common;

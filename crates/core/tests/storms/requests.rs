@@ -1,4 +1,4 @@
-//! Requests that fail, take long, or lose their answers: nobody is forgotten, left marked, or deleted twice.
+//! Tests requests that fail, take long or lose their responses: no pod is forgotten, left marked or deleted twice.
 
 use crate::common::bears;
 use crate::common::cluster::{SECOND, node_name};

@@ -1,4 +1,4 @@
-//! Changes that were not seen, or seen late: nobody leaves early for them, or is deleted by old knowledge.
+//! Tests changes that were missed or seen late: no pod leaves early for them or is deleted by outdated knowledge.
 
 use crate::common::bears;
 use crate::common::cluster::{Held, SECOND, node_name};

@@ -1,9 +1,9 @@
-//! # Decide: whose seconds count
-//! Room:     the order of precedence, the bounds, and what is said of a wish that is not granted; what is wrong with a
-//!           policy.
-//! Comes in: annotations as written, the policy of the namespace, the last resort.
-//! Goes out: [`SecondsDecision`].
-//! Not here: which policy is that of a namespace, and to which tolerations this applies (`policy.rs`).
+//! Resolves the toleration seconds of one taint from annotations, the policy of the namespace and the default.
+//!
+//! - Order of precedence: annotation of the pod, annotation of its namespace, policy of the namespace, 300 s. An
+//!   annotation is a 64-bit integer (AD-3) or `forever`; an invalid one gives a warning, and the next source counts.
+//! - Bounds of the policy apply to annotations, with a warning, not to its own seconds; of contradicting bounds the
+//!   upper one counts.
 
 use super::{
     NOT_READY_SECONDS, RequestedSeconds, SecondsBounds, TolerationDuration, TolerationPolicy,

@@ -1,10 +1,7 @@
-//! # Affinity: leading pods to a pool's nodes, and nowhere else
-//! Room:     what is added to a required node affinity.
-//! Comes in: the terms as they stand in the pod; the pools it has to stay in.
-//! Goes out: the terms to have instead.
-//! Keeps:    the nodes that are asked for afterwards are those asked for before that also have the label of one of the
-//!           pools. Adding twice is adding once.
-//! Not here: which pools those are (`violations.rs`).
+//! Restricts the required node affinity of a pod to the nodes of its pools.
+//!
+//! - Invariant: the result selects those of the nodes selected before that carry the label of one of the pools;
+//!   applying it twice changes nothing.
 
 use super::DedicatedPool;
 use crate::admission::label_selector::is_in;

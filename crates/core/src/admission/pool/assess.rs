@@ -1,10 +1,8 @@
-//! # Assess: how each pool stands, beside the others and on the nodes there are
-//! Room:     who has what two want; nodes that no pool may take.
-//! Comes in: all pools; all nodes, if they are known.
-//! Goes out: an [`PoolAssessment`] for each pool, in their order.
-//! Keeps:    the older pool is never worse off for a younger one. A pool never loses a node it has because of what
-//!           happens to other nodes. Some node stays open to everybody: the system's pods have to run somewhere.
-//! Not here: the edits (`node_plan.rs`).
+//! Assesses all pools together: which ones are valid, which overlap, and which nodes none of them may take.
+//!
+//! - Invariant: a younger pool never takes anything from an older one, a pool never loses a node because of other
+//!   nodes, and at least one node stays open to all pods.
+//! - See `node_plan.rs` for the edits of nodes.
 
 use super::findings::{PoolFinding, Reason, faults};
 use super::node_plan::{NodeWithoutMarks, PoolNode};

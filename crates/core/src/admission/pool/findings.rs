@@ -1,8 +1,7 @@
-//! # Fault: what is wrong with a pool by itself
-//! Room:     reasons, and the checks that need neither nodes nor other pools.
-//! Comes in: a pool as somebody wrote it.
-//! Goes out: [`PoolFinding`]s: a reason for a condition, and a sentence with the way out.
-//! Not here: pools that want the same, nodes (`assess.rs`).
+//! Validates one pool by itself and returns [`PoolFinding`]s: a condition reason and a message that says how to correct
+//! it.
+//!
+//! - See `assess.rs` for conflicts with other pools and for nodes.
 
 use super::{DedicatedPool, is_for_kubelets, is_reserved, keeps_off};
 use crate::admission::messages::text_of;

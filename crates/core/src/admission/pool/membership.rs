@@ -1,17 +1,7 @@
-//! # Belongs: whose a pod is
-//! Room:     whether a pod is one of a pool's own; which pods no pool has a say in.
-//! Comes in: what is known of the pod and of who asks for it.
-//! Goes out: [`Membership`], [`PoolExemption`].
-//! Keeps:    what cannot be known is neither yes nor no.
-//! Not here: what follows (`violations.rs`).
+//! Decides whether a pod belongs to a pool, and which pods are exempt from all pools.
 //!
-//! Most pods are made by controllers, and the one who asks for them is the controller's account: it says nothing about
-//! for whom. So namespace and service account of the pod decide for all pods; users and groups count only where it is
-//! known who asks, and only if it is not one of those controllers. The webhook writes down for which pools' users a pod was
-//! made ([`MADE_FOR`]), and the admission policy refuses that from others: so it counts as long as the pod is there. Else
-//! a change is judged by the one who makes it: what it brings is theirs. Users who may create pods in a namespace may choose
-//! any service account of it: naming accounts keeps
-//! no one of the same namespace out.
+//! - Invariant: without enough facts the answer is "unknown", neither yes nor no.
+//! - See `violations.rs` for what follows from it.
 
 use super::{DedicatedPool, ServiceAccount};
 use crate::admission::request::{Operation, PodIdentity, Requester};
@@ -50,6 +40,15 @@ pub struct PodOwner<'a> {
 }
 
 /// Whether a pod is one of the pool's own.
+///
+/// Controllers create most pods, and a request with a controller's account does not say for which user. So namespace
+/// and service account decide for all pods; users and groups count only if the requester is known and is no such
+/// controller. The webhook records in [`MADE_FOR`] for which pools' users a pod was created, and the admission policy
+/// refuses that annotation from others, so it counts for the life of the pod. Otherwise an update is judged by its own
+/// requester.
+///
+/// A user who may create pods in a namespace may choose any of its service accounts: a pool that names service accounts
+/// does not keep out other users of the same namespace.
 pub fn membership(pool: &DedicatedPool, who: PodOwner<'_>) -> Membership {
     let users = &pool.users;
     let runs_as_own = users.service_accounts.iter().any(|account| runs_as(who.identity, account));

@@ -1,17 +1,9 @@
-//! # Node: what pools want of a node, and what they have to give back
-//! Room:     whose a node is; the edits that make it so.
-//! Comes in: all pools with how they stand, also those that are being deleted; a node; what the record on it is worth.
-//! Goes out: [`NodePlan`].
-//! Keeps:    after the edits there are none left. Nothing that was there before a pool is changed or taken away: what
-//!           somebody else has put there, even the very same taint, is his and stays; but for a pool's own label on a
-//!           node that is not the pool's. A taint or label of another value
-//!           under the same name is a conflict: then the pool puts nothing on that node, and says so. A node of a pool
-//!           that is refused stays as it is: a mistake in a pool opens its nodes to nobody.
-//! Not here: whether a pool may have nodes at all (`assess.rs`); writing.
+//! Plans the edits that a node needs: the taints and labels of its pool to add, and those of earlier pools to remove.
 //!
-//! All edits of a node belong into one write, together with a test that the node has not changed since it was read: the
-//! record and what it speaks of must not come apart. If a process dies before the write nothing has happened; after it,
-//! everything, and the record knows.
+//! - Invariant: applying the plan leaves nothing to do. A taint or label that another client has set stays, except a
+//!   pool's own label on a node outside the pool.
+//! - A taint or label with another value is a [`PoolConflict`]; an invalid pool leaves its nodes as they are.
+//! - See `assess.rs` for whether a pool may have nodes at all.
 
 use super::assess::PoolValidity;
 use super::node_record::{AppliedMark, NodeRecordAnnotation, RecordTrust};
@@ -88,6 +80,10 @@ pub struct NodePlan {
 }
 
 /// What to do to a node. `standing` goes with `pools`; see [`super::assess`].
+///
+/// All edits of a node belong in one write, with a test that the node has not changed since it was read: the record
+/// annotation and the marks that it lists must agree. A process that stops before the write has changed nothing; after
+/// it, the record knows everything.
 pub fn reconcile(
     pools: &[DedicatedPool],
     standing: &[PoolValidity],

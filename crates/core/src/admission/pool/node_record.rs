@@ -1,9 +1,7 @@
-//! # Record: what a pool has put on a node
-//! Room:     the annotation that remembers it, and whether it is believed.
-//! Comes in: the annotation's text, which may be anything; marks.
-//! Goes out: [`NodeRecordAnnotation`], read and written.
-//! Keeps:    what cannot be read is nobody's: a taint or label is rather left behind than taken from somebody.
-//! Not here: what is done with it (`node_plan.rs`).
+//! Reads and writes the node annotation that records which taints and labels a pool has added.
+//!
+//! - Invariant: an annotation that cannot be parsed claims nothing; a leftover taint or label is better than removing a
+//!   foreign one.
 
 use super::{DedicatedPool, is_reserved};
 use crate::taint::{Taint, TaintEffect};

@@ -1,10 +1,8 @@
-//! # Residents: the pods that pools count, in few bytes
-//! Room:     every pod that has a node and is not over.
-//! Comes in: [`PodOnNodeFact`]s in the order of their stream; where a list begins and ends.
-//! Goes out: the pods that count for somebody, as [`PodOnNode`]s that borrow from here; whether anything changed.
-//! Keeps:    nothing before a list begins: what is told outside of one may be half the truth. One copy of each distinct
-//!           list of tolerations, identity and name of a node: a cluster has few of them and very many pods.
-//! Not here: who counts as what (`status.rs`).
+//! Stores the pods that run on nodes, in few bytes, for the counts in the status of pools.
+//!
+//! - Invariant: nothing is kept before a list has started; equal lists of tolerations, owners and node names are stored
+//!   once.
+//! - See `status.rs` for the counts.
 
 use super::status::PodOnNode;
 use crate::admission::request::PodIdentity;

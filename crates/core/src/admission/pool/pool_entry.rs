@@ -1,21 +1,8 @@
-//! # Entry: whether a pod would be let onto a pool's nodes
-//! Room:     the question that keeps others out: of a new pod, and of what a change brings.
-//! Comes in: a request for a pod; a pool; whose the pod's only node is.
-//! Goes out: [`PoolEntry`].
-//! Keeps:    what might be borne counts as borne: the scheduler may know more operators than this program.
-//! Not here: whose the pod is (`membership.rs`); what is said (`violations.rs`).
+//! Decides whether a request would let a pod onto the nodes of a pool.
 //!
-//! The ValidatingAdmissionPolicy that `taintward install` ships asks the same in CEL. A change here is a change there;
-//! `pool_guard_differential` compares them on a real API server.
-//!
-//! **A new pod** that can go to one node only, because it names it or the DaemonSet controller made it for that node,
-//! gets onto the pool's nodes if that node is one of them. A node that is not known may become one of them. Any other
-//! pod gets there by its tolerations.
-//!
-//! **A change** can only add tolerations (VAL-6) or take scheduling gates away. What the pod could do before is not held
-//! against the one who changes it, so that an old pod can be changed and deleted; but taking the gates away lets the pod
-//! go where it could not go yet, so the whole pod is judged then. So it is where tolerations are added while it has no
-//! node.
+//! - Invariant: a toleration that might match counts as a match, because the scheduler may know more operators.
+//! - The ValidatingAdmissionPolicy that `taintward install` writes repeats this in CEL: change both.
+//!   `pool_guard_differential` compares them on a real API server.
 
 use super::DedicatedPool;
 use crate::admission::request::{NodePoolMembership, Operation, PodRequest};
@@ -40,6 +27,14 @@ pub enum PoolEntry {
 }
 
 /// How a request would let its pod onto the nodes of a pool.
+///
+/// **Creation.** A pod that can run on one node only, because it names the node or the DaemonSet controller created it
+/// for that node, enters the pool if that node belongs to it; an unknown node may come to belong to it. Any other pod
+/// enters by its tolerations.
+///
+/// **Update.** An update can only add tolerations (VAL-6) or remove scheduling gates, and only what it adds is judged,
+/// so that an old pod can still be changed and deleted. Removing the gates, or adding tolerations while the pod has no
+/// node, allows new nodes: then the whole pod is judged.
 pub fn entry(pool: &DedicatedPool, request: &PodRequest, node: NodePoolMembership<'_>) -> PoolEntry {
     let pod = &request.pod;
     let borne = || borne(pool, &pod.tolerations);

@@ -1,10 +1,7 @@
-//! # Status: how a pool is doing
-//! Room:     counts of nodes and pods, and who is on its nodes that should not be.
-//! Comes in: pools and how they stand, nodes, pods that have a node.
-//! Goes out: a [`PoolStatus`] for each pool, in their order.
-//! Keeps:    bounded: offenders and exempt pods are counted, and only the first of them named. What is not known counts
-//!           as an offender where pods of others are refused, and is never evicted.
-//! Not here: findings about the pool itself (`assess.rs`).
+//! Counts the nodes and pods of each pool and names the unauthorized pods on its nodes.
+//!
+//! - Invariant: names are bounded. A pod whose membership is unknown counts as unauthorized where the pool denies
+//!   others, and is never evicted.
 
 use super::assess::PoolValidity;
 use super::membership::{Membership, PodOwner, PoolExemption, PoolExemptions, is_of_system, membership};

@@ -1,18 +1,8 @@
-//! # Guard: what a pool gives its own pods, and whom it keeps out
-//! Room:     the toleration and the node affinity to add; pods of others that would be let in.
-//! Comes in: the pools that stand, a pod and who asks for it.
-//! Goes out: [`PoolMutation`], [`PoolViolation`]es.
-//! Keeps:    what is given twice is given once. Where it is not known whose a pod is, nothing is given, and a pool that
-//!           denies keeps it out.
-//! Not here: whose a pod is (`membership.rs`); whether it would be let in (`pool_entry.rs`).
+//! Computes the toleration and node affinity that pools give a pod, and the pools that refuse it.
 //!
-//! **What is given when.** On creation: the toleration and, for [`PoolPlacement::Exclusive`], the affinity; only the
-//! toleration to a pod that names its node, because a kubelet refuses pods whose affinity does not fit. On update
-//! an API server lets tolerations be added (VAL-6), and affinity be narrowed only while scheduling gates hold the pod:
-//! so a gated pod gets both, another one that has no node yet the toleration, and one that has a node nothing.
-//!
-//! **Several pools.** A pod of several groups gets the toleration of each, and has to stay within the nodes of all
-//! exclusive ones taken together.
+//! - Invariant: mutating twice changes nothing. A pod of unknown membership gets nothing, and a pool that denies
+//!   refuses it.
+//! - See `membership.rs` for whose pod it is, `pool_entry.rs` for whether it would enter a pool.
 
 use super::affinity::{alternatives, narrowed};
 use super::membership::{MADE_FOR, Membership, PodOwner, made_by_user, membership, names};
@@ -42,6 +32,14 @@ pub struct PoolMutation {
 }
 
 /// What the pools give a pod that has these tolerations.
+///
+/// On creation a pod gets the toleration and, for [`PoolPlacement::Exclusive`], the affinity; a pod that names its node
+/// gets the toleration only, because a kubelet refuses pods whose affinity does not fit. On update an API server
+/// accepts new tolerations (VAL-6), and a narrower affinity only while scheduling gates hold the pod: a gated pod gets
+/// both, another pod without a node the toleration, a pod with a node nothing.
+///
+/// A pod that belongs to several pools gets the toleration of each, and an affinity for the nodes of all exclusive ones
+/// together.
 pub fn mutation(
     pools: &[DedicatedPool],
     pod: &AdmittedPod,

@@ -1,8 +1,4 @@
-//! # Advice: what lint says, while the author still looks
-//! Room:     findings of lint as warnings of a request.
-//! Comes in: a pod as it is asked for, or any facts that lint takes.
-//! Goes out: sentences, each with the id of its rule; not many.
-//! Not here: the rules (`lint.rs`).
+//! Turns lint findings about the pod of a request into a few admission warnings, each with its rule id.
 
 use crate::admission::pool::DedicatedPool;
 use crate::admission::request::AdmittedPod;

@@ -1,8 +1,4 @@
-//! # Giving: the mutating half
-//! Room:     what each rule adds to a pod, one after the other.
-//! Comes in: a request, what is known around it, the settings.
-//! Goes out: [`Mutation`].
-//! Not here: refusing (`validate.rs`).
+//! Implements [`mutate`]: applies each rule that adds something to a pod, in order.
 
 use super::{ActionKind, AdmissionRule, MissingInput, Mutation, ReviewSettings, RuleAction, SkippedRule};
 use crate::admission::exists;

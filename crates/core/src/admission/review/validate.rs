@@ -1,9 +1,6 @@
-//! # Judging: the validating half
-//! Room:     what is refused, and what is said.
-//! Comes in: a request with the final pod, what is known around it, the settings.
-//! Goes out: [`AdmissionDecision`].
-//! Keeps:    of an update, only what it brings with it is judged.
-//! Not here: adding anything (`mutate.rs`).
+//! Implements [`validate`]: refuses or warns about the final pod of a request.
+//!
+//! - Invariant: an update is judged only by what it adds.
 
 use super::lint_warnings::{WARNINGS_MOST, of_pod};
 use super::{

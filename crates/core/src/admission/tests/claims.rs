@@ -1,4 +1,4 @@
-//! Pods that one of a pool's users made: what is written down about it, and who is believed.
+//! Tests the annotation that records for which pools' users a pod was created, and from which clients it counts.
 
 use super::guard::{asked, bearing, requester};
 use super::pools::pool;

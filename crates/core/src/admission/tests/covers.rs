@@ -1,4 +1,4 @@
-//! AD-10: what is covered is found without comparing everything with everything, and is the same.
+//! Tests that the index of covering tolerations gives the same results as comparing all pairs (AD-10).
 
 use crate::admission::pod_toleration_restriction::merge;
 use crate::admission::toleration_coverage::{TolerationCoverage, is_superset};

@@ -1,4 +1,4 @@
-//! Pods that can go to one node only, and whose that is.
+//! Tests pods that can run on one node only, and to which pool that node belongs.
 
 use super::guard::{asked, bearing, judged, requester};
 use super::pools::{labels, pool};

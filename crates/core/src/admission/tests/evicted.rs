@@ -1,4 +1,4 @@
-//! Pods on a pool's nodes: who is evicted, who is named, who is let be.
+//! Tests which pods on the nodes of a pool are evicted, named or left alone.
 
 use super::pools::{labels, node, pool};
 use crate::admission::pool::*;

@@ -1,4 +1,4 @@
-//! Tables for special hardware (AD-7).
+//! Tests the tolerations for extended resources (AD-7).
 
 use super::tolerations;
 use crate::admission::extended_resource_toleration::*;

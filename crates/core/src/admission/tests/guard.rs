@@ -1,4 +1,4 @@
-//! What pools give pods, and whom they keep out.
+//! Tests what pools add to pods, and which pods they refuse.
 
 use super::pools::{labels, pool};
 use super::tolerations;

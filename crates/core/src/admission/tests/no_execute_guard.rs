@@ -1,4 +1,4 @@
-//! Which NoExecute taints are refused.
+//! Tests which NoExecute taints the guard refuses.
 
 use super::guard::requester;
 use super::taint;

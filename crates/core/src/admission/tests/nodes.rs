@@ -1,4 +1,4 @@
-//! What pools do to nodes, step by step.
+//! Tests how pools change nodes, step by step.
 
 use super::pools::{labels, node, pool};
 use super::taint;

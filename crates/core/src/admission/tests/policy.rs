@@ -1,4 +1,4 @@
-//! Tables for default tolerations with seconds of our own (AD-2 to AD-4).
+//! Tests default tolerations with configured seconds (AD-2 to AD-4).
 
 use super::tolerations;
 use crate::admission::policy::*;

@@ -1,4 +1,4 @@
-//! What is wrong with pools, and how they stand.
+//! Tests the validation of pools, alone and together.
 
 use super::taint;
 use crate::admission::LabelSelector;

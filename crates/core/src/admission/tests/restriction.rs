@@ -1,4 +1,4 @@
-//! Tables for tolerations of namespaces (AD-8 to AD-11).
+//! Tests the tolerations and whitelists of namespaces (AD-8 to AD-11).
 
 use super::tolerations;
 use crate::admission::pod_toleration_restriction::*;

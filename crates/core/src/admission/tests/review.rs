@@ -1,4 +1,4 @@
-//! Whole requests.
+//! Tests whole requests: which rules apply, in which order, and what they report.
 
 use super::guard::requester;
 use super::pools::{labels, pool};

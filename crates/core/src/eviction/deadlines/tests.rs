@@ -1,4 +1,4 @@
-//! The index held against looking through all pods.
+//! Tests the index of deadlines against a scan of all pods.
 
 use super::*;
 use crate::eviction::cache::TolerationInterner;

@@ -1,4 +1,4 @@
-//! Rules about a toleration, or a workload, by itself.
+//! Tests the rules about one toleration or one workload.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Whatever somebody writes: no panic, and what is said agrees with what matching does.
+//! Tests lint with arbitrary input: no panic, and every finding agrees with toleration matching.
 
 use super::*;
 use crate::toleration_matching::{TaintMatch, match_taint};

@@ -1,4 +1,4 @@
-//! Rules that need nodes; each is silent where none are known.
+//! Tests the rules that need nodes, and that they report nothing without nodes.
 
 use super::*;
 use crate::scheduling::{NodeOperator, NodeRequirement};

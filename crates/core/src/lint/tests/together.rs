@@ -1,4 +1,4 @@
-//! Rules about tolerations of one workload together, and about what it asks for.
+//! Tests the rules about several tolerations of a workload and about its scheduling.
 
 use super::*;
 use crate::scheduling::{NodeOperator, NodeRequirement};

@@ -1,4 +1,4 @@
-//! NL-2: defaults, and what is refused.
+//! Tests the defaults of flags and which values are refused (NL-2).
 
 use crate::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags, TaintRate};
 use crate::time::Span;

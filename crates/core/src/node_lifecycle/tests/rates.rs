@@ -1,4 +1,4 @@
-//! S6, NL-22, NL-23, NL-41: the bucket is exact, and starts empty.
+//! Tests that the token bucket is exact and starts empty (S6, NL-22, NL-23, NL-41).
 
 use crate::node_lifecycle::token_bucket::TokenBucket;
 use crate::node_lifecycle::zone::{Zone, ZoneMembership};

@@ -1,4 +1,4 @@
-//! NL-5, NL-12, NL-15, NL-16, NL-24: the tables, whole.
+//! Tests the whole tables of taints and conditions (NL-5, NL-12, NL-15, NL-16, NL-24).
 
 use crate::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeCondition,

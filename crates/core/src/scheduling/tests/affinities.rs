@@ -1,4 +1,4 @@
-//! Which nodes terms mean.
+//! Tests which nodes a node selector term matches.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Scores, and the choice among nodes.
+//! Tests scores and the choice among nodes.
 
 use super::*;
 

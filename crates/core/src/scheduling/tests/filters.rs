@@ -1,4 +1,4 @@
-//! Who says no, why, and whether preemption could help.
+//! Tests which plugin rejects a node, why, and whether preemption could help.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! From containers to what a pod takes.
+//! Tests the sums of container requests.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What holds for any pod and any nodes.
+//! Tests properties of scheduling for random pods and nodes.
 
 use super::*;
 use proptest::prelude::*;

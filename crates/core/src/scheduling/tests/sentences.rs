@@ -1,4 +1,4 @@
-//! The words for a pod that goes nowhere.
+//! Tests the messages for unschedulable pods.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What does not fit is named, and nothing else; mending it makes a match.
+//! Tests that exactly the differing fields are reported, and that correcting them makes a match.
 
 use super::*;
 use crate::toleration_matching::{TaintMatch, match_taint};

@@ -1,8 +1,6 @@
-//! # Requests: what is asked of the cluster, and when it would be wrong
-//! Room:     live reads; conditional writes; when a pod must go by the truth alone.
-//! Comes in: requests, at the moment at which they are carried out.
-//! Goes out: answers; a panic where a DELETE is committed that must not be (S1, S2, S3, S10).
-//! Not here: what happens to the cluster by itself (`cluster.rs`).
+//! Carries out requests of the engine against the simulated cluster: live reads and conditional writes.
+//!
+//! - Panics where a DELETE is committed that must not be (S1, S2, S3, S10).
 
 use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
 use taintward_core::api_error::ApiFailure;

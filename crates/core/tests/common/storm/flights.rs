@@ -1,8 +1,6 @@
-//! # Flights: what the engine wants done, on its way
-//! Room:     the loop of a shell; requests that take their time, fail, or are carried out without an answer.
-//! Comes in: the engine's effects; the tape of fates.
-//! Goes out: requests to the cluster; answers to the engine; panics where the engine breaks its contract (D5, S12).
-//! Not here: streams and time (`storm.rs`).
+//! Carries the requests of an engine in flight: delayed, failing, or carried out without a response.
+//!
+//! - Panics where the engine breaks its contract (D5, S12).
 
 use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm};
 use taintward_core::api_error::ApiFailure;

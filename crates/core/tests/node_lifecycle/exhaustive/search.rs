@@ -1,8 +1,4 @@
-//! # Search: breadth first, with the path to what must not be
-//! Room:     the open states, those seen, how each was reached; fair runs from some.
-//! Comes in: a first state.
-//! Goes out: numbers; panics with the path.
-//! Not here: what a step does (`exhaustive.rs`).
+//! Searches states breadth first and keeps the path to each.
 
 use super::{STEPS, State, Step};
 use std::collections::{HashSet, VecDeque};

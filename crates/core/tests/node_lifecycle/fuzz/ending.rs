@@ -1,8 +1,4 @@
-//! # Ending: after any history, a truth that holds still, and a fair run
-//! Room:     four nodes, some dead from one instant on, their pods; an exact API server; 300 s of time.
-//! Comes in: an engine with a past; effects of that past, still unanswered.
-//! Goes out: panics if a node has other taints than it should, a pod another mark, or anything is left to do.
-//! Not here: the past (`fuzz.rs`).
+//! Ends a history fairly with an exact API server, and panics if a node, a pod or a zone is not as it should be.
 
 use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
 use crate::world::{SECOND, zone};

@@ -1,8 +1,4 @@
-//! # Server: carrying out what the engine asks for
-//! Room:     reads and writes with preconditions, faults on the way; the judge sees every commit.
-//! Comes in: effects.
-//! Goes out: answers, commits, watch events.
-//! Not here: time and kubelets (`world.rs`).
+//! Carries out the effects of node lifecycle in the simulated API server, with faults.
 
 use super::{Commit, What, World};
 use taintward_core::api_error::ApiFailure;
