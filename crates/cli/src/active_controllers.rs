@@ -1,10 +1,8 @@
-//! # Enforcer: whether anybody carries evictions out, as far as leases tell
-//! Room:     our lease, by default or as installed, and that of kube-controller-manager, each read once.
-//! Comes in: a cluster.
-//! Goes out: [`ActiveControllers`], and a remark where nobody seems to be there.
-//! Keeps:    what leases cannot tell is not guessed: which controllers a kube-controller-manager runs, whether a Taintward
-//!           runs without election or under another name.
-//! Not here: taking part in an election (`taintward_kube::lease`).
+//! Reads the leases of Taintward and kube-controller-manager to report whether a controller that evicts pods is
+//! running.
+//!
+//! - Invariant: nothing is guessed that leases do not show, such as the controllers that a kube-controller-manager
+//!   runs, or a Taintward without leader election.
 
 use crate::cluster_state::ClusterReader;
 use jiff::Timestamp;

@@ -1,8 +1,6 @@
-//! # Args: the command line
-//! Room:     every flag, its default, its environment variable and its words.
-//! Comes in: arguments and environment; a flag wins over its variable, a variable over the default.
-//! Goes out: a [`ParsedCommand`] that is ready to be carried out, or a complaint that says what was expected.
-//! Not here: what the choices do (`taintward_controller::settings`).
+//! Parses the command line of all commands into a [`ParsedCommand`], or into an error that says what was expected.
+//!
+//! - Invariant: a flag takes precedence over its environment variable, a variable over the default.
 
 mod bool_flag;
 mod cluster_state;

@@ -1,10 +1,8 @@
-//! # Survey: a cluster, or files of one, as a snapshot
-//! Room:     what `plan`, `explain` and `pending` look at: nodes, pods, disruption budgets.
-//! Comes in: [`StateSource`]: a cluster, or what `-f` names.
-//! Goes out: a [`ClusterState`]: the snapshot, where it came from, and what could not be read.
-//! Keeps:    pods and nodes are read by the controller's own decoders, so that both see the same; a gap is said, with
-//!           what the answer lacks because of it.
-//! Not here: what is asked of the snapshot (the core).
+//! Reads nodes, pods and disruption budgets from a cluster or from files into a snapshot, for `plan`, `explain` and
+//! `pending`.
+//!
+//! - Invariant: the controller's own decoders read pods and nodes; what cannot be read is reported together with what
+//!   the result lacks because of it.
 
 mod clock;
 mod cluster;

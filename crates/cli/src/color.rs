@@ -1,8 +1,4 @@
-//! # Paint: colour, where somebody sees it
-//! Room:     `--color`, `NO_COLOR`, terminals; the few colours there are.
-//! Comes in: the flag, the environment, what standard output is.
-//! Goes out: text with or without colours.
-//! Not here: which text gets which colour.
+//! Decides whether output is coloured (`--color`, `NO_COLOR`, terminals), and defines the colours.
 
 use std::io::IsTerminal as _;
 

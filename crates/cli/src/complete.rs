@@ -1,9 +1,7 @@
-//! # Complete: what a shell offers when Tab is pressed
-//! Room:     the hidden verb `__complete`, which kubectl's own protocol for plugins is; the scripts that call it.
-//! Comes in: the words of the command line so far, the last of which is not finished.
-//! Goes out: what it may become, one on a line, with a tab and a remark; at last how to go on.
-//! Keeps:    an answer comes within two seconds or there is none, and nobody is ever disturbed by an error.
-//! Not here: the names of things in clusters (`completion_kind.rs`).
+//! Answers shell completion with kubectl's protocol for plugins (the hidden command `__complete`).
+//!
+//! - Invariant: a response comes within two seconds or not at all, and errors print nothing.
+//! - See `completion_kind.rs` for the names of objects.
 
 use crate::args;
 use crate::output;

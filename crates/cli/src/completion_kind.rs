@@ -1,8 +1,4 @@
-//! # Completion kind: what an argument is the name of
-//! Room:     which names of a cluster complete an argument; the shells that there are scripts for.
-//! Comes in: the word that is being typed.
-//! Goes out: a completer for an argument of the command line.
-//! Not here: the protocol between shell and program (`complete.rs`); the flags (`args.rs`).
+//! Defines which names of a cluster complete an argument, and for which shells there are scripts.
 
 mod object_names;
 mod typed_line;

@@ -1,9 +1,6 @@
-//! # Described: whether what is printed is what its schema says
-//! Room:     as much of JSON Schema as the documents in `docs/` use; for tests alone.
-//! Comes in: a schema, a value.
-//! Goes out: a failed assertion that names the field.
-//! Keeps:    every object names all its fields, so that none is printed that is not described.
-//! Not here: what is printed.
+//! Validates printed JSON against the schemas in `docs/`, for tests.
+//!
+//! - Invariant: every field of an object must be in the schema.
 
 use serde_json::Value;
 use std::path::Path;

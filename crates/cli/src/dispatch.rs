@@ -1,8 +1,4 @@
-//! # Program: from the command line to an exit code
-//! Room:     choosing what to do, starting the runtime, and telling how it ended.
-//! Comes in: arguments and environment.
-//! Goes out: an [`ExitCode`] of `exit_codes.rs`.
-//! Not here: the flags (`args`), the controller.
+//! Runs the parsed command and returns its exit code.
 
 use crate::args::{self, DocsOptions, ParsedCommand, RunOptions};
 use crate::complete;

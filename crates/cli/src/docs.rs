@@ -1,8 +1,4 @@
-//! # Docs: what is made from the program itself
-//! Room:     the reference, a page for each command, man pages.
-//! Comes in: [`DocsOptions`]; the command line's description; examples that the golden tests keep true.
-//! Goes out: text; files. Tests fail when what is checked in is another.
-//! Not here: what is written by hand.
+//! Writes the documentation that the program generates: reference, command pages, man pages.
 
 mod cells;
 mod pages;

@@ -1,8 +1,4 @@
-//! # Duration: time as Go writes it
-//! Room:     `15s`, `1m30s`, `5m0s`, `500ms`, `1.5h`.
-//! Comes in: the text of a flag.
-//! Goes out: a duration of at least zero, exact to the nanosecond, or what was expected.
-//! Not here: which durations make sense together (`settle`).
+//! Parses and formats durations as Go does: `15s`, `1m30s`, `1.5h`.
 
 use std::time::Duration;
 

@@ -1,8 +1,4 @@
-//! # Exit codes: of the commands that have no others
-//! Room:     each code with its meaning, for the program and for its pages.
-//! Comes in: nothing.
-//! Goes out: [`EXIT_CODES`].
-//! Not here: the codes of `lint`, `plan`, `explain`, `pending`, `taint` and `version` (their own files).
+//! Defines the exit codes of commands without codes of their own.
 
 use taintward_controller::shutdown::IMPATIENT_EXIT;
 

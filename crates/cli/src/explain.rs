@@ -1,10 +1,8 @@
-//! # Explain: `taintward explain`
-//! Room:     one pod or node at a time, or all pods of a workload: which taint, which toleration, since when, until when, what is in the way; what is
-//!           left to tell of a pod that is gone; which taints keep a pod without a node off which nodes.
-//! Comes in: [`ExplainOptions`].
-//! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
-//! Keeps:    every verdict is the core's; an answer that lacks something says so in every form, and the exit code is 1.
-//! Not here: the flags (`args/explain.rs`), reading (`cluster_state/related.rs`), all pods that leave (`pending.rs`).
+//! Runs `taintward explain`: why pods leave a node or stay, since when, until when, and what blocks them.
+//!
+//! - Invariant: every verdict is the core's. Incomplete answers say so in every output format, with exit code 1.
+//! - See `args/explain.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods
+//!   that leave.
 
 mod blockers;
 mod human;

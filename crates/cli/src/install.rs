@@ -1,10 +1,7 @@
-//! # Install: `taintward install`
-//! Room:     chooses between printing, applying, taking away and writing the chart; how it ended.
-//! Comes in: [`InstallOptions`].
-//! Goes out: manifests or a line for each object on standard output; warnings of the server on standard error; an exit
-//!           code of [`EXIT_CODES`].
-//! Keeps:    one source: what is printed, applied, taken away, and in the chart is the same.
-//! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_kube::objects`).
+//! Runs `taintward install`: prints, applies or removes the objects of an installation, or writes the Helm chart.
+//!
+//! - Invariant: all four use the same objects.
+//! - See `install/objects.rs` for the objects, `args/install.rs` for the flags.
 
 mod addresses;
 mod api_resources;

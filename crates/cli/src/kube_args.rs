@@ -1,9 +1,4 @@
-//! # Kube args: which cluster, and what of it, as kubectl asks
-//! Room:     `--kubeconfig`, `--context`, `--as` and so on, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a
-//!           cluster.
-//! Comes in: arguments.
-//! Goes out: [`ClusterOptions`], [`ServerOptions`].
-//! Not here: connecting (`taintward_kube::connect`); the controller's own flags (`args/run.rs`).
+//! Defines the flags that select a cluster and its objects as kubectl's do: `--context`, `--as`, `-n`, `-l` and others.
 
 use crate::completion_kind::CompletionKind;
 use clap::Args;

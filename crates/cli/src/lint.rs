@@ -1,9 +1,7 @@
-//! # Lint: `taintward lint`
-//! Room:     reads manifests or a cluster, asks the core's rules, silences what the config says, prints a report.
-//! Comes in: [`LintOptions`].
-//! Goes out: a report on standard output, remarks on standard error, an exit code of [`EXIT_CODES`].
-//! Keeps:    what could not be read is said, in every form of the report, and the exit code is 1 then.
-//! Not here: the rules (`taintward_core::lint`), the flags (`args/lint.rs`), YAML (`manifest`).
+//! Runs `taintward lint`: reads manifests or a cluster, applies the core's rules and prints a report.
+//!
+//! - Invariant: what could not be read is reported in every output format, with exit code 1.
+//! - See `args/lint.rs` for the flags, `manifest.rs` for YAML.
 
 mod baseline;
 mod cluster;

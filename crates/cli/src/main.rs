@@ -1,8 +1,7 @@
-//! # Taintward: the program
-//! Room:     the list of its rooms; each command has one of its own name.
-//! Comes in: arguments, the environment.
-//! Goes out: an exit code.
-//! Not here: what they do (`dispatch.rs`).
+//! Runs the program `taintward`.
+//!
+//! Each command has a module of its own name with its work and its output; `args` holds the flags of all commands.
+//! `dispatch` runs the parsed command and returns the exit code.
 
 mod active_controllers;
 mod args;

@@ -1,9 +1,6 @@
-//! # Manifest: objects in files, each field with its place
-//! Room:     the tree a text becomes ([`YamlNode`]); where in the text each piece of it stands ([`TextSpan`]).
-//! Comes in: from `parse.rs` (YAML and JSON), or from an API server's answer, which has no places.
-//! Goes out: fields by name, lists, texts, numbers.
-//! Keeps:    what an alias stands for is shared, not copied, so that no text becomes much larger than it was written.
-//! Not here: opening files (`files.rs`); what the fields mean (`lint/`, `survey/`).
+//! Holds objects from files as trees ([`YamlNode`]) in which each field knows its position ([`TextSpan`]).
+//!
+//! - Invariant: an alias shares its value, so that no text grows much when it is read.
 
 pub(crate) mod files;
 mod json;

@@ -1,8 +1,4 @@
-//! # Words: what people read about a verdict
-//! Room:     tolerations as `kubectl describe` prints them; why a pod leaves or stays, in a few words; lines that fit.
-//! Comes in: verdicts and what they were made of.
-//! Goes out: text.
-//! Not here: times in general (`output`), whole answers (`human.rs` of each command).
+//! Formats what people read about a verdict: tolerations as in `kubectl describe`, reasons, lists.
 
 use crate::output::{PrintOptions, dated, harmless, when, wrap, zone_name};
 use jiff::Timestamp;

@@ -1,9 +1,6 @@
-//! # Output: how a command hands over its answer
-//! Room:     `-o`, `--no-headers`, `--sort-by`, `--color`, for all commands with an answer; kubectl's forms.
-//! Comes in: arguments; an [`Printable`].
-//! Goes out: text on standard output; a reader who has seen enough (`| head`) is no failure.
-//! Keeps:    what is read by programs is never shortened, painted or wrapped.
-//! Not here: what an answer says (each command); colours (`color.rs`).
+//! Prints the result of a command in the format that `-o` names, with `--no-headers`, `--sort-by` and `--color`.
+//!
+//! - Invariant: output for programs is never shortened, coloured or wrapped. A closed pipe (`| head`) is no failure.
 
 mod custom_columns;
 mod format;

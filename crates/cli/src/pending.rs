@@ -1,9 +1,7 @@
-//! # Pending: `taintward pending`
-//! Room:     the pods that leave, who is due next first; once, or for as long as somebody watches.
-//! Comes in: [`PendingOptions`].
-//! Goes out: a list on standard output; gaps, and whether anybody evicts, on standard error; an exit code of [`EXIT_CODES`].
-//! Keeps:    every deadline is the core's.
-//! Not here: the flags (`args/pending.rs`); why one pod leaves (`explain.rs`); what would be (`plan.rs`).
+//! Runs `taintward pending`: lists the pods that leave, the next one first, once or continuously.
+//!
+//! - Invariant: every deadline is the core's.
+//! - See `explain.rs` for why one pod leaves, `plan.rs` for what would happen.
 
 mod list;
 mod row;

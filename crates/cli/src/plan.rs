@@ -1,9 +1,7 @@
-//! # Plan: `taintward plan`
-//! Room:     what would happen if: who leaves, when, why; workloads and budgets hit; where those that leave could go.
-//! Comes in: [`PlanOptions`].
-//! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
-//! Keeps:    an answer that lacks something says so in every form, and the exit code is 1 then.
-//! Not here: the forecast (`taintward_core::forecast`), the flags (`args/plan.rs`), reading (`cluster_state`).
+//! Runs `taintward plan`: forecasts which pods would leave if nodes changed, and where they could go.
+//!
+//! - Invariant: incomplete answers say so in every output format, with exit code 1.
+//! - See `args/plan.rs` for the flags, `cluster_state.rs` for reading.
 
 mod change_file;
 mod human;

@@ -1,8 +1,4 @@
-//! # Progress: a line while reading takes long
-//! Room:     nothing in the first second; then how many objects were read, on standard error.
-//! Comes in: counts.
-//! Goes out: on a terminal one line that is written over and wiped at the end; elsewhere a single line.
-//! Not here: what is read.
+//! Shows on standard error how many objects were read, when reading takes longer than a second.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};

@@ -1,9 +1,4 @@
-//! # Runtime: what waits for the network
-//! Room:     one thread, and an end that waits for nothing.
-//! Comes in: work to wait for.
-//! Goes out: its result.
-//! Keeps:    a name that is being looked up, or a file on a disk that does not answer, holds up no end of the process.
-//! Not here: the work; signals (`dispatch.rs`).
+//! Runs async work on a single-threaded tokio runtime that ends without waiting for blocked lookups or files.
 
 use std::io;
 use tokio::runtime::Builder;

@@ -1,8 +1,6 @@
-//! # Sandbox: a cluster for newcomers, in this process
-//! Room:     the embedded cluster with Taintward in it; what the terminal shows of it.
-//! Comes in: [`SandboxOptions`].
-//! Goes out: a live board or plain lines, until interrupted; or the tour.
-//! Not here: the cluster itself (`taintward_sandbox`), flags (`args/sandbox.rs`).
+//! Runs `taintward sandbox`: a cluster in this process with Taintward in it, as dashboard, plain lines or tour.
+//!
+//! - See `taintward_sandbox` for the cluster, `args/sandbox.rs` for the flags.
 
 mod cluster_view;
 mod dashboard;

@@ -1,9 +1,6 @@
-//! # Say: lines on standard error
-//! Room:     errors, notes, whatever else is told beside an answer.
-//! Comes in: sentences, which may quote names and messages from files and clusters.
-//! Goes out: one line each.
-//! Keeps:    what stands in a file or a cluster can neither begin a line, and so a workflow command, nor steer a terminal.
-//! Not here: answers (`output`); the controller's log.
+//! Prints errors, warnings and notes to standard error, one line each.
+//!
+//! - Invariant: text from files and clusters cannot begin a line (a workflow command) or control a terminal.
 
 use crate::output::harmless;
 use std::fmt::Display;

@@ -1,11 +1,8 @@
-//! # Taint: `taintward taint`
-//! Room:     adds and removes taints as kubectl does (KT-1 to KT-10), without losing anybody's edit; says who would leave,
-//!           and asks; shows what nodes have.
-//! Comes in: [`TaintOptions`]; what is to be said before pods are sent away ([`Preview`]).
-//! Goes out: kubectl's messages on standard output and standard error, an exit code.
-//! Keeps:    without a terminal nothing is asked and nothing is printed that kubectl does not print, but for what
-//!           docs/differences.md lists.
-//! Not here: the grammar (`taintward_core::taint_edit`), requests (`taintward_kube::node_client`), the flags (`args/taint.rs`).
+//! Runs `taintward taint`: adds and removes taints as kubectl does (KT-1 to KT-10), with a preview and confirmation.
+//!
+//! - Invariant: no concurrent edit is lost; without a terminal nothing is asked, and the output is kubectl's except for
+//!   what docs/differences.md lists.
+//! - See `taintward_core::taint_edit` for the grammar, `args/taint.rs` for the flags.
 
 mod confirm;
 mod list;

@@ -1,9 +1,6 @@
-//! # Note: what people say about a taint
-//! Room:     an annotation of the node for each taint that somebody gave a reason, or meant to stay for a while.
-//! Comes in: `--for`, `--reason`; a node's annotations.
-//! Goes out: an annotation's key and value; [`TaintNote`] of a taint, if there is one about it.
-//! Keeps:    a note is about one key, value and effect: another value is another taint, and the note is not about that.
-//! Not here: doing anything when the time is over: only `taint --expired` does, if somebody types it.
+//! Reads and writes the node annotation that holds the reason and the intended duration of a taint.
+//!
+//! - A note is about one key, value and effect. Nothing acts when its time is over except `taint --expired`.
 
 use serde::{Deserialize, Serialize};
 use taintward_core::taint::Taint;

@@ -1,8 +1,4 @@
-//! # Version: `taintward version`
-//! Room:     which versions answer.
-//! Comes in: [`VersionOptions`].
-//! Goes out: versions on standard output; if no server answers, one line on standard error and exit code 1, as kubectl does.
-//! Not here: the flags (`args/version.rs`); `taintward --version`, which asks nobody.
+//! Runs `taintward version`: prints the versions of the program and of the API server.
 
 use crate::kube_args::ServerOptions;
 use crate::output::{OutputOptions, PrintOptions, Printable};

@@ -1,8 +1,6 @@
-//! # Webhook: `taintward webhook`
-//! Room:     starting the webhook, and telling how it ended.
-//! Comes in: a [`WebhookOptions`].
-//! Goes out: an exit code.
-//! Not here: its flags (`args/webhook.rs`), its work (taintward-controller's `webhook`).
+//! Runs `taintward webhook`.
+//!
+//! - See `args/webhook.rs` for the flags, `taintward_controller::webhook` for the work.
 
 mod lists;
 

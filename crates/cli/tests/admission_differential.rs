@@ -1,6 +1,7 @@
-//! The API server's own plugins DefaultTolerationSeconds, ExtendedResourceToleration and PodTolerationRestriction, and
-//! the webhook's rules in their place: the same hundreds of pods to both, and to a server that has both at once. What
-//! comes out is the same, order included, but for what `admission/differences.rs` lists.
+//! Compares the webhook with the API server's own admission plugins on hundreds of pods.
+//!
+//! - The results are equal, order included, except for what `admission/differences.rs` lists.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

@@ -1,8 +1,7 @@
-//! # CLI completion: Tab, in real shells and in kubectl
-//! Room:     bash, zsh and fish, as far as they are there; the protocol; a server that does not answer; kubectl's plugins.
-//! Comes in: the built program; a sandbox; the shells; the pinned kubectl.
-//! Goes out: what stands on the line after Tab.
-//! Not here: which names there are (`src/completion_kind/object_names.rs`).
+//! Tests completion in bash, zsh and fish, if installed, and through kubectl's plugin protocol.
+//!
+//! - See `src/completion_kind/object_names.rs` for the names.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

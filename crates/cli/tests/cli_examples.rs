@@ -1,8 +1,7 @@
-//! # CLI examples: what the documents show is what the program prints
-//! Room:     every `console` block of docs/taint.md and of `examples/commands.md`, played at a terminal, in a sandbox.
-//! Comes in: the built program; `examples/cluster.yaml`.
-//! Goes out: the same text, but for times and ports; with `EXAMPLES=overwrite` the documents are written anew.
-//! Not here: examples on files, which are golden tests.
+//! Tests that docs/taint.md and `examples/commands.md` show what the program prints at a terminal in a sandbox.
+//!
+//! - `EXAMPLES=overwrite` writes them. See `golden.rs` for examples on files.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

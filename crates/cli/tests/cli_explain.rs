@@ -1,8 +1,8 @@
-//! # CLI explain: `taintward explain` and `taintward pending` against clusters
-//! Room:     a sandbox in which pods leave; a terminal; an API server that permits little.
-//! Comes in: the built program.
-//! Goes out: answers, exit codes, what a terminal shows.
-//! Not here: files (`golden.rs`); to the second, in virtual time (`src/explain/tests.rs`).
+//! Tests `taintward explain` and `taintward pending` against a sandbox, a terminal, and an API server that permits
+//! little.
+//!
+//! - See `golden.rs` for files, `src/explain/tests.rs` for exact times.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

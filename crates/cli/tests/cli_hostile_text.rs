@@ -1,8 +1,5 @@
-//! # CLI hostile text: names and messages that forge lines or steer terminals
-//! Room:     every command that prints what files and API servers say, in every form.
-//! Comes in: the built program; a file, and an API server, in which each text is hostile.
-//! Goes out: text with nothing of it that is more than a letter, and no line that nobody but the program began.
-//! Not here: JSONPath and custom columns that a program reads: they are what stands there; the log of the controller.
+//! Tests that no hostile text from files or API servers forges lines or controls a terminal, in any command and format.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

@@ -1,8 +1,7 @@
-//! # CLI lint: `taintward lint` against clusters
-//! Room:     a sandbox with mistakes in it; an API server that permits little; one that is not there.
-//! Comes in: the built program.
-//! Goes out: reports, remarks, exit codes.
-//! Not here: files (`golden.rs`), the rules (the core).
+//! Tests `taintward lint` against clusters: a sandbox, an API server that permits little, and none at all.
+//!
+//! - See `golden.rs` for files.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

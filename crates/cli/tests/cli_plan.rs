@@ -1,8 +1,7 @@
-//! # CLI plan: `taintward plan` against clusters
-//! Room:     a plan, and then doing it; what a person is told before; clusters that are large, that permit little.
-//! Comes in: the built program.
-//! Goes out: plans, exit codes, who is left.
-//! Not here: files (`golden.rs`); many random clusters in virtual time (`crates/sandbox/tests/countdowns/foreseen.rs`).
+//! Tests `taintward plan` against clusters, and that carrying out a plan does what it said.
+//!
+//! - See `golden.rs` for files, `crates/sandbox/tests/countdowns/foreseen.rs` for random clusters.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

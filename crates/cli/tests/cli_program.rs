@@ -1,4 +1,5 @@
-//! The built program: exit codes, environment variables, log lines, signals.
+//! Tests the built program: exit codes, environment variables, log lines, signals.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,4 +1,5 @@
-//! `docs/reference.md`, `docs/cli` and the man pages are what the program says of itself.
+//! Tests that `docs/reference.md`, `docs/cli` and the man pages are up to date.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cli {

@@ -1,9 +1,7 @@
-//! # CLI sandbox: the program as a newcomer starts it
-//! Room:     the tour, plain lines, interruption, bad flags, where it listens; nothing here needs more than the program itself.
-//! Comes in: the built program.
-//! Goes out: exit codes and words.
-//! Not here: files (`cli_sandbox_files.rs`), nodes that misbehave (`cli_sandbox_node.rs`), kubectl
-//!           (`sandbox_kubectl.rs`), the API (`crates/sandbox`).
+//! Tests `taintward sandbox` as a child process: the tour, plain lines, interruption, wrong flags, the listener.
+//!
+//! - See `cli_sandbox_files.rs` for files, `cli_sandbox_node.rs` for node faults, `sandbox_kubectl.rs` for kubectl.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use std::fs::Permissions;

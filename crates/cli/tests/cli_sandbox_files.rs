@@ -1,8 +1,5 @@
-//! # CLI sandbox files: what the program reads and writes
-//! Room:     `--nodes FILE`, `--load` of files nobody should load, `--save` to places where nobody can.
-//! Comes in: the built program; files made here.
-//! Goes out: exit codes, words, and what is in the files afterwards.
-//! Not here: what of a hostile file is said in detail (`crates/sandbox/tests/files.rs`).
+//! Tests `--nodes FILE`, `--load` with hostile files, and `--save` to impossible places.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

@@ -1,8 +1,5 @@
-//! # CLI sandbox node: nodes of a running sandbox misbehave when told to
-//! Room:     silence, flap, pressure, recover; finding the sandbox; refusing everything else.
-//! Comes in: the built program.
-//! Goes out: lines, exit codes, annotations, and what the sandbox makes of them.
-//! Not here: how kubelets behave (`crates/sandbox`).
+//! Tests `taintward sandbox node`: faults of nodes, finding the sandbox, and refusing other clusters.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

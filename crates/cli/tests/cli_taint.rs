@@ -1,8 +1,7 @@
-//! # CLI taint: what `taintward taint` has beyond kubectl, against a sandbox
-//! Room:     notes, the list, the question on a terminal, edits at once.
-//! Comes in: the built program; pseudo-terminals.
-//! Goes out: what is printed and done, exit codes.
-//! Not here: what kubectl does, too (`taint_kubectl.rs`); errors without a cluster (`golden.rs`).
+//! Tests what `taintward taint` adds to kubectl: notes, the list, confirmation, concurrent edits.
+//!
+//! - See `taint_kubectl.rs` for the comparison with kubectl.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

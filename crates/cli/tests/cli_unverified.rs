@@ -1,8 +1,5 @@
-//! # CLI unverified: a server whose certificate nobody looks at
-//! Room:     the warning, by name, of each kind of command; that nothing is said where all is well.
-//! Comes in: the built program; a sandbox, whose certificate is its own.
-//! Goes out: lines on standard error.
-//! Not here: TLS itself (`crates/kube`).
+//! Tests that every command warns about a server whose certificate is not verified.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

@@ -1,8 +1,7 @@
-//! # Pages: a newcomer follows docs/admission.md and docs/dedicated-nodes.md
-//! Room:     every command of these pages, typed as written, in a sandbox, with the real kubectl.
-//! Comes in: the built program; the pages, with the files they show.
-//! Goes out: the same text, but for times; with `EXAMPLES=overwrite` the pages are written anew.
-//! Not here: docs/install.md, which needs a real API server; the rules one by one.
+//! Tests the commands of docs/admission.md and docs/dedicated-nodes.md in a sandbox, with kubectl.
+//!
+//! - `EXAMPLES=overwrite` writes the pages.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

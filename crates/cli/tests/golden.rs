@@ -1,9 +1,6 @@
-//! # Golden: what commands for people print, word by word
-//! Room:     `tests/cmd`: commands, their input in `*.in` folders, their output and exit codes.
-//! Comes in: the built program.
-//! Goes out: differences. `TRYCMD=overwrite cargo test -p taintward --test golden` writes the output down anew; read
-//!           the difference before it is committed.
-//! Not here: what is in the documents (`lint/tests/documents.rs`); clusters (`cli_lint.rs`).
+//! Compares what commands print with the files in `tests/cmd`.
+//!
+//! - `TRYCMD=overwrite cargo test -p taintward --test golden` writes them; read the difference before committing it.
 
 #[test]
 fn commands_print_what_is_written_down() {

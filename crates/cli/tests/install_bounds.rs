@@ -1,10 +1,9 @@
-//! # Install, bounds: what each account can change, tried on a real API server
-//! Room:     both accounts with their own tokens; everything a stolen one would be good for, and what the parts write.
-//! Comes in: the built program, an API server.
-//! Goes out: nothing but pass or fail. That it is the policies that refuse is shown twice: with them an account refuses
-//!           even as cluster-admin; without them the same requests pass.
-//! Not here: the parts at work under these policies (`real_server.rs`, `lifecycle.rs`, `pools_live.rs`, `webhook_real.rs`,
-//!           and the stories); which verbs are granted (`install_real.rs`).
+//! Tests on a real API server that each account can change only what its component writes.
+//!
+//! - That the policies refuse is shown twice: with them an account is refused even as cluster-admin, without them the
+//!   same requests pass.
+//! - See `install_real.rs` for the granted verbs.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

@@ -1,8 +1,5 @@
-//! # Install: manifests, the chart, and files of deploy/ are one
-//! Room:     what is printed, in both forms; the chart as the real Helm renders it; what is checked in.
-//! Comes in: the built program; Helm; deploy/.
-//! Goes out: nothing but pass or fail.
-//! Not here: a cluster (`install_real.rs`); words (`cmd/install.trycmd`).
+//! Tests that the printed manifests, the chart rendered by Helm, and the files in deploy/ are equal.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

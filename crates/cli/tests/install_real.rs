@@ -1,9 +1,7 @@
-//! # Install, real: on an API server, and off again
-//! Room:     one installation, from a dry run to nothing left.
-//! Comes in: the built program, an API server, kubectl.
-//! Goes out: nothing but pass or fail; each item of the security checklist it stands for is named.
-//! Not here: the page that tells it (`install_story.rs`); what both accounts may do (`security.rs`); kubelets: nobody runs the
-//!           pods.
+//! Tests an installation on a real API server, from the dry run to the removal.
+//!
+//! - See `install_story.rs` for the page that shows it, `security.rs` for the rights.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

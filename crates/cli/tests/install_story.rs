@@ -1,10 +1,7 @@
-//! # Install story: docs/install.md, from nothing to a pool and back
-//! Room:     the page's commands, typed as written into a shell, on a real API server with the real kube-scheduler and
-//!           kube-controller-manager; KWOK's nodes run the pods, in whose place are processes of the very same flags and
-//!           accounts.
-//! Comes in: the built program, the control plane's binaries, KWOK, Helm; the page.
-//! Goes out: the page as it should be (`EXAMPLES=overwrite` writes it anew).
-//! Not here: what is installed, object by object (`install_real.rs`, `install_chart.rs`).
+//! Tests the commands of docs/install.md on a real API server with kube-scheduler, kube-controller-manager and KWOK.
+//!
+//! - Processes with the flags and accounts of the Deployments replace the pods. `EXAMPLES=overwrite` writes the page.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

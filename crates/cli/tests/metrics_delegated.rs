@@ -1,8 +1,5 @@
-//! # Metrics, delegated: who may read them, on a real API server
-//! Room:     the built program under the account of deploy/, and service accounts that may and may not read metrics.
-//! Comes in: tokens of theirs; the right to ask whose they are, given late; an API server that falls silent.
-//! Goes out: codes of answers, and what the API server recorded.
-//! Not here: how long answers are remembered (`taintward-controller`), headers (`taintward-server`), both in virtual time.
+//! Tests who may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

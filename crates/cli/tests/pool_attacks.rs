@@ -1,7 +1,8 @@
-//! Ways onto a dedicated pool's nodes that an audit found open, tried by the admin of another namespace on a real API
-//! server against what `taintward install` applies, its controller at work: while the webhook answers, while a crowd
-//! holds its connections, while it is paused, and scaled to zero. Each has to be stopped, and by what is printed; what
-//! is legitimate goes through.
+//! Tests attacks on dedicated nodes by the admin of another namespace, on a real API server with a whole installation.
+//!
+//! - The webhook answers, is flooded, paused or scaled to zero; every attack must be stopped by what is printed, and
+//!   legitimate requests must pass.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

@@ -1,9 +1,9 @@
-//! Users, namespaces, pools, pods and changes of pods, made up from a seed, on a real API server with what `taintward
-//! install` applies and its controller at work; and a scheduler that puts each pod onto a pool's node if Kubernetes' rules
-//! let it. No pod of an outsider is ever there, while no webhook answers, while one lies, and while it is slow; pods of
-//! insiders are, and no pool evicts one. What the rules are is stated here a second time, and not asked of the product.
+//! Tests with random users, pools and pods that no pod of an outsider ever runs on a dedicated node.
 //!
-//! `TAINTWARD_POOL_SEED` makes up another history, `TAINTWARD_POOL_ROUNDS` a longer one.
+//! - On a real API server with an installation, while the webhook is absent, false or slow; pods of insiders run, and
+//!   no pool evicts one. The rules are stated again, independently of the product.
+//! - `TAINTWARD_POOL_SEED` chooses the history, `TAINTWARD_POOL_ROUNDS` its length.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

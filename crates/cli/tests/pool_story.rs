@@ -1,9 +1,8 @@
-//! # Pool story: docs/dedicated-nodes.md on a real API server
-//! Room:     the page's commands, typed as written, where nothing is pretended but the kubelets: the real kube-scheduler and
-//!           kube-controller-manager, and what `taintward install` makes, with processes in the place of its pods.
-//! Comes in: the built program, the control plane's binaries, KWOK; the page with the files it shows.
-//! Goes out: what the page shows, but for the line that counts what a sandbox has besides, and the words of who refuses.
-//! Not here: the same in a sandbox, and writing the page anew (`doc_pages.rs`).
+//! Tests the commands of docs/dedicated-nodes.md on a real API server with an installation, kube-scheduler,
+//! kube-controller-manager and KWOK.
+//!
+//! - See `doc_pages.rs` for the same in a sandbox, and for writing the page.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {

@@ -1,8 +1,7 @@
-//! # Pools, live: dedicated-pool-controller at work on a real API server
-//! Room:     the built program under the account of deploy/, and people with kubectl; one cluster, one act after another.
-//! Comes in: pools, nodes, pods; programs that are stopped and killed.
-//! Goes out: assertions about objects, and about what the API server recorded.
-//! Not here: the definitions themselves (`pools_real.rs`); admission.
+//! Tests dedicated-pool-controller on a real API server, under its installed account.
+//!
+//! - See `pools_real.rs` for the custom resources.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "shared with real_server.rs, which uses all of it")]

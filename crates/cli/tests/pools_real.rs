@@ -1,8 +1,6 @@
-//! # Pools, real: both custom resources on a real API server
-//! Room:     the definitions as they are shipped; objects that are taken and refused; the client's own reading and writing.
-//! Comes in: deploy/crds, an API server, kubectl.
-//! Goes out: what the server says, in its words; facts as the listeners bring them; nodes as they are afterwards.
-//! Not here: a controller that acts on pools.
+//! Tests both custom resources on a real API server: valid and invalid objects, and how the client reads and writes
+//! them.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod pools {

@@ -1,6 +1,7 @@
-//! The built program against a real API server: what is visible from outside, with the audit log as the witness.
+//! Tests the built program against a real API server, with the audit log as evidence.
 //!
-//! Run one scenario: `cargo test -p taintward --test real_server -- NAME`.
+//! - Run one scenario with `cargo test -p taintward --test real_server -- NAME`.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use real::runner::{Group, Play, run};

@@ -1,8 +1,5 @@
-//! # Sandbox kubectl: a day's work with the real kubectl on the sandbox
-//! Room:     what is typed, and what must be printed; each scenario on a sandbox of its own.
-//! Comes in: the built program, the pinned kubectl.
-//! Goes out: nothing but pass or fail.
-//! Not here: requests compared with a real server's (`crates/sandbox/tests`), the program's own words (`cli_sandbox.rs`).
+//! Tests everyday work with the real kubectl on the sandbox.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use std::ffi::OsStr;

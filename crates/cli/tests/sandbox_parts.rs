@@ -1,9 +1,7 @@
-//! # Sandbox parts: the real kube-scheduler and kube-controller-manager in the place of the sandbox's own
-//! Room:     rounds of work on a sandbox that has nothing but an API server and kubelets; then both logs are read.
-//! Comes in: the built program and the pinned control plane; `TAINTWARD_PARTS_SECONDS`, how long rounds go on (60, on the
-//!           real server half of it); `TAINTWARD_PARTS_LOGS`, a folder for the logs, which are thrown away otherwise.
-//! Goes out: pass or fail; what was done, and every kind of line that is more than information.
-//! Not here: what the work is (`parts/work.rs`), what may be complained of (`parts/logs.rs`).
+//! Tests the real kube-scheduler and kube-controller-manager on a sandbox without its own, and reads their logs.
+//!
+//! - `TAINTWARD_PARTS_SECONDS` (60) sets the length, `TAINTWARD_PARTS_LOGS` a folder that keeps the logs.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use std::env;

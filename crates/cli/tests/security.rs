@@ -1,9 +1,8 @@
-//! The security checklist, item by item: what was done and what came of it. It fails if one fails, or if
-//! docs/security-checklist.md shows another table; with `EXAMPLES=overwrite` the page is written anew.
+//! Checks the items of the security checklist and compares the results with docs/security-checklist.md.
 //!
-//! Some items only: `cargo test -p taintward --test security -- 16 17`. The table goes to standard output, what differs from
-//! run to run to standard error. What needs a kubelet or a network of pods cannot be done here: it is read in what
-//! `taintward install` prints.
+//! - `EXAMPLES=overwrite` writes the page; `cargo test -p taintward --test security -- 16 17` checks some items.
+//! - Without kubelets and pod networks, some items are checked in the printed manifests only.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

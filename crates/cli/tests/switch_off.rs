@@ -1,9 +1,6 @@
-//! # Switch-off: what docs/switch-off.md tells people to write, given to a real kube-controller-manager
-//! Room:     every row of the page's table, taken by the flag as the distribution of the row takes it.
-//! Comes in: the page; the control plane's binaries.
-//! Goes out: with each, taint eviction is off, and what the distribution's own value had on still is: bootstrap tokens are
-//!           signed, and expired ones deleted. Other places of the page show nothing else than its table.
-//! Not here: who evicts instead (`real_server.rs`).
+//! Tests the `--controllers` values of docs/switch-off.md with a real kube-controller-manager: taint eviction is off,
+//! everything else stays on.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
-//! # Taint, kubectl: `taintward taint` beside the pinned kubectl, on a real API server
-//! Room:     the same arguments for both, each on nodes of its own in the same state; and both at once on one node.
-//! Comes in: the built program, kubectl, an API server.
-//! Goes out: every difference in what is printed, in the exit code and in the nodes, but for those docs/differences.md
-//!           lists under KT.
-//! Not here: what only `taintward taint` has (`cli_taint.rs`).
+//! Compares `taintward taint` with kubectl on a real API server: output, exit codes, nodes, concurrent edits.
+//!
+//! - docs/differences.md lists the accepted differences under KT. See `cli_taint.rs` for what kubectl lacks.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod taint {

@@ -1,6 +1,5 @@
-//! The shipped webhook on a real API server: certificates from files and of its own making, renewed under load; killed
-//! or silent under load; without API server and without definitions; two replicas; what kubectl shows. It runs under an
-//! account that may do what it needs and nothing else.
+//! Tests the built webhook on a real API server, under its installed account.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[allow(dead_code, reason = "each test binary uses some of it")]

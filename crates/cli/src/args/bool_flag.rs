@@ -1,8 +1,4 @@
-//! # Switch: true and false as Go writes them
-//! Room:     the values of a boolean flag.
-//! Comes in: the text of a flag.
-//! Goes out: a truth value, or what was expected.
-//! Not here: what is switched.
+//! Parses boolean flags as Go's `strconv.ParseBool` does.
 
 /// Why a text is no truth value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,4 @@
-//! # Survey: the flags of all commands that judge a cluster as it is, or as files say it was
-//! Room:     the moment, feature gates, the cluster, the form of the answer.
-//! Comes in: arguments.
-//! Goes out: [`ClusterStateOptions`].
-//! Not here: `-f`, which each command takes in its own way.
+//! Defines the flags that `plan`, `explain` and `pending` share: time, feature gates, cluster and output.
 
 use super::feature_gates::{self, GateSetting};
 use crate::kube_args::{ClusterOptions, KubeArgs};

@@ -1,8 +1,5 @@
-//! # Texts: commands that only print, and what help says besides flags
-//! Room:     `completion`, `docs`; which command answers which question.
-//! Comes in: arguments.
-//! Goes out: a shell, a [`DocsOptions`], help.
-//! Not here: the scripts (`complete/`), the pages (`docs.rs`).
+//! Defines the flags of `completion` and `docs`, and the part of the help that says which command answers which
+//! question.
 
 use crate::completion_kind::Shell;
 use clap::Args;

@@ -1,9 +1,7 @@
-//! # Controllers: which of them run
-//! Room:     the list `--controllers`, read as kube-controller-manager reads it.
-//! Comes in: `*`, `name`, `-name`, in any order.
-//! Goes out: whether a controller is switched on; the first entry that names it decides, `*` stands for the rest
-//!           (TE-1), but not for those that must be named.
-//! Not here: starting anything.
+//! Parses `--controllers` as kube-controller-manager does.
+//!
+//! - Invariant: the first entry that names a controller decides; `*` stands for the others (TE-1), except those that
+//!   are off by default.
 
 /// The controllers this program has, and so the names it understands.
 pub(super) const KNOWN: [&str; 3] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS];

@@ -1,8 +1,4 @@
-//! # Explain: the flags of `taintward explain`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments.
-//! Goes out: an [`ExplainOptions`].
-//! Not here: what the choices do (`explain.rs`).
+//! Defines the flags of `taintward explain`.
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
 use crate::completion_kind::CompletionKind;

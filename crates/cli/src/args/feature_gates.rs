@@ -1,8 +1,7 @@
-//! # Gates: feature gates, today's and those of older releases
-//! Room:     the list `--feature-gates=Name=true,…`.
-//! Comes in: `Name=true|false`; the last entry of a name counts, as in upstream's map.
-//! Goes out: the gate and its value, or the names there are.
-//! Not here: what a value leads to (`settle`).
+//! Parses `--feature-gates`, with the gates of this and of older releases; the last entry of a name counts, as
+//! upstream.
+//!
+//! - See `run_options.rs` for what a value leads to.
 
 use super::bool_flag;
 use taintward_core::toleration_matching::NumericOperators;

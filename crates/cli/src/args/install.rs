@@ -1,8 +1,4 @@
-//! # Install: the flags of `taintward install`
-//! Room:     flags, defaults, words; which of them go together.
-//! Comes in: arguments.
-//! Goes out: an [`InstallOptions`], or what is wrong.
-//! Not here: what is installed (`install.rs` beside `args.rs`).
+//! Defines the flags of `taintward install`, and which of them may stand together.
 
 use super::object_names;
 use crate::install::{

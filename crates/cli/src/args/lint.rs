@@ -1,8 +1,4 @@
-//! # Lint: the flags of `taintward lint`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments.
-//! Goes out: a [`LintOptions`].
-//! Not here: what the choices do (`lint.rs`).
+//! Defines the flags of `taintward lint`.
 
 use super::feature_gates::{self, FeatureGate, GateSetting};
 use crate::kube_args::KubeArgs;

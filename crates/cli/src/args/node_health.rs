@@ -1,8 +1,4 @@
-//! # Node health: the flags of node-lifecycle-controller
-//! Room:     upstream's names and defaults (NL-2), and two switches of our own.
-//! Comes in: arguments and environment, one at a time.
-//! Goes out: a configuration the core has checked, or its complaint.
-//! Not here: whether the controller runs (`controllers`), what the numbers mean (the core).
+//! Defines the flags of node-lifecycle-controller: upstream's names and defaults (NL-2), and two of our own.
 
 use super::bool_flag;
 use super::run::rate;

@@ -1,8 +1,4 @@
-//! # Names: what the API server would accept as a name
-//! Room:     the two shapes of names a flag may hold, and the lock types.
-//! Comes in: the text of a flag.
-//! Goes out: the same text, or what was expected.
-//! Not here: whether such an object exists.
+//! Validates flags that hold the name of an object, a namespace or a leader election lock.
 
 /// Why a text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

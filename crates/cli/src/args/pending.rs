@@ -1,8 +1,4 @@
-//! # Pending: the flags of `taintward pending`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments.
-//! Goes out: an [`PendingOptions`].
-//! Not here: what the choices do (`pending.rs`).
+//! Defines the flags of `taintward pending`.
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
 use crate::kube_args::WHICH;

@@ -1,8 +1,4 @@
-//! # Plan: the flags of `taintward plan`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments.
-//! Goes out: an [`PlanOptions`].
-//! Not here: what the choices do (`plan.rs`).
+//! Defines the flags of `taintward plan`.
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions, EXPECTED};
 use crate::completion_kind::CompletionKind;

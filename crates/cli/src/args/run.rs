@@ -1,8 +1,6 @@
-//! # Run: the flags of `taintward run`
-//! Room:     names, defaults, environment variables and words, in the order `--help` shows them.
-//! Comes in: arguments and environment, one at a time.
-//! Goes out: [`RunArgs`]: values that make sense each on its own.
-//! Not here: whether they make sense together (`settle`).
+//! Defines the flags of `taintward run`, in the order in which `--help` shows them.
+//!
+//! - See `run_options.rs` for the rules between flags.
 
 use super::controllers::ControllerEntry;
 use super::feature_gates::GateSetting;

@@ -1,8 +1,4 @@
-//! # Settle: do the choices fit together
-//! Room:     the rules between flags, and what the switches of older releases mean today (M10, TE-3).
-//! Comes in: [`RunArgs`], and which choices were made on purpose.
-//! Goes out: a [`RunOptions`] with the notices it comes with, or a [`RunArgsError`].
-//! Not here: the shape of single values.
+//! Checks the flags of `taintward run` against each other and turns them into [`RunOptions`] (M10, TE-3).
 
 use super::feature_gates::{FeatureGate, value};
 use super::run::{

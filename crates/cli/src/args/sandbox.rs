@@ -1,8 +1,4 @@
-//! # Sandbox: the flags of `taintward sandbox`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments and environment.
-//! Goes out: a [`ParsedCommand`], or a complaint.
-//! Not here: what the choices do.
+//! Defines the flags of `taintward sandbox`.
 
 use super::ParsedCommand;
 use super::sandbox_node::SandboxVerb;

@@ -1,8 +1,4 @@
-//! # Sandbox node: the words of `taintward sandbox node`
-//! Room:     what can be done to nodes, which nodes, and where the sandbox is.
-//! Comes in: arguments.
-//! Goes out: a [`NodeFaultOptions`].
-//! Not here: doing it (`sandbox/node_faults.rs`).
+//! Defines the arguments of `taintward sandbox node`: the fault, the nodes, and the address of the sandbox.
 
 use crate::completion_kind::CompletionKind as Completed;
 use crate::sandbox::node_faults::{NodeFault, NodeFaultOptions};

@@ -1,8 +1,6 @@
-//! # Taint: the flags of `taintward taint`
-//! Room:     kubectl's flags, with their values as kubectl takes them (KT-1), and our own.
-//! Comes in: arguments.
-//! Goes out: a [`TaintOptions`].
-//! Not here: what stands beside the flags (`taint/request.rs`).
+//! Defines the flags of `taintward taint`: kubectl's, with kubectl's values (KT-1), and our own.
+//!
+//! - See `taint/request.rs` for the positional arguments.
 
 use super::bool_flag;
 use crate::completion_kind::CompletionKind;

@@ -1,5 +1,6 @@
-//! Flags and defaults, through the same door as the program. Environment variables need a process of their own:
-//! `tests/cli_program.rs`.
+//! Tests flags and defaults through the parser of the program.
+//!
+//! - See `tests/cli_program.rs` for environment variables, which need a process of their own.
 
 mod help;
 mod which;

@@ -1,8 +1,4 @@
-//! # Version: the flags of `taintward version`
-//! Room:     flags, defaults, words.
-//! Comes in: arguments.
-//! Goes out: a [`VersionOptions`].
-//! Not here: asking (`version.rs` beside `args.rs`).
+//! Defines the flags of `taintward version`.
 
 use crate::kube_args::{ServerArgs, WHICH};
 use crate::output::{OutputArgs, OutputError};

@@ -1,8 +1,7 @@
-//! # Webhook: the flags of `taintward webhook`
-//! Room:     names, defaults, environment variables and words, in the order `--help` shows them; whether they fit.
-//! Comes in: arguments and environment.
-//! Goes out: a [`WebhookOptions`], or a [`WebhookArgsError`].
-//! Not here: what the choices do (`taintward_controller::webhook`); the file of lists (`webhook/lists.rs`).
+//! Defines the flags of `taintward webhook`, in the order in which `--help` shows them, and checks them against each
+//! other.
+//!
+//! - See `webhook/lists.rs` for the file of whitelists.
 
 use super::object_names;
 use super::run::{FormatArg, LoggingArgs};

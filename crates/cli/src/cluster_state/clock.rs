@@ -1,10 +1,7 @@
-//! # Clock: the time by the server's clock
-//! Room:     how far this machine's clock is from the server's, as the header `Date` of one answer tells.
-//! Comes in: when it was asked and answered; the date.
-//! Goes out: [`ServerClock`]; a note where the two differ.
-//! Keeps:    what stands in a cluster's objects was written by its clocks, and is judged by them: a countdown is not wrong
-//!           because the clock of a laptop is. A difference that the whole seconds of the header can hide is none.
-//! Not here: reading a clock (`taintward_kube::clock`); the controller's own estimate.
+//! Measures how far the clock of this machine differs from the API server's, by the `Date` header of one response.
+//!
+//! - Invariant: times in objects are compared with the server's clock; a difference that the whole seconds of the
+//!   header can explain counts as none.
 
 use taintward_core::time::{Now, Span, Wall};
 use taintward_kube::clock::Clock;

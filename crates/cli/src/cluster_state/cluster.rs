@@ -1,9 +1,4 @@
-//! # Cluster: a running cluster's state
-//! Room:     nodes, disruption budgets and pods, page by page.
-//! Comes in: [`ClusterOptions`].
-//! Goes out: a [`ClusterState`]; what may not be read is a gap, and the rest is read.
-//! Keeps:    one page is in memory.
-//! Not here: connecting, pages (the client).
+//! Reads the state of a running cluster page by page; what may not be read becomes a gap.
 
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};

@@ -1,9 +1,7 @@
-//! # Closeup: what people want to know of one object, beyond what decides
-//! Room:     what is in the way of a deletion, conditions, notes, who wrote what; events.
-//! Comes in: JSON of pods, nodes and events (of both APIs), as an API server writes it.
-//! Goes out: [`PodDetails`], [`NodeDetails`], [`EventDetails`]; a field that makes no sense is as if it were not there.
-//! Keeps:    nothing here takes part in a verdict.
-//! Not here: what decides (`object.rs`).
+//! Extracts what people want to know about a pod, node or event beyond what decides: finalizers, conditions, notes,
+//! managers.
+//!
+//! - Invariant: no verdict depends on it; an invalid field counts as absent.
 
 use jiff::Timestamp;
 use serde::Deserialize;

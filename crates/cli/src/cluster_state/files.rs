@@ -1,9 +1,6 @@
-//! # Files: a cluster's state from what `-f` names
-//! Room:     which objects count; which files are the cluster and which say how nodes would be; objects told twice.
-//! Comes in: files, folders, standard input.
-//! Goes out: a [`ClusterState`]; for `plan`, the files sorted ([`sort`]).
-//! Keeps:    what cannot be read is a gap with its place, and the rest is read.
-//! Not here: opening files and YAML (`manifest`); what an object says (`taintward_kube::snapshot`).
+//! Reads the state of a cluster from the files that `-f` names, and for `plan` also the desired nodes.
+//!
+//! - Invariant: what cannot be read becomes a gap with its position, and the rest is read.
 
 use super::objects::{self, StateObject, StateObjectKind};
 use super::related::RelatedDetails;

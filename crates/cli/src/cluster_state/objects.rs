@@ -1,9 +1,6 @@
-//! # Objects: each object of a text, as JSON
-//! Room:     lists taken apart; what kubectl prints as JSON is passed on as it is, everything else goes through the tree.
-//! Comes in: text.
-//! Goes out: [`StateObject`]s, one at a time; what is broken.
-//! Keeps:    large files of JSON are never held twice.
-//! Not here: what an object says (`taintward_kube::snapshot`).
+//! Splits text into objects as JSON, and lists into their items.
+//!
+//! - Invariant: a large JSON file is never held twice.
 
 use crate::manifest::{self, ParseError, TextPosition, YamlNode};
 use serde::Deserialize;

@@ -1,10 +1,8 @@
-//! # Near: some pods and nodes, and what bears on them
-//! Room:     of a cluster only what is needed to explain them; of files everything, with a closer look at them.
-//! Comes in: names.
-//! Goes out: a [`RelatedObjects`].
-//! Keeps:    a pod that has a node needs no right beyond its namespace but to read that node; what may not be read is
-//!           a gap, and what is not there is known not to be there.
-//! Not here: what it means (`explain`).
+//! Reads the objects that `explain` needs: from a cluster only those related to the named pods and nodes, from files
+//! all.
+//!
+//! - Invariant: explaining a pod needs rights in its namespace only, and reading its node; what may not be read is a
+//!   gap, what does not exist is known to be absent.
 
 use super::cluster::ClusterReader;
 use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};

@@ -1,10 +1,6 @@
-//! # Chosen: which pods are asked about
-//! Room:     `-n`, `-l` and `--field-selector` for commands that have to know all pods: those that are not asked about take
-//!           room, and leave, all the same.
-//! Comes in: the flags; pods as JSON, as they are read.
-//! Goes out: of each pod of a snapshot, whether it is asked about.
-//! Keeps:    selectors are read as an API server reads them, for files too.
-//! Not here: lists that a server selects from (`ClusterReader::listed`).
+//! Applies `-n`, `-l` and `--field-selector` to the pods of a snapshot, for commands that must know all pods.
+//!
+//! - Invariant: selectors are evaluated as an API server does, also for files.
 
 use super::ClusterStateError;
 use crate::kube_args::ClusterOptions;

@@ -1,4 +1,4 @@
-//! What is read, and what is said of what is not.
+//! Tests what is read from files and clusters, and what is reported about the rest.
 
 use super::files::{FileReader, content_of};
 use crate::manifest::files::ManifestFile;

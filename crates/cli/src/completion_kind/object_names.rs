@@ -1,8 +1,4 @@
-//! # Names: what is there, in the cluster that a line means
-//! Room:     names of nodes, pods, namespaces, and what a kubeconfig has, live.
-//! Comes in: what is wanted; how it begins.
-//! Goes out: names, sorted; none if anything is in the way.
-//! Not here: how long it may take (`complete.rs`).
+//! Reads the names of nodes, pods, namespaces, contexts and users for completion; any failure gives none.
 
 use super::CompletionKind;
 use super::typed_line::TypedLine;

@@ -1,8 +1,4 @@
-//! # Line: what a command line that is not finished means
-//! Room:     which cluster, and which namespace of it, as far as it is said.
-//! Comes in: words.
-//! Goes out: [`TypedLine`].
-//! Not here: the flags themselves (`kube_args.rs`).
+//! Extracts the cluster and namespace from an unfinished command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,8 +1,4 @@
-//! # Cells: flags in Markdown tables
-//! Room:     spellings, defaults and meanings of a flag.
-//! Comes in: [`clap::Arg`].
-//! Goes out: text that stays in its cell.
-//! Not here: which flags (`reference.rs`, `pages.rs`).
+//! Formats flags as cells of Markdown tables.
 
 use clap::Arg;
 use std::fmt::Write as _;

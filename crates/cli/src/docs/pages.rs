@@ -1,9 +1,6 @@
-//! # Pages: a page for each command
-//! Room:     `docs/cli`: usage, an example, flags, exit codes.
-//! Comes in: the command line's description; what tests hold the program to.
-//! Goes out: names of files and Markdown.
-//! Keeps:    an example is what the program prints: tests run the very same text.
-//! Not here: what is behind the words (`docs/lint.md`, `docs/sandbox.md` and so on).
+//! Writes the page of each command in `docs/cli`: usage, example, flags, exit codes.
+//!
+//! - Invariant: examples are what the program prints; golden tests run the same text.
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};

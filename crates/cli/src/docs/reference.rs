@@ -1,8 +1,4 @@
-//! # Reference: what the controllers show to the outside
-//! Room:     `docs/reference.md`: flags, exit codes, metrics, health paths, log keys.
-//! Comes in: the command line's description, the metrics' own help texts, the tables beside the code.
-//! Goes out: Markdown. A test fails when the file in `docs/` is another.
-//! Not here: explanations longer than a table's cell; the page of each command (`pages.rs`).
+//! Writes `docs/reference.md`: flags, exit codes, metrics, health paths, log keys.
 
 use super::cells::{cell, default, line, names};
 use crate::args;

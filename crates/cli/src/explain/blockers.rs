@@ -1,9 +1,6 @@
-//! # Blocks: what is in the way of a pod that leaves
-//! Room:     a deletion that was accepted and does not end; marks of who is at it; nobody who evicts.
-//! Comes in: a [`PodExplanation`].
-//! Goes out: sentences; none where nothing is known to be in the way.
-//! Keeps:    only what the objects say; what a controller knows and does not write down is not guessed.
-//! Not here: events, which are shown as they are (`human.rs`).
+//! Finds what blocks the eviction of a pod: finalizers, marks of other controllers, no running controller.
+//!
+//! - Invariant: only what objects show is reported.
 
 use super::pod::{PodExplanation, PodLocation};
 use crate::messages::at_moment;

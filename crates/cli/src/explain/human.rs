@@ -1,9 +1,6 @@
-//! # Human: explanations for people
-//! Room:     one after the other: who it is, what becomes of it, why; what is in the way; events.
-//! Comes in: [`Explanations`]; how they are to be seen.
-//! Goes out: text that fits the paper.
-//! Keeps:    the verdict comes first: who reads on wants to know why.
-//! Not here: forms for programs (`object.rs`).
+//! Formats explanations as text for people, with the verdict first.
+//!
+//! - See `object.rs` for programs.
 
 use super::blockers;
 use super::missing_pod::{self, MissingPodExplanation};

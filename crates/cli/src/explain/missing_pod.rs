@@ -1,9 +1,4 @@
-//! # Gone: what is left to tell of a pod that is not there
-//! Room:     its events, the last of which may say why it went; the other pods of what made it.
-//! Comes in: a scene, a name.
-//! Goes out: [`MissingPodExplanation`].
-//! Keeps:    where no event is left there is no story, and it is said that there is none: a name may be misspelt.
-//! Not here: pods that are there (`pod.rs`).
+//! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
 use super::ExplainContext;
 use crate::cluster_state::details::{EventDetails, PodDetails};

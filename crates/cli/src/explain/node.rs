@@ -1,8 +1,4 @@
-//! # Node: its taints, and how its pods fare
-//! Room:     each taint with what it means, since when, who wrote it, what people noted; who leaves and who stays.
-//! Comes in: a scene, a node's position.
-//! Goes out: [`NodeExplanation`].
-//! Not here: what would happen if the node were changed (`plan`).
+//! Explains a node: each taint with meaning, start, author and note, and what its pods do.
 
 use super::ExplainContext;
 use super::pod::note;

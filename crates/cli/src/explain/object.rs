@@ -1,9 +1,6 @@
-//! # Object: explanations for programs
-//! Room:     `Explanation` and `ExplanationList` of `taintward.io/v1alpha1`, as docs/explanation.schema.json describes them.
-//! Comes in: [`Explanations`].
-//! Goes out: JSON.
-//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
-//! Not here: YAML and the other forms (`output`).
+//! Builds the JSON of explanations (`Explanation`, `ExplanationList`) that docs/explanation.schema.json describes.
+//!
+//! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
 use super::missing_pod::{self, MissingPodExplanation};
 use super::node::NodeExplanation;

@@ -1,8 +1,7 @@
-//! # Pod: why a pod leaves or stays
-//! Room:     each NoExecute taint of its node with what the pod answers to it; the verdict; the taints that send nobody away.
-//! Comes in: a scene, a pod in it.
-//! Goes out: [`PodExplanation`] and sentences.
-//! Not here: what is in the way (`blockers.rs`); a pod without a node (`possible_nodes.rs`); one that is gone (`missing_pod.rs`).
+//! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
+//!
+//! - See `blockers.rs` for what blocks it, `possible_nodes.rs` for a pod without a node, `missing_pod.rs` for a deleted
+//!   one.
 
 use super::ExplainContext;
 use crate::cluster_state::details::PodDetails;

@@ -1,8 +1,6 @@
-//! # Places: a pod without a node, and the nodes there are
-//! Room:     which taints keep it off which nodes; what else does; where it could go.
-//! Comes in: a [`PodExplanation`] of a pod that looks for a node.
-//! Goes out: [`PossibleNodes`].
-//! Not here: affinity between pods, spreading, volumes, which are only said to be there; the scheduler itself.
+//! Explains a pod without a node: which taints keep it off which nodes, and where it could run.
+//!
+//! - Affinity between pods, topology constraints and volumes are mentioned, not evaluated.
 
 use super::pod::{PodExplanation, PodLocation};
 use std::collections::BTreeMap;

@@ -1,8 +1,4 @@
-//! # Answer: explanations, ready to be written down
-//! Room:     a story for each object that was asked about; what could not be found.
-//! Comes in: the scene, the targets.
-//! Goes out: [`Explanations`], which `output` writes in any form.
-//! Not here: text for people (`human.rs`); JSON (`object.rs`).
+//! Collects the explanations of all targets, and the targets that were not found.
 
 use super::missing_pod::MissingPodExplanation;
 use super::node::NodeExplanation;

@@ -1,8 +1,4 @@
-//! # Target: what is to be explained
-//! Room:     kubectl's ways to name pods and nodes: `pod/web-1`, `pod web-1 web-2`, `no/n1`.
-//! Comes in: words.
-//! Goes out: [`Target`]s, or what is wrong.
-//! Not here: namespaces (`kube_args.rs`).
+//! Parses the targets of `explain` as kubectl names objects: `pod/web-1`, `pod web-1 web-2`, `no/n1`.
 
 use crate::cluster_state::details::WorkloadOwner;
 

@@ -1,4 +1,4 @@
-//! What is said is what happens: on a cluster in this process, in virtual time, with the controller that ships.
+//! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
 use super::report::Explanations;
 use super::target::TargetKind;

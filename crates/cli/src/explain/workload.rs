@@ -1,9 +1,6 @@
-//! # Workload: how all its pods fare
-//! Room:     the pods of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Job: who leaves, when and why; who stays.
-//! Comes in: a scene, a workload's name.
-//! Goes out: [`WorkloadExplanation`], or why there is none.
-//! Keeps:    each verdict is the one `explain pod/NAME` gives.
-//! Not here: what each taint means (`pod.rs`); budgets and places (`plan`).
+//! Explains all pods of a workload: which ones leave, when and why.
+//!
+//! - Invariant: each verdict equals that of `explain pod/NAME`.
 
 use super::ExplainContext;
 use super::pod::PodExplanation;

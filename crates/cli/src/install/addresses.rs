@@ -1,11 +1,7 @@
-//! # Addresses: from where API servers ask
-//! Room:     networks for the webhook's NetworkPolicy, as far as a cluster shows them.
-//! Comes in: the Service `kubernetes`, and nodes of the control plane.
-//! Goes out: networks; or why nothing can be said, in a sentence.
-//! Keeps:    a network is named only if all API servers run on nodes that can be seen. Then everything that such a node may
-//!           have for its own address counts: in overlay networks its questions come from its range of pods, or from a
-//!           tunnel. Whoever guesses here shuts API servers out, and the webhook is not asked any more.
-//! Not here: the policy (`objects/network.rs`).
+//! Finds the networks of the API servers for the NetworkPolicy of the webhook.
+//!
+//! - Invariant: networks are returned only if all API servers run on visible nodes; all addresses of such a node count,
+//!   pod network and tunnels included, because a wrong guess would cut the webhook off.
 
 use serde_json::Value;
 use std::collections::BTreeSet;

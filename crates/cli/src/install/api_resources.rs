@@ -1,8 +1,4 @@
-//! # Kinds: where objects of each kind are
-//! Room:     the kinds an installation has.
-//! Comes in: an object.
-//! Goes out: its [`ObjectRef`]; what it is called in a line for people.
-//! Not here: other kinds: they are a bug of `objects`.
+//! Maps the kinds of an installation to their API paths and names.
 
 use serde_json::Value;
 use taintward_kube::object_client::ObjectRef;

@@ -1,10 +1,8 @@
-//! # Apply: a cluster as the objects say
-//! Room:     server-side apply, one object after the other; definitions are waited for before anything rests on them.
-//! Comes in: objects in order; whether it is only tried.
-//! Goes out: a line for each: created, configured, unchanged.
-//! Keeps:    the first object that is refused ends it, so that the webhook configurations, which are last, never name a
-//!           webhook that could not be installed. Asked again, it goes on from there.
-//! Not here: which objects; those that are replaced as a whole (`whole.rs`).
+//! Applies the objects of an installation one after the other with server-side apply.
+//!
+//! - Invariant: the first refusal ends it, so that webhook configurations, which come last, never name a webhook that
+//!   could not be installed; running it again continues.
+//! - See `whole.rs` for objects that are replaced.
 
 use super::api_resources::{called, place};
 use super::objects::RenderedObject;

@@ -1,9 +1,6 @@
-//! # Chart: the same objects for Helm
-//! Room:     templates out of the sheets; what is written by hand beside them (`chart/`).
-//! Comes in: a folder.
-//! Goes out: its files; those of an older chart that are none any more are removed from `templates` and `crds`.
-//! Keeps:    every choice of `taintward install` is a value, with the same default.
-//! Not here: the objects; rendering, which is Helm's.
+//! Writes the Helm chart from the templates of the objects and the files in `chart/`.
+//!
+//! - Invariant: every choice of `taintward install` is a value of the chart, with the same default.
 
 use super::objects::{DEFINITIONS, planned};
 use super::render::{RenderMode, yaml};

@@ -1,9 +1,6 @@
-//! # Objects: what an installation consists of
-//! Room:     every object, in the order in which they are created: webhook configurations come last.
-//! Comes in: nothing; choices are left open.
-//! Goes out: [`InstalledObject`] objects, and the same for given choices.
-//! Keeps:    each account may do what its part needs and nothing more; no rule has a wildcard.
-//! Not here: the definitions of custom resources, which are files of their own (`deploy/crds`).
+//! Lists all objects of an installation in the order of their creation, with choices left open.
+//!
+//! - Invariant: each account gets only the rights that its component needs, without wildcards.
 
 mod account_policies;
 mod deployments;

@@ -1,9 +1,6 @@
-//! # Text: a sheet as YAML
-//! Room:     one way of writing, for what is filled in and for templates of a chart.
-//! Comes in: a [`Template`].
-//! Goes out: lines, notes included; in a template each choice as an expression.
-//! Keeps:    what looks like a number or a truth and is text stands in quotes.
-//! Not here: what is in the sheet.
+//! Renders a [`Template`] as YAML, with choices filled in or as expressions of a Helm template.
+//!
+//! - Invariant: text that looks like a number or boolean is quoted.
 
 use super::template::{Template, TemplateItem, TextPart, holds, joined};
 use super::values::{Condition, InstallValues};

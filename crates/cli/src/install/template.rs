@@ -1,9 +1,4 @@
-//! # Sheet: an object that is not filled in yet
-//! Room:     fields, some of them left open ([`Value`]), some there only for some choices ([`Condition`]).
-//! Comes in: what `objects` lays down.
-//! Goes out: the object for given choices.
-//! Keeps:    what is written as YAML, as JSON and as a template is one and the same.
-//! Not here: text (`render.rs`), what the choices are (`values.rs`).
+//! Defines an object with open choices: fields that take a [`InstallValue`] or depend on a [`Condition`].
 
 use super::values::{Condition, InstallValue, InstallValues, Repeat};
 use serde_json::{Map, Value};

@@ -1,10 +1,7 @@
-//! # Remove: a cluster without us
-//! Room:     the way back: webhook configurations first, then pools and policies if that is asked for, then the rest.
-//! Comes in: choices; what becomes of pools.
-//! Goes out: a line for each object that was deleted.
-//! Keeps:    no pool is left without the controller that takes its taints off the nodes, unless somebody said so. What
-//!           an installation with other choices had is found too: everything that can be chosen is looked for.
-//! Not here: the way there (`apply.rs`).
+//! Removes an installation: webhook configurations first, then pools and policies if requested, then the rest.
+//!
+//! - Invariant: no pool stays behind without the controller that removes its taints, unless requested; objects of any
+//!   choice of flags are found.
 
 use super::api_resources::{POLICIES, POOLS, called, place};
 use super::objects::{self, NAME, RenderedObject};

@@ -1,9 +1,4 @@
-//! # Values: what can be chosen about an installation
-//! Room:     the choices, what a field takes from them, and on which of them a field depends; each as a value and in the
-//!           language of Helm's templates.
-//! Comes in: [`InstallValues`].
-//! Goes out: texts, truths; template expressions that say the same of a chart's values.
-//! Not here: flags (`args/install.rs`), values.yaml (`chart.rs`).
+//! Defines the choices of an installation, each as a value and as an expression of Helm's templates.
 
 use serde_json::Value;
 use std::sync::LazyLock;

@@ -1,12 +1,7 @@
-//! # Whole: objects in which nobody else has a say
-//! Room:     webhook configurations, and policies with their bindings, put back as a whole.
-//! Comes in: an object as it should be.
-//! Goes out: the object as it is then.
-//! Keeps:    what somebody has put into them does not stay: an apply leaves what it does not name, such as a webhook more or
-//!           a selector that excludes everything, and cannot make a `service` of a `url`. They are replaced, not deleted
-//!           and made anew: there is no moment at which nobody is asked, and the authority that the webhook has written
-//!           is still there. Metadata of others, such as notes of Helm or cert-manager, stays.
-//! Not here: all other objects (`apply.rs`).
+//! Replaces webhook configurations and policies as a whole, so that additions of other clients do not stay.
+//!
+//! - Server-side apply would keep an additional webhook or an excluding selector. Replacing, unlike deleting and
+//!   creating, leaves no moment without them and keeps the CA bundle and foreign metadata.
 
 use super::api_resources::place;
 use super::apply::MANAGER;

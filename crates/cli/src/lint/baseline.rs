@@ -1,9 +1,6 @@
-//! # Baseline: what was found before, and is not counted again
-//! Room:     findings of an earlier report, by rule, object and field.
-//! Comes in: a `LintReport`, as `-o json` writes it.
-//! Goes out: whether a finding was in it; how many of its findings are gone.
-//! Keeps:    what has moved within its object is told again: nothing new is ever taken for something old.
-//! Not here: silences with a reason (`config.rs`).
+//! Matches findings with those of an earlier report, by rule, object and field.
+//!
+//! - Invariant: a new finding is never taken for an old one; one that moved within its object is reported again.
 
 use super::report::ReportedFinding;
 use serde::Deserialize;

@@ -1,9 +1,4 @@
-//! # Cluster: what of a running cluster the rules look at
-//! Room:     nodes, and everything with a pod template; pods that nothing of that makes.
-//! Comes in: [`ClusterOptions`].
-//! Goes out: [`CollectedObjects`]; what may not be read is a gap, and the rest is read.
-//! Keeps:    rules that need what is not known are silent, and the gap says which.
-//! Not here: connecting, pages (the client); what of an object counts (`object.rs`).
+//! Reads nodes, workloads and pods without workload from a running cluster; what may not be read becomes a gap.
 
 use super::LintError;
 use super::collect::{CollectedObjects, Collector};

@@ -1,9 +1,6 @@
-//! # Gather: objects become facts
-//! Room:     what is looked at together, who stands for whom, and what was not read.
-//! Comes in: objects, from files or a cluster.
-//! Goes out: [`CollectedObjects`]: facts for the core, and for each of them its name and places.
-//! Keeps:    pods that something else makes are told once: by what makes them, if it is there, else by the first.
-//! Not here: the rules; what is printed.
+//! Collects objects into the facts that the rules take, with names and positions.
+//!
+//! - Invariant: pods of one workload are reported once, by the workload if it is present.
 
 use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
 use crate::manifest::files::{self, ManifestFile};

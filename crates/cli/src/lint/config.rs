@@ -1,9 +1,6 @@
-//! # Config: `.taintward-lint.yaml`
-//! Room:     which findings are silenced, where, and why.
-//! Comes in: the file that `--config` names, or the one in the current folder, if there is one.
-//! Goes out: [`LintConfig`], or a [`ConfigError`] that says where and what is wrong.
-//! Keeps:    nothing is silenced without a reason, and no word of the file is passed over.
-//! Not here: carrying it out (`report.rs`).
+//! Reads `.taintward-lint.yaml`: which findings are silenced, where and why.
+//!
+//! - Invariant: every silence has a reason, and unknown fields are errors.
 
 use super::glob;
 use super::report::ReportedFinding;

@@ -1,9 +1,6 @@
-//! # GitHub: the report as workflow commands
-//! Room:     a line for each finding, which GitHub Actions shows beside the changed line of the file.
-//! Comes in: [`LintReportData`].
-//! Goes out: text.
-//! Keeps:    nothing that stands in a file can begin a command or a property of its own.
-//! Not here: code scanning, which reads SARIF (`sarif.rs`).
+//! Prints the report as workflow commands of GitHub Actions.
+//!
+//! - Invariant: text from files cannot begin a command or a property.
 
 use super::report::{LintReportData, ReportedFinding};
 use crate::output::harmless;

@@ -1,9 +1,4 @@
-//! # Glob: names with stars
-//! Room:     `*` for any signs but `/`, `**` for any signs, `?` for one sign but `/`.
-//! Comes in: a pattern and a text.
-//! Goes out: whether the whole text is meant.
-//! Keeps:    time grows with the product of both lengths at most.
-//! Not here: folders (`manifest/files.rs`).
+//! Matches names with `*`, `**` and `?`, in time bounded by the product of both lengths.
 
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let pattern = pieces(pattern);

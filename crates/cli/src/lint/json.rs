@@ -1,9 +1,6 @@
-//! # JSON: the report as an object, for `-o json`, `yaml`, `jsonpath` and `custom-columns`
-//! Room:     `LintReport` of `taintward.io/v1alpha1`, as docs/lint-report.schema.json describes it.
-//! Comes in: [`LintReportData`].
-//! Goes out: an object.
-//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
-//! Not here: SARIF (`sarif.rs`).
+//! Builds the JSON of the report (`LintReport`) that docs/lint-report.schema.json describes.
+//!
+//! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
 use super::report::{LintReportData, ReportedFinding};
 use serde::Serialize;

@@ -1,9 +1,6 @@
-//! # Object: what of an object the rules look at, and where in it that stands
-//! Room:     which kinds have pods or taints, and where; a workload or a node as facts; the place of every field.
-//! Comes in: a [`YamlNode`].
-//! Goes out: an [`LintObject`]; nothing for kinds that have neither.
-//! Keeps:    a kind of the same name from somebody else's API group is another kind.
-//! Not here: which objects belong together (`collect.rs`); what is wrong with them (the core).
+//! Extracts from an object what the rules check, with the position of each field.
+//!
+//! - Invariant: the same kind in a foreign API group is another kind.
 
 use crate::manifest::{TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{LintedNode, LintedToleration, LintedWorkload, TolerationPart};

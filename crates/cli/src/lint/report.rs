@@ -1,8 +1,4 @@
-//! # Report: findings, under names and places that people know
-//! Room:     findings with object, field, file, line and column; what is silenced; how much was looked at.
-//! Comes in: [`CollectedObjects`]; the config, the baseline.
-//! Goes out: [`LintReportData`], in one order, whatever the order of reading was.
-//! Not here: how it is written down (`table.rs`, `json.rs`, `sarif.rs`, `github.rs`).
+//! Builds the report: findings with object, field and position, what was silenced, and totals, in a stable order.
 
 use super::baseline::Baseline;
 use super::collect::{CollectedCounts, CollectedObject, CollectedObjects, SkippedFile};

@@ -1,8 +1,4 @@
-//! # Rules: what lint looks for
-//! Room:     `--rules`: every rule with its name, how bad it is, and what it says.
-//! Comes in: nothing.
-//! Goes out: a table, or a `LintRuleList`.
-//! Not here: the rules themselves (`taintward_core::lint`); examples (docs/lint.md).
+//! Prints the list of all rules (`--rules`).
 
 use crate::output::{PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};

@@ -1,9 +1,4 @@
-//! # SARIF: the report for code scanning
-//! Room:     SARIF 2.1.0: the rules, results with places, what is silenced and why, what could not be read.
-//! Comes in: [`LintReportData`].
-//! Goes out: text.
-//! Keeps:    columns count characters, and the file says so.
-//! Not here: our own form (`json.rs`).
+//! Prints the report as SARIF 2.1.0 for code scanning; columns count characters.
 
 use super::collect::SkippedFile;
 use super::report::{FindingLocation, LintReportData, ReportedFinding};

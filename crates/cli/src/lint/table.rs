@@ -1,9 +1,6 @@
-//! # Table: the report for people
-//! Room:     one head line for each finding, its reason and way out below, wrapped.
-//! Comes in: [`LintReportData`]; a [`PrintOptions`].
-//! Goes out: text.
-//! Keeps:    no line is longer than the paper, and nothing is left out; what stands in files cannot steer a terminal.
-//! Not here: the summary (`report.rs`).
+//! Prints the report for people: a line per finding, with reason and remedy below.
+//!
+//! - Invariant: lines fit the terminal, nothing is cut off, and text from files cannot control a terminal.
 
 use super::report::{LintReportData, ReportedFinding};
 use crate::color::Color;

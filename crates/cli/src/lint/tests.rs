@@ -1,8 +1,6 @@
-//! # Tests of lint in the program
-//! Room:     the documents against the code, kinds and owners, the config, places, arbitrary text.
-//! Comes in: texts.
-//! Goes out: findings as `TL101@3:7`.
-//! Not here: every rule with its near misses (the core); whole reports, word by word (`tests/cmd`).
+//! Tests lint in the program: documents, kinds and owners, the config, positions, arbitrary text.
+//!
+//! - See the core for every rule, `tests/cmd` for whole reports.
 
 use super::baseline::Baseline;
 use super::collect::FileCollector;

@@ -1,10 +1,7 @@
-//! # Files: the texts that `-f` names
-//! Room:     files, folders with everything in them, standard input.
-//! Comes in: what was typed after `-f`.
-//! Goes out: texts under the names people know them by, one at a time; or why there is none.
-//! Keeps:    no text is longer than [`BYTES_MOST`]; folders are read in the order of names, links to folders are not
-//!           followed.
-//! Not here: what stands in them (`parse.rs`).
+//! Reads the texts that `-f` names: files, folders and standard input, one at a time.
+//!
+//! - Invariant: no text is longer than [`BYTES_MOST`]; folders are read in the order of names, without links to
+//!   folders.
 
 use super::TextPosition;
 use std::fs::{self, File};

@@ -1,8 +1,6 @@
-//! # Answer: a tree from an API server's JSON, and back
-//! Room:     reading a [`YamlNode`] with serde, without places; writing it, its fields in their order.
-//! Comes in: JSON.
-//! Goes out: the same tree as from a file; whatever form serde writes.
-//! Not here: JSON in files, where places count (`parse.rs`).
+//! Converts trees from and to JSON without positions, as API servers send it.
+//!
+//! - See `parse.rs` for JSON in files.
 
 use super::{MapEntry, TextSpan, YamlNode, YamlValue};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

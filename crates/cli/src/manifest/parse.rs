@@ -1,10 +1,7 @@
-//! # Parse: from a text to its objects, one at a time
-//! Room:     YAML and JSON, of one or several documents; lists of objects item by item; aliases.
-//! Comes in: text, which may be anything.
-//! Goes out: objects with the places of all their fields; a [`ParseError`] for each document that is broken, after which the
-//!           next document is read.
-//! Keeps:    besides the text, one object at a time is in memory; depth and size of an object are limited.
-//! Not here: what becomes of the objects.
+//! Parses YAML and JSON text into objects with positions, one at a time.
+//!
+//! - Invariant: memory holds one object besides the text; depth and size are limited; after a broken document the next
+//!   one is read.
 
 use super::scalar::plain;
 use super::{MapEntry, TextPosition, TextSpan, YamlNode, YamlValue};

@@ -1,8 +1,4 @@
-//! # Scalar: what a word without quotes is
-//! Room:     nothing, truth values, numbers, text, as the YAML reader of kubectl and API servers takes them.
-//! Comes in: a word.
-//! Goes out: a [`YamlValue`].
-//! Not here: words in quotes, which are text.
+//! Resolves plain YAML scalars (null, booleans, numbers, text) as kubectl's YAML reader does.
 
 use super::YamlValue;
 

@@ -1,8 +1,4 @@
-//! # Tests of reading texts
-//! Room:     bounds, aliases, merges, places, documents, files.
-//! Comes in: texts and files.
-//! Goes out: trees.
-//! Not here: what the fields of objects mean (`lint/tests`).
+//! Tests limits, aliases, merges, positions, documents and files.
 
 use super::files::{ManifestFile, ManifestFileError};
 use super::parse::{PIECES_MOST, ParseError};

@@ -1,8 +1,4 @@
-//! # Columns: `custom-columns`
-//! Room:     titles and fields, from the flag or from a file of two lines.
-//! Comes in: text; an object.
-//! Goes out: a [`Table`], with a row for each item.
-//! Not here: JSONPath (`jsonpath.rs`).
+//! Prints `-o custom-columns` and `custom-columns-file`.
 
 use super::jsonpath::{JsonPathTemplate, TemplateError, shown};
 use super::table::{Table, TableCell, TableColumn};

@@ -1,8 +1,4 @@
-//! # Form: what may stand after `-o`
-//! Room:     kubectl's words for forms, and the files some of them name.
-//! Comes in: the text of the flag.
-//! Goes out: a [`OutputFormat`], or a complaint that lists what there is.
-//! Not here: writing an answer down (`output.rs`).
+//! Parses the value of `-o`.
 
 use super::OutputError;
 use super::custom_columns::CustomColumns;

@@ -1,11 +1,8 @@
-//! # JSONPath: kubectl's templates
-//! Room:     what is read from a template; templates of single fields, as `custom-columns` and `--sort-by` have them.
-//! Comes in: `{range .items[*]}{.metadata.name}{"\n"}{end}`.
-//! Goes out: [`JsonPathTemplate`], or a [`TemplateError`] in kubectl's words.
-//! Keeps:    kubectl prints the same; a test compares them. Two things are ours: the fields that `*` and `..` find come
-//!           by name, where kubectl's order is another each time; and a range in a range that nobody ends, which loses
-//!           kubectl its place, goes on to the end of the template.
-//! Not here: the JSONPath of RFC 9535, which is another language.
+//! Evaluates kubectl's JSONPath templates, for `-o jsonpath`, `custom-columns` and `--sort-by`.
+//!
+//! - Invariant: the output equals kubectl's, which a test compares, except that `*` and `..` visit fields by name, and
+//!   that a range inside a range without `{end}` goes on to the end of the template.
+//! - The JSONPath of RFC 9535 is another language.
 
 mod eval;
 mod parse;

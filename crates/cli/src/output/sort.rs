@@ -1,8 +1,4 @@
-//! # Sort: `--sort-by`
-//! Room:     by a field of each item; amounts such as 100m and 1Gi by what they are; what has none comes first.
-//! Comes in: a path; items.
-//! Goes out: an order.
-//! Not here: who is put in that order (`output.rs`).
+//! Implements `--sort-by`: compares items by a field; quantities by value, missing fields first.
 
 use super::jsonpath::{JsonPathTemplate, TemplateError, shown};
 use serde_json::Value;

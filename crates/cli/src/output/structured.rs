@@ -1,9 +1,6 @@
-//! # Machine: answers as programs read them
-//! Room:     JSON with kubectl's indentation, YAML.
-//! Comes in: an object.
-//! Goes out: text that ends with a line.
-//! Keeps:    what steers a terminal or turns the reading direction is written by its number: the same to a program.
-//! Not here: JSONPath (`jsonpath.rs`).
+//! Prints JSON, with kubectl's indentation, and YAML.
+//!
+//! - Invariant: characters that control a terminal or change the direction are escaped.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,9 +1,6 @@
-//! # Table: rows as kubectl prints them
-//! Room:     columns with titles, some only in wide tables, some that may be shortened; colours.
-//! Comes in: cells; a [`PrintOptions`].
-//! Goes out: text.
-//! Keeps:    only on a terminal, and only in columns that say so, anything is shortened, and `…` shows where.
-//! Not here: what the columns are (each command); `custom-columns` (`custom_columns.rs`).
+//! Prints tables as kubectl does: titles, wide columns, colours.
+//!
+//! - Invariant: cells are shortened only on a terminal, only in columns that allow it, with `…`.
 
 use super::terminal::{columns, harmless, width};
 use super::{PrintOptions, Terminal};

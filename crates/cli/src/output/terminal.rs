@@ -1,9 +1,6 @@
-//! # Paper: what is printed on
-//! Room:     how wide it is, whether it takes colours; text that fits and does no harm.
-//! Comes in: what standard output is.
-//! Goes out: [`Terminal`]; lines.
-//! Keeps:    what stands in objects and files cannot steer a terminal.
-//! Not here: tables (`table.rs`), colours (`color.rs`).
+//! Detects the width and colours of standard output, and wraps and cleans text for it.
+//!
+//! - Invariant: text from objects and files cannot control a terminal.
 
 use std::io::IsTerminal as _;
 use taintward_core::text;

@@ -1,4 +1,5 @@
-//! Answers in every form; what is no form; order.
+//! Tests every output format, unknown formats, and sorting.
+
 use super::*;
 use clap::Parser;
 use serde_json::json;

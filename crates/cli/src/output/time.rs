@@ -1,8 +1,4 @@
-//! # Moment: times for people
-//! Room:     the local time with how far away it is; ages as kubectl prints them.
-//! Comes in: moments, a time zone.
-//! Goes out: words.
-//! Not here: reading a clock (`taintward_kube::clock`).
+//! Formats times for people: local time with distance, ages as kubectl prints them.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

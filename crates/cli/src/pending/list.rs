@@ -1,8 +1,6 @@
-//! # List: who leaves, at one moment
-//! Room:     a row for each pod; what is known to be in the way of those that should be gone.
-//! Comes in: a survey, who evicts, a namespace.
-//! Goes out: [`PendingList`], which `output` writes in any form.
-//! Not here: watching (`watch.rs`).
+//! Builds the list of pods that leave at one moment, with what blocks overdue ones.
+//!
+//! - See `watch.rs` for `-w`.
 
 use super::row::{PendingRow, RowShape, table, toleration};
 use crate::active_controllers::ActiveControllers;

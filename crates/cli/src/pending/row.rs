@@ -1,8 +1,4 @@
-//! # Row: a pod that leaves, as a line
-//! Room:     columns, cells, fields.
-//! Comes in: facts about the pod.
-//! Goes out: tables, JSON.
-//! Not here: who leaves (`list.rs` of a moment, `tracker.rs` of a stream).
+//! Formats a pod that leaves as a table row and as JSON.
 
 use crate::color::Color;
 use crate::messages::{self, at_moment, moment, stamp, with_zone};

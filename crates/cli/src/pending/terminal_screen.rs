@@ -1,9 +1,6 @@
-//! # Screen: the list on a terminal, drawn anew
-//! Room:     another page of the terminal while it lasts; keys.
-//! Comes in: lines; what is typed.
-//! Goes out: a picture of at most the terminal's size.
-//! Keeps:    however it ends, the terminal is given back as it was.
-//! Not here: what the lines say (`watch.rs`).
+//! Draws the list on the alternate screen of a terminal and reads keys.
+//!
+//! - Invariant: the terminal is restored however the program ends.
 
 use crate::output::width;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};

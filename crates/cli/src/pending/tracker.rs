@@ -1,9 +1,6 @@
-//! # Ledger: who leaves, as it changes
-//! Room:     an engine that is told everything and asked to do nothing, as the controller's in observe mode.
-//! Comes in: news of nodes and pods, the time.
-//! Goes out: rows; what has changed since they were last asked for.
-//! Keeps:    a pod that is gone at its deadline was never overdue: it has a few seconds.
-//! Not here: listening (`watch.rs`), showing (`terminal_screen.rs`).
+//! Tracks the pods that leave with an eviction engine that receives all watch events and is never pulled.
+//!
+//! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
 use super::row::{PendingRow, toleration};
 use std::collections::BTreeMap;

@@ -1,9 +1,6 @@
-//! # Watch: `taintward pending -w`
-//! Room:     listening to nodes and pods; on a terminal the list, elsewhere a line for each change.
-//! Comes in: a cluster.
-//! Goes out: text, until q, Ctrl-C or SIGTERM.
-//! Keeps:    nothing is asked again and again but who evicts; what is shown is what was heard.
-//! Not here: who leaves (`tracker.rs`), drawing (`terminal_screen.rs`).
+//! Implements `pending -w`: watches nodes and pods, and shows the list on a terminal or a line per change elsewhere.
+//!
+//! - Invariant: only the leases are polled.
 
 use super::list::nobody;
 use super::row::{RowShape, table};

@@ -1,8 +1,4 @@
-//! # Change file: nodes as they would be
-//! Room:     nodes in a file whose `spec.taints` and `spec.unschedulable` are looked at, and nothing else.
-//! Comes in: a file.
-//! Goes out: an [`NodeEdit`] for each node; or what is wrong, with its place.
-//! Not here: the cluster's state (`cluster_state`).
+//! Reads the desired taints and schedulability of nodes from a file.
 
 use super::node_edits::NodeEdit;
 use crate::manifest::files::each;

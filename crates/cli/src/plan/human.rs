@@ -1,9 +1,6 @@
-//! # Human: a plan for people
-//! Room:     what was asked; a summary; who leaves; who stays; workloads, budgets, places.
-//! Comes in: a [`PlanReport`]; how it is to be seen.
-//! Goes out: text that fits the paper.
-//! Keeps:    the summary comes first: who reads on, knows already whether to.
-//! Not here: forms for programs (`object.rs`).
+//! Formats a plan as text for people, with the summary first.
+//!
+//! - See `object.rs` for programs.
 
 use super::report::{PlanReport, PlanRow};
 use crate::color::Color;

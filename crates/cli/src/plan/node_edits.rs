@@ -1,8 +1,6 @@
-//! # Edit: what is done to nodes, as it was typed
-//! Room:     which nodes are meant; taints put on and taken off, cordons, nodes and zones that fall silent.
-//! Comes in: [`NodeEdit`]s, in the order they were typed.
-//! Goes out: how each node would be ([`PlannedNodeChange`]); a sentence for each edit; or what is wrong with one.
-//! Not here: the grammar of taints (`taintward_core::taint_edit`); who leaves (`taintward_core::forecast`).
+//! Resolves the edits of the command line (taints, cordons, silent nodes and zones) to [`PlannedNodeChange`]s.
+//!
+//! - See `taintward_core::taint_edit` for the grammar of taints.
 
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

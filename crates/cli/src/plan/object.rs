@@ -1,9 +1,6 @@
-//! # Object: a plan for programs
-//! Room:     `Plan` of `taintward.io/v1alpha1`, as docs/plan.schema.json describes it.
-//! Comes in: a [`PlanReport`].
-//! Goes out: JSON.
-//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
-//! Not here: YAML and the other forms (`output`).
+//! Builds the JSON of a plan (`Plan`) that docs/plan.schema.json describes.
+//!
+//! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
 use super::report::{PlanReport, PlanRow};
 use crate::messages::{self, stamp};

@@ -1,9 +1,6 @@
-//! # Preview: a plan in a few lines
-//! Room:     what `taintward taint` says before a NoExecute taint sends pods away.
-//! Comes in: a cluster; nodes, and the taints they would get.
-//! Goes out: a few lines for standard error.
-//! Keeps:    it never fails: what cannot be read is said, and the question is asked all the same.
-//! Not here: the question (`taint/confirm.rs`); the whole plan.
+//! Formats a short plan that `taintward taint` shows before a NoExecute taint evicts pods.
+//!
+//! - Invariant: it never fails; what cannot be read is reported, and `taint` still asks for confirmation.
 
 use super::human::{leaves, moment, summary};
 use super::node_edits::{self, EditedNodes};

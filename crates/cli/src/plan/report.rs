@@ -1,8 +1,4 @@
-//! # Answer: a plan, ready to be written down
-//! Room:     who leaves, one row each; who stays and why, counted; what was not looked at.
-//! Comes in: the survey, the forecast, sentences about what was done.
-//! Goes out: [`PlanReport`], which `output` writes in any form.
-//! Not here: text for people (`human.rs`); JSON (`object.rs`).
+//! Collects a plan: pods that leave, reasons of those that stay, and what was not considered.
 
 use super::{human, object};
 use crate::cluster_state::ClusterState;

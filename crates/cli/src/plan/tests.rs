@@ -1,4 +1,4 @@
-//! Who is meant, and what becomes of nodes.
+//! Tests which nodes an edit selects, and what it makes of them.
 
 use super::node_edits::{EditedNodes, apply};
 use super::report::PlanReport;

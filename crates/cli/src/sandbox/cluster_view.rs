@@ -1,8 +1,4 @@
-//! # Scene: the cluster as the board tells of it
-//! Room:     nodes with their taints; pods with their verdicts, from the same function that decides.
-//! Comes in: the sandbox's objects.
-//! Goes out: [`NodeRow`]s.
-//! Not here: drawing.
+//! Builds what the dashboard shows: nodes with taints, pods with verdicts of the core.
 
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,8 +1,6 @@
-//! # Board: the cluster at a glance
-//! Room:     a screen that is drawn again when something changes: nodes, taints, countdowns, what happened.
-//! Comes in: a world.
-//! Goes out: at most as many lines and columns as the terminal has.
-//! Not here: what is shown (`cluster_view.rs`, `event_log.rs`).
+//! Draws the dashboard and redraws it after changes, within the size of the terminal.
+//!
+//! - See `cluster_view.rs` and `event_log.rs` for its contents.
 
 use super::cluster_view::{ClusterView, NodeRow};
 use super::event_log;

@@ -1,8 +1,4 @@
-//! # Feed: a line for each thing that happens, and why
-//! Room:     what of all changes people want to hear of, in words.
-//! Comes in: the sandbox's commit log.
-//! Goes out: lines.
-//! Not here: where they are shown.
+//! Describes the changes of the sandbox that matter to people, a line each.
 
 use crate::output::harmless;
 use serde::Deserialize;

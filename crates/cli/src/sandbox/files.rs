@@ -1,8 +1,6 @@
-//! # Files: what the sandbox reads and writes
-//! Room:     `--load`, `--nodes FILE`, `--save`, kubeconfigs.
-//! Comes in: paths.
-//! Goes out: objects in the world; files, whole or not at all; [`FileError`]s.
-//! Not here: what stands in them (`taintward_sandbox::{file, snapshot, fleet}`).
+//! Reads and writes the files of the sandbox: `--load`, `--nodes`, `--save`, kubeconfigs.
+//!
+//! - Invariant: a file is written whole or not at all.
 
 use crate::say;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -1,10 +1,7 @@
-//! # Misbehave: what is done to the nodes of a running sandbox
-//! Room:     finding the sandbox, making sure that it is one, and the annotations its kubelets understand.
-//! Comes in: [`NodeFaultOptions`].
-//! Goes out: a line for each node, or a [`NodeFaultError`].
-//! Keeps:    nothing is written to a cluster that does not say of itself that it is a sandbox, and nothing at all if one
-//!           of the nodes is not there.
-//! Not here: what the annotations do (`taintward_sandbox::life`).
+//! Injects faults into the nodes of a running sandbox, with annotations that its kubelets understand.
+//!
+//! - Invariant: nothing is written to a cluster that does not identify itself as a sandbox, or if one of the nodes does
+//!   not exist.
 
 use super::files;
 use crate::output::{self, PrintError};

@@ -1,8 +1,4 @@
-//! # Tour: taints, in less than a minute
-//! Room:     six steps, each told, done and checked.
-//! Comes in: a furnished world with Taintward in it.
-//! Goes out: sentences; an error if something did not happen as told.
-//! Not here: the board; the step about a silent node (`tour/silence.rs`).
+//! Runs the tour: six steps that explain taints, each shown and verified.
 
 pub(crate) mod silence;
 

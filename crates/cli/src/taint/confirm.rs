@@ -1,9 +1,4 @@
-//! # Ask: before pods are sent away
-//! Room:     whether somebody is there to be asked; the preview, the question, the answer.
-//! Comes in: the plan, the change, the nodes; a terminal.
-//! Goes out: go on, or not.
-//! Keeps:    without a terminal at standard input and standard error nothing is said and nothing asked.
-//! Not here: who would leave (whoever makes the [`Preview`]).
+//! Shows the preview and asks for confirmation before pods are evicted, if there is a terminal.
 
 use super::{DryRun, TaintOptions};
 use std::io::{self, IsTerminal as _, Write as _};

@@ -1,9 +1,6 @@
-//! # List: the taints nodes have
-//! Room:     `--list`: a line for each taint, with its age and what is noted about it.
-//! Comes in: nodes, read one after another.
-//! Goes out: a table on standard output; failures.
-//! Keeps:    what stands in a cluster cannot steer a terminal; a name too long for its column has a line to itself.
-//! Not here: who would leave because of them.
+//! Prints the taints of nodes with age and note (`--list`).
+//!
+//! - Invariant: text from the cluster cannot control a terminal.
 
 use super::node_write_error::NodeWriteError;
 use super::{TaintOptions, TaintOutputFormat};

@@ -1,8 +1,4 @@
-//! # Failure: what went wrong with a node, in kubectl's words
-//! Room:     one node's failure; how one and how several are printed.
-//! Comes in: complaints of the server; what cannot be applied (KT-7).
-//! Goes out: lines for standard error.
-//! Not here: when a node is tried again (`write.rs`).
+//! Formats failures of single nodes, and of several, in kubectl's words (KT-7).
 
 use crate::output::harmless;
 use std::fmt::Write as _;

@@ -1,8 +1,4 @@
-//! # Output: what is printed of a changed node
-//! Room:     the forms `-o` knows, as kubectl writes them.
-//! Comes in: the object, as a server answered or as it would be; the word for what was done (KT-8).
-//! Goes out: text for standard output.
-//! Not here: tables (`list.rs`), failures (`node_write_error.rs`).
+//! Prints a changed node in the formats of `-o`, as kubectl does (KT-8).
 
 use super::TaintOptions;
 use crate::manifest::YamlNode;

@@ -1,8 +1,4 @@
-//! # Request: from arguments to a change of some nodes
-//! Room:     which argument is what (KT-2), and everything that can be wrong before a cluster is asked (KT-3 to KT-6).
-//! Comes in: [`TaintOptions`].
-//! Goes out: [`TaintRequest`], or [`TaintUsageError`] in kubectl's words and order; the character that is wrong is pointed at.
-//! Not here: the grammar of a taint (`taintward_core::taint_edit`).
+//! Separates nodes from taints among the arguments (KT-2) and validates them before a request is sent (KT-3 to KT-6).
 
 use super::TaintOptions;
 use super::targets::{self, NodeTargets};

@@ -1,8 +1,4 @@
-//! # Targets: which nodes are meant
-//! Room:     names as typed; names of all nodes, or of those with labels.
-//! Comes in: what stands before the taints; a selector.
-//! Goes out: names, in the order they are visited.
-//! Not here: what is done to each (`write.rs`, `list.rs`).
+//! Resolves the nodes of a request: typed names, all nodes, or those that a selector matches.
 
 use super::request::{TaintUsageError, is_node_type};
 use serde::Deserialize;

@@ -1,9 +1,7 @@
-//! # Write: nodes changed, one after another
-//! Room:     read a node, work out what becomes of it, write exactly that; again, if somebody was faster (KT-9).
-//! Comes in: the change, the nodes.
-//! Goes out: what was done, on standard output; failures, which end nothing but their own node (KT-10).
-//! Keeps:    a write rests on what was just read, so that no edit of others is lost (S8); tries and time are bounded.
-//! Not here: what becomes of taints (`taintward_core::taint_edit`), the patch (`taintward_kube::node_client`).
+//! Changes nodes one after the other: read, apply the edit, write, and again after a conflict (KT-9).
+//!
+//! - Invariant: a write depends on what was just read, so that no foreign edit is lost (S8); a failure ends only its
+//!   own node (KT-10); attempts and time are bounded.
 
 use super::node_write_error::NodeWriteError;
 use super::output::TaintPrinter;

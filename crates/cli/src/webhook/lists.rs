@@ -1,8 +1,4 @@
-//! # Lists: the configuration file of the API server's plugin
-//! Room:     `RestrictionConfigFile` of `podtolerationrestriction.admission.k8s.io/v1alpha1`, read strictly.
-//! Comes in: a file, YAML or JSON.
-//! Goes out: the lists for namespaces that have none of their own (AD-8).
-//! Not here: what the lists do (the core).
+//! Reads the `RestrictionConfigFile` of PodTolerationRestriction strictly (AD-8).
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,4 @@
-//! # Account: what the webhook may do
-//! Room:     its service account, with the rights that `taintward install` grants it and the limits it sets.
-//! Comes in: the built program's manifests.
-//! Goes out: a kubeconfig with a token.
-//! Not here: whether the rights are those they should be (the security checklist, `install_real.rs`).
+//! Creates the webhook's service account with the rights and limits that `taintward install` grants.
 
 use super::hook::PATIENCE;
 use serde_json::{Value, json};

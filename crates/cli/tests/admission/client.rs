@@ -1,8 +1,4 @@
-//! # Client: questions to a webhook, over TLS
-//! Room:     connections that believe one authority, with or without a certificate of their own; AdmissionReviews.
-//! Comes in: a port, PEM.
-//! Goes out: answers; the certificate that was shown.
-//! Not here: what an API server asks.
+//! Sends AdmissionReviews to a webhook over TLS, with chosen trust and client certificates.
 
 use super::hook::PATIENCE;
 use http::Request;

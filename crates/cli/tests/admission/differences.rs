@@ -1,8 +1,4 @@
-//! # Differences: what the webhook does not do as the API server's plugins do, on purpose
-//! Room:     each difference with its reason, and how it shows.
-//! Comes in: the same request on two sides.
-//! Goes out: whether a difference is this one.
-//! Not here: anything that is not seen in every run: the test wants each of them.
+//! Lists the intended differences between the webhook and the API server's plugins; the test wants to see each of them.
 
 use super::worlds::{Outcome, Pair, Side};
 use serde_json::Value;

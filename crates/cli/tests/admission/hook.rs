@@ -1,8 +1,4 @@
-//! # Hook: a running webhook, seen from outside
-//! Room:     starting the built binary's `webhook` against a cluster, its ports, its certificate files, its end.
-//! Comes in: a kubeconfig, flags.
-//! Goes out: health, metrics, log; what it costs; how it ended.
-//! Not here: what API servers are told of it (`register.rs`).
+//! Runs the built `taintward webhook` against a cluster: ports, certificate files, health, metrics and log.
 
 use serde_json::Value;
 use std::io::{Read as _, Write as _};

@@ -1,8 +1,4 @@
-//! # Load: pods that are created without end
-//! Room:     a few clients that create pods (dry runs: with all of admission, and nothing is stored), until told to stop.
-//! Comes in: an API server, a namespace, what every pod must have got.
-//! Goes out: how many were created, and everything that went wrong.
-//! Not here: what happens meanwhile.
+//! Creates pods continuously as dry runs and collects everything that goes wrong.
 
 use super::hook::PATIENCE;
 use super::register::{plain_pod, pods, tolerations};

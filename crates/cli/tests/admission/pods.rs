@@ -1,9 +1,4 @@
-//! # Pods: hundreds of them, of all kinds, always the same
-//! Room:     tolerations that make sense and that do not, resources of every kind, namespaces with every kind of lists.
-//! Comes in: a number of pods.
-//! Goes out: [`Case`]s and namespaces' annotations.
-//! Keeps:    the same pods on every run.
-//! Not here: what becomes of them.
+//! Generates hundreds of pods and the annotations of namespaces, the same on every run.
 
 use super::register::plain_pod;
 use proptest::collection::vec;

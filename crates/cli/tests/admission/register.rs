@@ -1,8 +1,4 @@
-//! # Register: what API servers are told of webhooks
-//! Room:     both webhook configurations, the definitions of pools and policies, and waiting until servers know.
-//! Comes in: where a webhook listens, who has signed its certificate, for which namespaces it is asked.
-//! Goes out: objects on the server.
-//! Not here: the webhook itself (`hook.rs`).
+//! Registers a webhook at API servers: configurations, custom resources, and waiting until they apply.
 
 use super::hook::{Hook, PATIENCE};
 use base64::Engine as _;

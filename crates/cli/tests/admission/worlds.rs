@@ -1,8 +1,4 @@
-//! # Worlds: servers with the plugins, with the webhook, with both
-//! Room:     three API servers on one storage, two webhooks, a namespace for every kind of lists on every side.
-//! Comes in: pods.
-//! Goes out: what became of them.
-//! Not here: what is expected.
+//! Runs three API servers on one etcd, with the plugins, with the webhook and with both.
 
 use super::hook::{Files, Hook, all};
 use super::pods::{Case, LISTS, Update, annotations};

@@ -1,8 +1,4 @@
-//! # Abuse: item 16
-//! Room:     bodies as big as they may be, and bigger.
-//! Comes in: the ground.
-//! Goes out: findings; memory before and after.
-//! Not here: bodies that come slowly (`crowd.rs`).
+//! Checks item 16: bodies of the largest size and above.
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::question;

@@ -1,8 +1,4 @@
-//! # Corpus: items 18, 19 and 20
-//! Room:     questions that make no sense; what answers may say; what becomes of a pod.
-//! Comes in: the ground; hundreds of pods (`admission/pods.rs`).
-//! Goes out: findings.
-//! Not here: arbitrary bytes (`fuzz`, the webhook's own tests).
+//! Checks items 18, 19 and 20: malformed reviews, contents of responses, and what becomes of a pod.
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::question;

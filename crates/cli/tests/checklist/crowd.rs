@@ -1,8 +1,4 @@
-//! # Crowd: item 17
-//! Room:     thousands of connections that say nothing, little or too much, beside a client that is one.
-//! Comes in: the ground.
-//! Goes out: how long the good client's questions took.
-//! Not here: which of the bad ones goes when (the webhook's own tests).
+//! Checks item 17: thousands of idle, slow or flooding connections beside a well-behaved client.
 
 use super::ground::{Found, Ground, Shown, Yardstick, at_most, demand};
 use crate::admission::client::{config, connect, question};

@@ -1,9 +1,6 @@
-//! # Elsewhere: items that other commands show
-//! Room:     where the proof stands; that it still stands there. Whether it holds is for the gate (`.ci/run`) to say, which runs
-//!           all of them but those that say "by hand".
-//! Comes in: the checkout.
-//! Goes out: findings.
-//! Not here: what can be looked at while this runs.
+//! Checks that the tests and documents which prove the remaining items still exist.
+//!
+//! - `.ci/run` runs them, except those marked "by hand".
 
 use super::ground::{Found, Shown, demand};
 use super::items::RECORD;

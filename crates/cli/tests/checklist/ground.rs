@@ -1,8 +1,4 @@
-//! # Ground: what every item of the checklist stands on
-//! Room:     an API server that shows webhooks a certificate of its own, and a webhook with all rules.
-//! Comes in: the control plane's programs.
-//! Goes out: [`Ground`]; how an item says what it found.
-//! Not here: the items.
+//! Sets up what all items need: an API server with client certificates for webhooks, and a webhook with all rules.
 
 use crate::admission::account;
 use crate::admission::client::{Client, believing};

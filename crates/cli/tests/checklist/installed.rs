@@ -1,8 +1,6 @@
-//! # Installed: items 1, 2, 3, 7 and 29
-//! Room:     what both accounts may do, as the API server says it; pods at their level; whose requests go first.
-//! Comes in: the whole installation, on the ground's API server; `golden/rbac-*.txt` (`GOLDEN=overwrite` writes them anew).
-//! Goes out: findings.
-//! Not here: how an installation comes and goes (`install_real.rs`), what accounts may write (`install_bounds.rs`).
+//! Checks items 1, 2, 3, 7 and 29: the rights of both accounts, Pod Security, flow control.
+//!
+//! - Compares with `golden/rbac-*.txt`; `GOLDEN=overwrite` writes them.
 
 use super::ground::{Found, Ground, demand};
 use crate::admission::hook::PATIENCE;

@@ -1,8 +1,4 @@
-//! # Items: the forty of the checklist
-//! Room:     what must hold, whom it keeps out, and by what command it is shown.
-//! Comes in: nothing.
-//! Goes out: [`ITEMS`], by number.
-//! Not here: how each is checked (the other rooms), the page (`page.rs`).
+//! Lists the forty items of the security checklist.
 
 /// One line of the checklist.
 pub(crate) struct Item {

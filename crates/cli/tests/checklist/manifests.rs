@@ -1,8 +1,4 @@
-//! # Manifests: items 4, 6, 8 and 13
-//! Room:     what `taintward install` prints, where a kubelet or a network of pods would be needed.
-//! Comes in: the built program.
-//! Goes out: findings.
-//! Not here: whether an API server takes it (`install*.rs`).
+//! Checks items 4, 6, 8 and 13 in the manifests that `taintward install` prints.
 
 use super::elsewhere::stands;
 use super::ground::{Found, Ground, Shown, demand};

@@ -1,8 +1,4 @@
-//! # Outside: items 25, 26 and 27
-//! Room:     what the running webhook shows to whoever comes by: metrics, pages, ports; what it writes into its log.
-//! Comes in: the ground, after all others had their way with it.
-//! Goes out: findings.
-//! Not here: the controllers' metrics and log (`taintward-controller`).
+//! Checks items 25, 26 and 27: metrics, pages, ports and log of the webhook.
 
 use super::elsewhere::stands;
 use super::ground::{Found, Ground, Shown, demand};

@@ -1,8 +1,4 @@
-//! # Pace: item 15
-//! Room:     a thousand questions a second, for ten seconds.
-//! Comes in: the ground.
-//! Goes out: how long answers took; counted from when a question was due, not from when it could be sent.
-//! Not here: how many would be possible (`cargo xtask bench webhook`).
+//! Checks item 15: a thousand requests a second for ten seconds; latency counts from when a request was due.
 
 use super::ground::{Found, Ground, Shown, Yardstick, at_most};
 use crate::admission::client::question;

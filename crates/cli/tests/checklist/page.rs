@@ -1,8 +1,4 @@
-//! # Page: docs/security-checklist.md
-//! Room:     a line of its table; the table on the page and the one that was found.
-//! Comes in: what each item found.
-//! Goes out: the table on standard output; with `EXAMPLES=overwrite` the page, written anew.
-//! Not here: figures and times, which differ from run to run: they go to standard error.
+//! Compares docs/security-checklist.md with the results; `EXAMPLES=overwrite` writes it.
 
 use super::items::ITEMS;
 use std::collections::BTreeMap;

@@ -1,8 +1,4 @@
-//! # Renewal: items 11 and 12
-//! Room:     another certificate while questions are asked; files that hold nothing of the kind.
-//! Comes in: the ground.
-//! Goes out: findings.
-//! Not here: another authority, certificates of its own making (`webhook_real.rs`).
+//! Checks items 11 and 12: renewed and malformed certificate files under load.
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::{Client, believing, question};

@@ -1,8 +1,4 @@
-//! # Rights: items 5 and 39
-//! Room:     what the webhook's account may do, and what it did.
-//! Comes in: the ground; the audit log.
-//! Goes out: findings.
-//! Not here: the account of the controllers.
+//! Checks items 5 and 39: what the webhook's account may do, and what the audit log shows that it did.
 
 use super::elsewhere::record_of_the_controllers;
 use super::ground::{Found, Ground, Shown, demand};

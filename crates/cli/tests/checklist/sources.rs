@@ -1,8 +1,4 @@
-//! # Sources: items 30, 33, 37 and 38
-//! Room:     what stands in the checkout: lints, profiles, dependencies, the recipe of the image.
-//! Comes in: files; `cargo tree`, offline.
-//! Goes out: findings.
-//! Not here: what was built of it (`cargo xtask release`).
+//! Checks items 30, 33, 37 and 38 in the sources: lints, profiles, dependencies, the image.
 
 use super::elsewhere::{file, text};
 use super::ground::{Found, Shown, demand};

@@ -1,8 +1,4 @@
-//! # Spiral: item 14
-//! Room:     a cluster whose webhooks are all gone, and come back.
-//! Comes in: the ground.
-//! Goes out: findings.
-//! Not here: one webhook under load (`webhook_real.rs`).
+//! Checks item 14: all webhooks of a cluster stop and come back.
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::hook::{Files, Hook, all};

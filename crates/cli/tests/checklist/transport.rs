@@ -1,8 +1,4 @@
-//! # Transport: items 9 and 10
-//! Room:     certificates of clients, versions of TLS.
-//! Comes in: the ground.
-//! Goes out: findings.
-//! Not here: certificates of the webhook (`renewal.rs`).
+//! Checks items 9 and 10: client certificates and versions of TLS.
 
 use super::ground::{Found, Ground, demand};
 use crate::admission::client::{Client, believing, question};

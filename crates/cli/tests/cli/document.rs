@@ -1,8 +1,5 @@
-//! # Document: a page that shows what is typed and what comes of it
-//! Room:     `console` blocks and the files a page shows; what differs from run to run; writing a page anew.
-//! Comes in: a page; somebody who types a command and says what was shown.
-//! Goes out: a test that fails where the page shows something else; with `EXAMPLES=overwrite` the page as it should be.
-//! Not here: who types (the tests' stages).
+//! Runs the `console` blocks of a page and compares their output; `EXAMPLES=overwrite` writes the page.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::path::{Path, PathBuf};

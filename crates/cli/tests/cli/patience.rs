@@ -1,8 +1,5 @@
-//! # Patience: waiting that ends
-//! Room:     what a program says, piece by piece and line by line; asking until the answer is there.
-//! Comes in: a child's output; a question.
-//! Goes out: the answer, or a failed test: nothing that does not happen holds up the others.
-//! Not here: how soon something has to happen; tests that care measure that themselves.
+//! Reads the output of a child process line by line, and polls a condition, with a time limit.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use std::io::Read;

@@ -1,8 +1,5 @@
-//! # Reluctant: an API server that shows little
-//! Room:     a listener on loopback that answers GETs as it is told to, each on a connection of its own.
-//! Comes in: what there is at a path.
-//! Goes out: a kubeconfig that leads to it. It ends with the test.
-//! Not here: a server that keeps anything (the sandbox), or the real one.
+//! Serves chosen responses to GET requests on loopback, as an API server that permits little.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::running::Folder;

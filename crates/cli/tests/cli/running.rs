@@ -1,8 +1,5 @@
-//! # Running: a sandbox as a child process
-//! Room:     starting the built program, reading its lines, asking it as its kubeconfig says, files that go with the test.
-//! Comes in: flags.
-//! Goes out: what it prints and answers.
-//! Not here: what is expected of it.
+//! Runs `taintward sandbox` as a child process: reads its lines and sends requests to it.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::patience::Lines;

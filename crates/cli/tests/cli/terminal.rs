@@ -1,8 +1,5 @@
-//! # Terminal: a command at a pseudo-terminal
-//! Room:     what a person at a terminal sees, types and interrupts.
-//! Comes in: a command; which of its streams are the terminal's.
-//! Goes out: what was shown, the exit code.
-//! Not here: shells (`cli_completion.rs`).
+//! Runs a command on a pseudo-terminal.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::patience::Said;

@@ -1,8 +1,4 @@
-//! # Attempts: what a stolen token would be good for, and what the parts themselves write
-//! Room:     requests of both accounts, each with what a policy says of it.
-//! Comes in: nothing.
-//! Goes out: [`Attempt`]s.
-//! Not here: who makes them (`scene.rs`).
+//! Lists requests of both accounts, and whether the policies must refuse each.
 
 use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};

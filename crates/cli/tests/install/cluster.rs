@@ -1,8 +1,4 @@
-//! # Cluster: an installation on a real API server, and what is asked about it
-//! Room:     the program and kubectl, both as admin; what an account may do.
-//! Comes in: a cluster; words to type.
-//! Goes out: what is printed.
-//! Not here: what is expected of it.
+//! Runs the program and kubectl as admin against an installation on a real API server.
 
 use super::objects::install;
 use serde_json::Value;

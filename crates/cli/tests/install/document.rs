@@ -1,8 +1,4 @@
-//! # Document: a page of commands, typed from its beginning to its end
-//! Room:     `console` blocks, whose output is shown; `sh` blocks, which only have to succeed; the files of `yaml` blocks.
-//! Comes in: the page; somebody who types.
-//! Goes out: the page as it should be.
-//! Not here: who types, and where.
+//! Runs all commands of a page in order; `sh` blocks must succeed, `console` blocks also show their output.
 
 /// Somebody at a terminal.
 pub(crate) trait Typist {

@@ -1,8 +1,5 @@
-//! # Objects: what was printed, read again
-//! Room:     documents of YAML; objects by kind, namespace and name.
-//! Comes in: text.
-//! Goes out: JSON.
-//! Not here: what is expected of it.
+//! Parses printed manifests and finds objects in them.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use serde::Deserialize as _;

@@ -1,8 +1,4 @@
-//! # Scene: a cluster with an installation, and what an account tries there
-//! Room:     objects that are worth an attack; tokens of accounts; requests, none of which is kept.
-//! Comes in: the control plane's programs; [`Attempt`]s.
-//! Goes out: assertions about who refused.
-//! Not here: what is tried (`attempts.rs`).
+//! Sets up an installation and sends the requests of an account, none of which is kept.
 
 use super::attempts::{Attempt, How};
 use super::objects::install;

@@ -1,8 +1,4 @@
-//! # Admitting: dedicated nodes, default seconds and advice, by hand
-//! Room:     DedicatedPools and TaintwardPolicies with kubectl; pods that are given something, refused, or advised about.
-//! Comes in: a [`Stage`].
-//! Goes out: nothing but pass or fail.
-//! Not here: the rules one by one (`crates/core`, `crates/sandbox/tests/admission.rs`).
+//! Tests pools, policies and lint warnings with kubectl: pods that are changed, refused or warned about.
 
 use crate::Stage;
 

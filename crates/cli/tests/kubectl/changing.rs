@@ -1,8 +1,4 @@
-//! # Changing: objects made, changed and removed by hand
-//! Room:     create, apply on either side, edit, patch, label, annotate, delete.
-//! Comes in: a [`Stage`].
-//! Goes out: nothing but pass or fail.
-//! Not here: what makes pods move (`moving.rs`).
+//! Tests kubectl's create, apply, edit, patch, label, annotate and delete.
 
 use crate::Stage;
 

@@ -1,8 +1,4 @@
-//! # Dedicating: one object makes nodes a team's own
-//! Room:     a DedicatedPool from its making to its end, with everything that acts on it.
-//! Comes in: a [`Stage`].
-//! Goes out: nothing but pass or fail.
-//! Not here: what a pool's object is (`admitting.rs`); the controller's own rules (`crates/controller`).
+//! Tests a DedicatedPool from creation to deletion.
 
 use crate::Stage;
 use crate::kubectl::admitting::{POOL, pod, teams};

@@ -1,8 +1,4 @@
-//! # Moving: what makes pods come and go
-//! Room:     taints, cordons, drains, deployments and their rollouts.
-//! Comes in: a [`Stage`].
-//! Goes out: nothing but pass or fail.
-//! Not here: objects that nobody acts on (`changing.rs`).
+//! Tests what moves pods: taints, cordons, drains, rollouts.
 
 use crate::Stage;
 use std::process::{Child, Command, Stdio};

@@ -1,8 +1,4 @@
-//! # Reading: what kubectl shows
-//! Room:     get, describe, watch, discovery, questions; what cannot be had here, said clearly.
-//! Comes in: a [`Stage`].
-//! Goes out: nothing but pass or fail.
-//! Not here: changes (`changing.rs`, `moving.rs`).
+//! Tests kubectl's get, describe, watch and discovery, and the errors for what the sandbox lacks.
 
 use crate::Stage;
 use crate::cli::patience::eventually;

@@ -1,8 +1,4 @@
-//! # Compare: where two sides went different ways
-//! Room:     trails of the same step, node by node.
-//! Comes in: what both sides played.
-//! Goes out: [`Difference`]s, each with its kind.
-//! Not here: which of them are documented (`documented.rs`).
+//! Compares the histories of both controllers for the same step, node by node.
 
 use super::script::PACE;
 use super::trail::{Own, Played, Trail};

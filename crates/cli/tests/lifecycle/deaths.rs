@@ -1,8 +1,6 @@
-//! # Deaths: a fleet of which some, a zone, and all fall silent
-//! Room:     NL-12, NL-15, NL-22 to NL-27, S6, S7, L7 with hundreds of nodes; `kill -9` in every phase.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions about what the record saw.
-//! Not here: eyes that cannot be believed (`doubts.rs`).
+//! Tests a fleet of which some nodes, a zone, or all fall silent (NL-12, NL-15, NL-22 to NL-27, S6, S7, L7).
+//!
+//! - The controller is killed in every phase.
 
 use super::fleet::{Fleet, Pace};
 use super::ours::{Ours, size};

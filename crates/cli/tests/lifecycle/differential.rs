@@ -1,8 +1,6 @@
-//! # Differential: the original and taintward, one script
-//! Room:     D12: both play the same steps at the same time, each on a cluster of its own; what differs must be documented.
-//! Comes in: a cluster for the original.
-//! Goes out: a list of differences; a failure if one is not documented, or a documented one does not show.
-//! Not here: the steps (`script.rs`).
+//! Plays one script to kube-controller-manager and to Taintward, on a cluster each (D12).
+//!
+//! - Fails for an undocumented difference, and for a documented one that does not appear.
 
 use super::script::{self, PACE};
 use super::side::{Side, Who};

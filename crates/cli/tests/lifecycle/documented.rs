@@ -1,8 +1,4 @@
-//! # Documented: which differences from the original are meant
-//! Room:     one row for each row of the table D12 in docs/differences.md: where it shows, or why not here.
-//! Comes in: differences.
-//! Goes out: those that nobody has documented; rows that did not show.
-//! Not here: finding differences (`compare.rs`).
+//! Lists the documented differences: one row per row of the table D12 in docs/differences.md.
 
 use super::compare::{Difference, Kind};
 use std::collections::BTreeMap;

@@ -1,8 +1,4 @@
-//! # Doubts: when our own eyes cannot be believed
-//! Room:     S7, P16, P37: a process that stood still, a network that was cut, a server that was away.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions about what the record saw: nobody who lives is tainted; who is dead is, in time.
-//! Not here: processes that die (`deaths.rs`).
+//! Tests interrupted observation: a stopped process, a cut network, an absent API server (S7, P16, P37).
 
 use super::fleet::{Fleet, Pace};
 use super::ours::Ours;

@@ -1,8 +1,4 @@
-//! # Fleet: nodes that live and die, and who sees it
-//! Room:     heartbeats and the record of one cluster, and the words scenarios use for them.
-//! Comes in: a cluster; how many nodes; how fast everything goes.
-//! Goes out: facts to wait for; failures that blame the generator where it is to blame.
-//! Not here: who decides about taints (`side.rs`).
+//! Runs hundreds of simulated nodes with heartbeats, and records what becomes of them.
 
 use super::story::Story;
 use jiff::Timestamp;

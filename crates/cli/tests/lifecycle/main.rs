@@ -1,7 +1,8 @@
-//! Node health against a real API server: nodes that renew their leases, fall silent and come back, while taintward or
-//! the original decides about their taints. The audit log and a watch of the nodes are the witnesses.
+//! Tests node lifecycle against a real API server, with Taintward or kube-controller-manager deciding about taints.
 //!
-//! Run one scenario: `cargo test -p taintward --test lifecycle -- NAME`.
+//! The audit log and a watch of the nodes are the evidence. Run one scenario with `cargo test -p taintward --test
+//! lifecycle -- NAME`.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use real::runner::{Group, Play, run};

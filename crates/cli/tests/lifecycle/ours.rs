@@ -1,8 +1,4 @@
-//! # Ours: taintward looking after a fleet
-//! Room:     starting it with a fleet's flags, killing it, starting it again.
-//! Comes in: a cluster, a fleet.
-//! Goes out: a running [`Taintward`].
-//! Not here: the fleet (`fleet.rs`); the original (`side.rs`).
+//! Starts, kills and restarts Taintward for a fleet.
 
 use super::fleet::Fleet;
 use super::side::CONTROLLER;

@@ -1,8 +1,4 @@
-//! # Refusal: an API server that does not let a taint pass
-//! Room:     an admission policy against one taint, and waiting until it counts and until it does not.
-//! Comes in: an admin's [`TestApi`].
-//! Goes out: refused writes.
-//! Not here: who is refused (`script.rs`).
+//! Makes an API server refuse a taint with an admission policy.
 
 use serde_json::json;
 use std::time::Duration;

@@ -1,8 +1,4 @@
-//! # Roles: leaders, followers, observers
-//! Room:     L8, S6, S14: a leader that is killed; one that only watches.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions about the record and the audit log.
-//! Not here: a single process that is killed (`deaths.rs`).
+//! Tests a killed leader and an observer (L8, S6, S14).
 
 use super::fleet::Fleet;
 use super::side::CONTROLLER;

@@ -1,8 +1,4 @@
-//! # Script: what happens to the nodes, the same on both sides
-//! Room:     nodes die, come back, say things, are cordoned, tainted, relabelled, deleted; the controller dies.
-//! Comes in: a side.
-//! Goes out: its trails, step by step; for each step how every node must be in the end (rules NL-5 to NL-49).
-//! Not here: what may differ between the sides (`documented.rs`).
+//! Defines the script of both controllers: what happens to nodes, and how each must be afterwards (NL-5 to NL-49).
 
 use super::fleet::Pace;
 use super::refusal;

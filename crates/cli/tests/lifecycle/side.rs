@@ -1,8 +1,4 @@
-//! # Side: one of two controllers, under the same script
-//! Room:     the original or taintward with only its node-lifecycle-controller, on a cluster of its own.
-//! Comes in: steps of the script: what is done, and how every node must be in the end.
-//! Goes out: for each step, what became of each node.
-//! Not here: the script (`script.rs`), comparing (`trail.rs`).
+//! Runs one of the two controllers under the script, on a cluster of its own.
 
 use super::fleet::{Fleet, Pace};
 use super::trail::{Played, Trails};

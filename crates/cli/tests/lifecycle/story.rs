@@ -1,8 +1,4 @@
-//! # Story: what was done to the nodes, and whether they were done justice
-//! Room:     when each node was silenced and revived, by us; S6, S7 and L7 over everything the record saw.
-//! Comes in: silencings and revivals, as they are made; the record.
-//! Goes out: a failed assertion that names the node, the moment and the rule.
-//! Not here: taints for what nodes say of themselves (`script.rs`).
+//! Checks S6, S7 and L7 over everything that was recorded, against the times at which nodes were silenced.
 
 use super::fleet::Pace;
 use jiff::{SignedDuration, Timestamp};

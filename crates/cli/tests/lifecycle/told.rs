@@ -1,8 +1,4 @@
-//! # Told: events, marks on pods, metrics, and the rights it takes
-//! Room:     NL-17, NL-19, NL-29, NL-60; node health and evictions in one process.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions against the audit log, the API and the metrics.
-//! Not here: which nodes are tainted when (`deaths.rs`).
+//! Tests events, pod conditions, metrics and rights (NL-17, NL-19, NL-29, NL-60), with evictions in the same process.
 
 use super::fleet::{Fleet, Pace};
 use super::ours::Ours;

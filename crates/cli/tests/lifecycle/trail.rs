@@ -1,8 +1,4 @@
-//! # Trail: what became of a node in one step
-//! Room:     the own taints a node went through, and the points at which its way turned.
-//! Comes in: the record.
-//! Goes out: trails, to be compared.
-//! Not here: which differences are documented (`documented.rs`).
+//! Extracts from the record what became of a node in one step.
 
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};

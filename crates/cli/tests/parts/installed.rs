@@ -1,9 +1,4 @@
-//! # Installed: what `taintward install` made, at work
-//! Room:     processes in the place of its pods: the same program, with the flags of its Deployments and the rights of its
-//!           accounts.
-//! Comes in: a place where it was installed.
-//! Goes out: a controller and a webhook that run; an API server that asks, by an address in the place of the Service.
-//! Not here: installing (`taintward install`, typed by the tests); other flags, other rights (`real`, `admission`).
+//! Runs what `taintward install` creates: processes with the flags and rights of its Deployments.
 
 use crate::cli::patience::eventually;
 use crate::parts::place::Place;

@@ -1,8 +1,4 @@
-//! # Ledger: who came, who was sent away
-//! Room:     watches all pods from the beginning and counts them.
-//! Comes in: the API.
-//! Goes out: [`Counts`].
-//! Not here: judging (`sandbox_parts.rs`).
+//! Counts the pods that come and go, with a watch.
 
 use futures::TryStreamExt as _;
 use serde_json::Value;

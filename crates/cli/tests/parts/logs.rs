@@ -1,8 +1,4 @@
-//! # Logs: what the real programs complained of
-//! Room:     the kinds of lines, counted; those that a real server causes as well, each by name and with its reason.
-//! Comes in: what kube-scheduler and kube-controller-manager wrote (klog).
-//! Goes out: [`Judged`].
-//! Not here: what they did (`work.rs`).
+//! Classifies the complaints in the logs of kube-scheduler and kube-controller-manager.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

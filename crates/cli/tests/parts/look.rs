@@ -1,8 +1,4 @@
-//! # Look: what is there, and waiting for it
-//! Room:     pods and workloads of one namespace as the API shows them.
-//! Comes in: the API.
-//! Goes out: facts; a failure that says what did not come.
-//! Not here: changing anything (`work.rs`).
+//! Reads pods and workloads and waits for their states.
 
 use serde_json::Value;
 use std::collections::BTreeSet;

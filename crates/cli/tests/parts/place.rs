@@ -1,8 +1,4 @@
-//! # Place: where the work is done
-//! Room:     a sandbox of nothing but an API server and kubelets; a real API server with KWOK for kubelets.
-//! Comes in: the built program, the control plane's binaries.
-//! Goes out: a kubeconfig, requests, the names of ready nodes; a folder for logs. Dropped, it is gone.
-//! Not here: the programs that are to work there (`programs.rs`).
+//! Sets up a bare sandbox, or a real API server with KWOK.
 
 use super::look::until;
 use serde_json::{Value, json};

@@ -1,8 +1,4 @@
-//! # Programs: the real kube-scheduler and kube-controller-manager
-//! Room:     their flags, which are those that docs/sandbox.md tells; their processes; their logs.
-//! Comes in: a place, the binaries.
-//! Goes out: logs, one text for each program.
-//! Not here: what is made of the logs (`logs.rs`).
+//! Runs the real kube-scheduler and kube-controller-manager with the flags of docs/sandbox.md.
 
 use super::place::Place;
 use std::fs::{self, File};

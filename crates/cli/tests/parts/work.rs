@@ -1,8 +1,4 @@
-//! # Work: a round of what people do with a cluster
-//! Room:     a namespace with workloads; scaled, rolled, evicted, cordoned, tainted; taken down piece by piece.
-//! Comes in: a place where kube-scheduler and kube-controller-manager run.
-//! Goes out: assertions on where pods are, and on where they are not; how requests for evictions were answered.
-//! Not here: what the programs said meanwhile (`logs.rs`).
+//! Runs a round of everyday work: workloads are scaled, rolled, evicted, cordoned, tainted and deleted.
 
 use super::look::{Look, is_ready, name_of, node_of, uids, until};
 use super::place::Place;

@@ -1,8 +1,4 @@
-//! # Attempts: what is tried
-//! Room:     the ways in, and what is legitimate and looks like them.
-//! Comes in: how the webhook is, for names that nobody else has.
-//! Goes out: [`Attempt`]s.
-//! Not here: trying them (`scene.rs`).
+//! Lists the attacks and the legitimate requests that resemble them.
 
 use super::scene::{EVIL, TEAM};
 use serde_json::{Value, json};

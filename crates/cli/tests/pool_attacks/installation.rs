@@ -1,9 +1,4 @@
-//! # Installation: what `taintward install` makes, at work
-//! Room:     everything applied as it is printed; processes in the place of the pods, with the flags of their
-//!           Deployments and the rights of their accounts.
-//! Comes in: a cluster.
-//! Goes out: a controller, and a webhook that API servers ask by an address in the place of the Service.
-//! Not here: what it keeps out.
+//! Applies what `taintward install` prints and runs its controller and webhook as processes.
 
 use crate::admission::hook::{Hook, free_port};
 use crate::real::program::Taintward;

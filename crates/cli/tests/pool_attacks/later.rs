@@ -1,8 +1,4 @@
-//! # Later: what changes while the policies hold
-//! Room:     a pool that lets DaemonSets in; nodes that join.
-//! Comes in: a defended scene.
-//! Goes out: failed assertions.
-//! Not here: attacks.
+//! Tests changes under the policies: a pool that admits DaemonSets, nodes that join.
 
 use super::attempts::{daemon, pod};
 use super::scene::{EVIL, PATIENCE, POOLS, Scene};

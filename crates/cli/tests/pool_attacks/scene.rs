@@ -1,8 +1,4 @@
-//! # Scene: two teams, their nodes, and pools for one of them
-//! Room:     namespaces, nodes, users with the rights of a namespace's admin; pods from before anything was defended.
-//! Comes in: a cluster; [`Attempt`]s.
-//! Goes out: what stopped each.
-//! Not here: what is tried (`attempts.rs`); what defends (`installation.rs`).
+//! Sets up two teams with namespaces, nodes, users and older pods, and carries out attempts.
 
 use super::attempts::{Ask, Attempt, By, everything, pod};
 use super::table::By as Stopped;

@@ -1,8 +1,4 @@
-//! # Table: what stopped what
-//! Room:     a line for each attack, a column for each mode.
-//! Comes in: what an API server said of a refusal.
-//! Goes out: text.
-//! Not here: whether that is what should have.
+//! Formats which defence stopped which attack.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,8 +1,4 @@
-//! # Cases: pods that are asked for, and changes of pods, of all kinds, always the same
-//! Room:     tolerations of every operator and effect, nodes by name and by affinity, owners, gates, who asks.
-//! Comes in: how many.
-//! Goes out: [`Creation`]s, pods that stand there already ([`OldPod`]), [`Change`]s of them.
-//! Not here: what becomes of them.
+//! Generates creations and changes of pods of all kinds, the same on every run.
 
 use super::pools::{KNOWN, NAMESPACES, VALUE, plots};
 use proptest::collection::vec;

@@ -1,9 +1,4 @@
-//! # Pools: one of each kind
-//! Room:     pools that differ in one thing each; the namespaces and nodes they are about.
-//! Comes in: nothing.
-//! Goes out: objects for a server.
-//! Keeps:    each pool has a key of its own, so that it is seen which one refuses.
-//! Not here: pods.
+//! Defines pools that differ in one property each, and the namespaces and nodes they need.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,4 @@
-//! # Reader: a request as the core sees it
-//! Room:     pods out of JSON, by another reader than those that are shipped.
-//! Comes in: creations and changes.
-//! Goes out: what the core is asked.
-//! Not here: what it says.
+//! Converts requests to the core's types, with a reader that shares nothing with the product.
 
 use super::cases::{Change, Creation, Step};
 use serde_json::Value;

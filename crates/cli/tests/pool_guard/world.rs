@@ -1,9 +1,4 @@
-//! # World: a real API server with the policies as they are installed
-//! Room:     namespaces, pools and their status, later the policies; requests by any user.
-//! Comes in: pods.
-//! Goes out: whether they are let in.
-//! Keeps:    nothing that is asked for is kept: every question is a dry run.
-//! Not here: what is expected.
+//! Runs a real API server with the installed policies and sends requests as dry runs.
 
 use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
 use super::pools::{KNOWN, Lot, NAMESPACES, Plot, plots};

@@ -1,8 +1,4 @@
-//! # Actions: what users do
-//! Room:     pods with all kinds of tolerations, by insiders and outsiders; changes of pods; nodes that join.
-//! Comes in: a plan, the pods that are there.
-//! Goes out: [`Action`]s, a round of them at a time: no two about the same pod.
-//! Not here: doing them (`world.rs`).
+//! Generates the actions of users: pods, changes of pods, new nodes.
 
 use super::choices::Choices;
 use super::history::History;

@@ -1,8 +1,4 @@
-//! # Choices: what a seed decides
-//! Room:     choices.
-//! Comes in: a seed.
-//! Goes out: the same choices for the same seed, as long as the same is asked.
-//! Not here: what is chosen among.
+//! Makes random choices from a seed.
 
 use proptest::prelude::RngExt as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};

@@ -1,9 +1,4 @@
-//! # False webhook: a webhook that lets in whomever it likes
-//! Room:     answers to `/mutate` that give pods what is the pools' own, or what it takes to get there; `/validate`
-//!           allows everything. Slow, it says so after its time is over.
-//! Comes in: an API server's questions.
-//! Goes out: patches.
-//! Not here: what becomes of the pods.
+//! Runs a webhook that gives every pod what it needs to enter a pool.
 
 use super::actions::{affinity, owner, pinned};
 use super::choices::Choices;

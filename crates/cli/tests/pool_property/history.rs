@@ -1,8 +1,4 @@
-//! # History: who has done what to which pod
-//! Room:     for each pod that is there, who is answerable for where it may go; which nodes are whose, and since when.
-//! Comes in: what an API server has taken.
-//! Goes out: whether a pod may be on a node.
-//! Not here: asking for it (`world.rs`).
+//! Records which user is responsible for where each pod may run.
 
 use super::plan::{MADE_FOR, Plan, Pool};
 use super::rules::{list, text};

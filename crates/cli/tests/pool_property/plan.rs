@@ -1,9 +1,4 @@
-//! # Plan: users, namespaces, pools and nodes, made up
-//! Room:     what there is before anything happens.
-//! Comes in: a seed's choices.
-//! Goes out: [`Plan`].
-//! Keeps:    somebody may use each pool, and somebody may not.
-//! Not here: what is done there (`actions.rs`); whose pods may be where (`whose.rs`).
+//! Generates users, namespaces, pools and nodes; each pool has users inside and outside.
 
 use super::choices::Choices;
 use super::whose::{Asked, may_use};

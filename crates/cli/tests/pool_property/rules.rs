@@ -1,10 +1,5 @@
-//! # Rules: what a scheduler lets a pod do
-//! Room:     tolerations, required node affinity and nodeSelector, as Kubernetes documents them, on objects as the API
-//!           writes them.
-//! Comes in: pods, nodes.
-//! Goes out: whether the pod may run there.
-//! Keeps:    nothing is shared with the product: this is the other statement of the same rules.
-//! Not here: resources, ports, volumes: there is always room.
+//! Decides whether a scheduler would let a pod run on a node, by Kubernetes' documentation, independently of the
+//! product.
 
 use serde_json::Value;
 

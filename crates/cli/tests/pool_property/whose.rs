@@ -1,9 +1,4 @@
-//! # Whose: who may be on a pool's nodes
-//! Room:     what docs/dedicated-nodes.md promises, stated anew.
-//! Comes in: a pool's spec; whoever asked last, and for what.
-//! Goes out: whether, and why.
-//! Keeps:    nothing is shared with the product.
-//! Not here: whether a scheduler would let a pod there (`rules.rs`).
+//! Decides who may use a pool, by docs/dedicated-nodes.md, independently of the product.
 
 use super::plan::{DAEMONS, Pool, User};
 use super::rules::{holds, list, text};

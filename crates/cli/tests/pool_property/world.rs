@@ -1,8 +1,4 @@
-//! # World: a real API server, and what users ask of it
-//! Room:     namespaces, nodes, pools; requests by any user; the nodes of pools, as the controller says.
-//! Comes in: a plan, actions.
-//! Goes out: what was taken; which pods and nodes there are.
-//! Not here: who may what (`whose.rs`).
+//! Carries out the actions on a real API server.
 
 use super::actions::{Action, Change};
 use super::history::History;

@@ -1,4 +1,4 @@
-//! A pool and a policy that are taken, and what is put in them that is not.
+//! Lists valid pools and policies, and fields that are refused in them.
 
 use serde_json::{Value, json};
 

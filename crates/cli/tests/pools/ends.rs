@@ -1,4 +1,4 @@
-//! Programs that start, stop, die and take over.
+//! Tests controllers that start, stop, crash and take over.
 
 use super::plot::{PATIENCE, Plot, belongs};
 use crate::real::program::Taintward;

@@ -1,4 +1,4 @@
-//! Pods of others that are on a pool's nodes already.
+//! Tests the eviction of unauthorized pods that run on a pool's nodes already.
 
 use super::plot::{POOLS, Plot, condition};
 use crate::real::program::Taintward;

@@ -1,4 +1,4 @@
-//! What acts are written in: nodes, pools, what is expected of them.
+//! Builds the nodes, pools and expectations of the scenarios.
 
 use crate::OURS;
 use crate::real::program::Taintward;

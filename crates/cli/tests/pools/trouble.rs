@@ -1,4 +1,4 @@
-//! Others who write at the same time; what is in the way; pools that may not do all they ask for.
+//! Tests concurrent writers, conflicts, and pools that may not do all they ask for.
 
 use super::plot::{Plot, condition, label};
 use serde_json::{Value, json};

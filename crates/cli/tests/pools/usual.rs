@@ -1,4 +1,4 @@
-//! The life of a pool: nodes, pods, its end.
+//! Tests the life of a pool: nodes, pods, deletion.
 
 use super::plot::{Plot, condition};
 use serde_json::{Value, json};

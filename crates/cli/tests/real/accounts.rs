@@ -1,8 +1,4 @@
-//! # Accounts: other ways to the server
-//! Room:     kubeconfigs for accounts with chosen rights, and for other addresses.
-//! Comes in: rules as RBAC writes them.
-//! Goes out: kubeconfig files in the cluster's folder.
-//! Not here: the account of deploy/rbac.yaml (the cluster's own).
+//! Creates kubeconfigs for accounts with chosen rights, and for other addresses.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,5 @@
-//! # Beside: the original's controller at work with ours
-//! Room:     P39: that it is noticed, whoever is the quicker, and that nobody else is taken for it.
-//! Comes in: a cluster, and the real kube-controller-manager in it.
-//! Goes out: failed assertions, with what the API server recorded.
-//! Not here: takeovers among our own (`restart.rs`).
+//! Tests that kube-controller-manager's taint eviction beside ours is detected, and nothing else is mistaken for it
+//! (P39).
 
 use super::program::Taintward;
 use super::stage::{Goes, Scene, Stays, Terms, sleep};

@@ -1,8 +1,4 @@
-//! # Busy: pods that never hold still
-//! Room:     P45: preconditions against a storm of other writes.
-//! Comes in: a cluster to itself, for the storm slows everything down.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: nodes that never hold still (`flags.rs`).
+//! Tests preconditions of deletions against continuous writes to the same pods (P45).
 
 use super::program::Taintward;
 use super::stage::{Scene, Subject, Terms, seconds, sleep};

@@ -1,8 +1,4 @@
-//! # Countdown: what changes while one runs
-//! Room:     D2: the deadline follows the facts; untainting, tolerations added and changed, second taints.
-//! Comes in: the shared stage.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: restarts in mid-countdown (`restart.rs`).
+//! Tests changes during a countdown: taints removed or added, tolerations changed (D2).
 
 use super::stage::{BEYOND, Goes, LATE_MAX, Scene, Stays, seconds, sleep, sleep_until};
 use serde_json::json;

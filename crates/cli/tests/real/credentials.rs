@@ -1,8 +1,4 @@
-//! # Credentials: they end, are revoked, come late, and come back
-//! Room:     evictions go on within seconds of the moment at which there are good credentials again.
-//! Comes in: a cluster to itself; certificates with an end, tokens of the account that can be revoked, a slow plugin.
-//! Goes out: assertions against the audit log.
-//! Not here: credentials that cannot work from the start (`starting.rs`).
+//! Tests credentials that expire, are revoked or come late: evictions go on within seconds of valid ones.
 
 use super::program::Taintward;
 use super::stage::{LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};

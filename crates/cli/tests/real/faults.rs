@@ -1,8 +1,4 @@
-//! # Faults: servers that refuse, fall silent, die and come back
-//! Room:     D3, L2, L4, L6, S9: nothing is forgotten, nobody else is delayed, what happened meanwhile counts.
-//! Comes in: a cluster of two API servers to itself.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: our own process dying (`restart.rs`).
+//! Tests API servers that refuse, hang, crash and come back (D3, L2, L4, L6, S9).
 
 use super::accounts::leading_to;
 use super::program::{Taintward, free_port};

@@ -1,8 +1,4 @@
-//! # Flags: what they change
-//! Room:     `--mode=observe`, `--disruption-condition`, `--stamp-taints`.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: what the command line accepts (`cli_program.rs`).
+//! Tests `--mode=observe`, `--disruption-condition` and `--stamp-taints`.
 
 use super::accounts;
 use super::program::Taintward;

@@ -1,9 +1,4 @@
-//! # Halves: DELETEs that are cut in two
-//! Room:     P31: an API server writes first that a pod goes and then takes it away; what is lost in between leaves the
-//!           pod Terminating, and nobody is left to end it.
-//! Comes in: a cluster to itself, whose etcd is killed while very many pods are being deleted.
-//! Goes out: failed assertions, with what the API server recorded.
-//! Not here: how soon evictions go on when etcd is back (`outages.rs`).
+//! Tests DELETEs that an API server has carried out halfway when etcd is killed (P31).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, sleep};

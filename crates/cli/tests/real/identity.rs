@@ -1,8 +1,4 @@
-//! # Identity: which pod, which node
-//! Room:     D4, D6, D10: names that come again, pods that are left alone, nodes that vanish, pods that come late.
-//! Comes in: the shared stage.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: who tolerates what (`who.rs`).
+//! Tests reused names, exempt pods, deleted nodes and late pods (D4, D6, D10).
 
 use super::stage::{BEYOND, Done, Goes, LATE_MAX, Scene, Stays, seconds, sleep};
 use serde_json::json;

@@ -1,8 +1,4 @@
-//! # Kubelet: somebody ends the pods that were deleted
-//! Room:     evictions to their very end: KWOK runs the pods of its nodes and completes their graceful deletion.
-//! Comes in: a cluster to itself; KWOK, already built.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: pods that are gone with their DELETE, which is all other scenarios.
+//! Tests evictions to their end, with KWOK completing graceful deletions.
 
 use super::program::Taintward;
 use super::stage::{Scene, Subject, Terms, seconds, sleep, sleep_until};

@@ -1,10 +1,6 @@
-//! # Outages: how soon evictions go on
-//! Room:     L4, L8: an API server, its etcd or the network between is away; when it is back, so are we; health tells.
-//! Comes in: a cluster of two API servers to itself: one is ours, by the other things go on meanwhile.
-//! Goes out: seconds, measured and asserted against the audit log.
-//! Not here: what becomes of what happened meanwhile (`faults.rs`).
+//! Tests how soon evictions go on after an outage of the API server, etcd or the network (L4, L8).
 //!
-//! `TAINTWARD_OUTAGES=5,10,30,60` tries these lengths, in seconds, in place of the usual ones.
+//! - `TAINTWARD_OUTAGES=5,10,30,60` sets the lengths in seconds.
 
 use super::accounts::leading_to;
 use super::program::{Taintward, free_port};

@@ -1,8 +1,4 @@
-//! # Program: a running taintward, seen from outside
-//! Room:     starting the built binary against a cluster, its ports, its end.
-//! Comes in: a kubeconfig, flags.
-//! Goes out: health, metrics, log records; how it ended.
-//! Not here: what it did to the cluster (`witness.rs`).
+//! Runs the built program against a cluster: ports, health, metrics, log, exit.
 
 use serde_json::Value;
 use std::io::{Read as _, Write as _};

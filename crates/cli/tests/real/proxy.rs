@@ -1,9 +1,4 @@
-//! # Proxy: the network between us and the server
-//! Room:     a loopback port that hands connections on to another, which may change or be missing; it can swallow what
-//!           flows, as a network does that is cut.
-//! Comes in: ports.
-//! Goes out: connections, as long as the target takes them.
-//! Not here: what flows through.
+//! Forwards connections on loopback to a target that may change, be absent, or swallow data.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};

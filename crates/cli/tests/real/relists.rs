@@ -1,8 +1,4 @@
-//! # Relists: everything is listed again, by pages, while pods go
-//! Room:     L4 beside L1: lists that only check hold nobody up, and take nobody for gone.
-//! Comes in: a cluster to itself, whose API server streams no lists.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: events that are lost (`crates/kube/tests/listen_server/relists.rs`: a real server loses none).
+//! Tests that evictions go on while everything is listed again by pages (L4, L1).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, seconds};

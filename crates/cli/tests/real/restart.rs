@@ -1,8 +1,4 @@
-//! # Restart: countdowns outlive processes
-//! Room:     D1, L3, L8, S4: `kill -9`, another leader, SIGTERM.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: servers that fall (`faults.rs`).
+//! Tests that countdowns survive `kill -9`, SIGTERM and a change of leader (D1, L3, L8, S4).
 
 use super::program::{PATIENCE, Taintward};
 use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};

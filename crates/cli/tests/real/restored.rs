@@ -1,8 +1,4 @@
-//! # Restored: etcd is put back as it was some time ago
-//! Room:     S1, S2, S4, L4: what was written since the backup has not happened, although it was seen.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: servers that fail and come back with all they knew (`faults.rs`).
+//! Tests an etcd restored from a backup: what was written since does not count (S1, S2, S4, L4).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, seconds, sleep};

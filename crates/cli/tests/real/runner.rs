@@ -1,11 +1,7 @@
-//! # Runner: many scenarios at the same time
-//! Room:     runs scenarios that mostly wait, side by side, whatever the number of cores; tells how each ended.
-//! Comes in: groups; cargo's arguments (filters, `--exact`, `--skip`, `--list`).
-//! Goes out: one line per scenario, an exit code.
-//! Not here: what a scenario is (`stage.rs`), what it checks.
+//! Runs many waiting scenarios at once and prints how each ended.
 //!
-//! Scenarios of a shared group watch one running taintward, each on nodes of its own. Those of a lone group kill and
-//! restart programs: they have the cluster to themselves, one after the other; such groups run side by side.
+//! - Scenarios of a shared group use one Taintward, each on its own nodes; those of a lone group have the cluster to
+//!   themselves.
 
 use super::stage::{Scene, Stage, Terms};
 use super::witness::Witness;

@@ -1,8 +1,4 @@
-//! # Slumber: our own process stops and goes on
-//! Room:     D4, D5, S1, S2, S5: SIGSTOP and SIGCONT, as a suspended machine or a starved container does it.
-//! Comes in: a cluster to itself.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: processes that die (`restart.rs`).
+//! Tests a process that is stopped with SIGSTOP and goes on (D4, D5, S1, S2, S5).
 
 use super::program::Taintward;
 use super::stage::{BEYOND, LATE_MAX, Scene, Terms, seconds, sleep, sleep_until};

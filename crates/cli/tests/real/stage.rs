@@ -1,8 +1,4 @@
-//! # Stage: one cluster, one taintward, and the words scenarios are written in
-//! Room:     arranging nodes, pods and taints; saying who goes when, who stays how long.
-//! Comes in: what a scenario arranges.
-//! Goes out: failed assertions, with what the API server recorded.
-//! Not here: running scenarios (`runner.rs`); questions to the log (`witness.rs`).
+//! Sets up nodes, pods and taints, and asserts which pods leave and when.
 
 use super::program::Taintward;
 pub(crate) use super::witness::Terms;

@@ -1,8 +1,4 @@
-//! # Starting: what is said when it cannot begin
-//! Room:     one clear sentence and a fitting end, or a visible wait; health that tells the truth.
-//! Comes in: the shared stage; processes of its own that observe or may do nothing, so that they disturb nobody.
-//! Goes out: assertions on the log, the exit code and the health endpoints.
-//! Not here: flags that make no sense (`cli_program.rs`).
+//! Tests failures at start: a clear message and exit code, or a visible wait.
 
 use super::accounts::{account, leading_to};
 use super::program::{PATIENCE, Taintward, free_port};

@@ -1,8 +1,4 @@
-//! # Who: who goes and who stays
-//! Room:     matching, effects, seconds; what one eviction looks like to the API server.
-//! Comes in: the shared stage.
-//! Goes out: assertions against the audit log and the API.
-//! Not here: changes while a countdown runs (`countdown.rs`), identity (`identity.rs`).
+//! Tests which pods leave and which stay: matching, effects, seconds.
 
 use super::stage::{Fate, Goes, Scene, Stays, Subject, seconds, sleep};
 use serde_json::{Value, json};

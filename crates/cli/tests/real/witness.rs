@@ -1,8 +1,4 @@
-//! # Witness: what the API server recorded
-//! Room:     questions to the audit log, and the properties every run must keep.
-//! Comes in: the log, followed as it grows.
-//! Goes out: when a pod was deleted, who wrote what; a failed assertion if a property was broken.
-//! Not here: our own logs and metrics: they are no evidence.
+//! Reads the audit log of the API server and checks the properties that every run must keep.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What is typed, and what the nodes have before.
+//! Lists the arguments to compare and the taints that nodes have before.
 
 use serde_json::{Value, json};
 

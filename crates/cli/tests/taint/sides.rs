@@ -1,4 +1,4 @@
-//! Two sides of one cluster: nodes for kubectl, nodes for taintward, and what comes of the same words on each.
+//! Runs the same arguments with kubectl and with taintward, on nodes of their own.
 
 use super::cases::Case;
 use serde_json::{Value, json};

@@ -1,8 +1,4 @@
-//! # Absent: what the webhook does without
-//! Room:     no API server at all; an API server that knows no pools and policies.
-//! Comes in: the stage, before anything is defined.
-//! Goes out: failed assertions.
-//! Not here: streams that break later (the client's own tests).
+//! Tests the webhook without an API server, and without pools and policies.
 
 use super::super::Stage;
 use super::super::admission::client::{Client, believing, question};

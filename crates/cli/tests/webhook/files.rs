@@ -1,8 +1,4 @@
-//! # Files: certificates that somebody else renews
-//! Room:     another authority's certificate while pods are created that need the webhook; files that make no sense.
-//! Comes in: the stage.
-//! Goes out: failed assertions; what memory it took.
-//! Not here: every way in which files can be wrong (the webhook's own tests).
+//! Tests certificate files that are renewed or spoilt under load.
 
 use super::super::Stage;
 use super::super::admission::client::{Client, believing};

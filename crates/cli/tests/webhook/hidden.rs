@@ -1,9 +1,4 @@
-//! # Hidden: pods that are made so that nobody looks at them
-//! Room:     a pool that denies, `failurePolicy: Ignore` as an installation has it, and pods that an API server passes on as
-//!           they are: nested deeper than parsers like it, and longer than a body used to be.
-//! Comes in: the stage.
-//! Goes out: failed assertions.
-//! Not here: what the rules say of a pod (the webhook's own tests).
+//! Tests that no pod passes a pool that denies by being hard to parse: deep nesting, long bodies.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};

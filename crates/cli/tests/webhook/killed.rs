@@ -1,8 +1,4 @@
-//! # Killed: a cluster whose webhook is gone
-//! Room:     `kill -9` while pods are created, with `failurePolicy: Ignore`; its return.
-//! Comes in: the stage.
-//! Goes out: failed assertions.
-//! Not here: several replicas (the security checklist).
+//! Tests that pods are created while the webhook is killed, with `failurePolicy: Ignore`.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, all};

@@ -1,8 +1,4 @@
-//! # Self-signed: a certificate that the webhook makes for itself
-//! Room:     two replicas and one Secret; the Secret is lost under load, and another authority takes over.
-//! Comes in: the stage.
-//! Goes out: failed assertions.
-//! Not here: renewals over the years (the webhook's own tests).
+//! Tests self-signed certificates: two replicas, one Secret, which is lost under load.
 
 use super::super::Stage;
 use super::super::admission::account::{NAMESPACE, SECRET, make_secret};

@@ -1,8 +1,4 @@
-//! # Silent: a replica that is there and says nothing
-//! Room:     the host of one of two replicas stops in its tracks while pods are created: its connections stay open.
-//! Comes in: the stage.
-//! Goes out: failed assertions.
-//! Not here: a replica that is gone (`killed.rs`), whose connections end.
+//! Tests a stopped replica whose connections stay open, while pods are created.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, all, free_port};

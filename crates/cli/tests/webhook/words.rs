@@ -1,8 +1,4 @@
-//! # Words: what people read
-//! Room:     warnings and refusals as kubectl prints them.
-//! Comes in: the stage.
-//! Goes out: failed assertions.
-//! Not here: all the words there are (the core's own tests).
+//! Tests warnings and refusals as kubectl prints them.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};

@@ -1,4 +1,4 @@
-//! What the command line says of itself.
+//! Tests the help of the command line.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which cluster a command talks to, and as whom.
+//! Tests which cluster and user a command line selects.
 
 use super::*;
 use taintward_kube::config::{ConfigOverrides, Impersonation};

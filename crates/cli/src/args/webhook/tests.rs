@@ -1,4 +1,4 @@
-//! Flags of the webhook, through the same door as the program.
+//! Tests the flags of the webhook through the parser of the program.
 
 use super::super::{ParsedCommand, parse_from};
 use super::*;

@@ -1,4 +1,5 @@
-//! Names of each kind, from a server that counts what it is asked; nothing where something is in the way.
+//! Tests the names of each kind against a server that counts requests, and that failures give none.
+
 use super::*;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;

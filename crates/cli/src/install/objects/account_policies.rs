@@ -1,12 +1,8 @@
-//! # Bounds: what of an object each account may change
-//! Room:     policies that an API server evaluates by itself (ValidatingAdmissionPolicy, v1 since Kubernetes 1.30), for
-//!           requests of our two accounts alone; a binding for each.
-//! Comes in: which controllers run, and whether they write.
-//! Goes out: [`InstalledObject`] objects; they come before the rights that they limit, and go after them.
-//! Keeps:    what no part of ours writes is refused, even if a role grants it; whoever else asks is not looked at. An
-//!           expression that fails refuses, as everything that is not understood does. Deleting a pod, or having it
-//!           evicted, is not limited any further, so that nothing here delays an eviction, or lets one happen.
-//! Not here: which verbs are granted on what (`rbac.rs`); the expressions (`account_policies/nodes.rs`, `account_policies/others.rs`).
+//! Builds ValidatingAdmissionPolicies that limit which fields our own accounts may change.
+//!
+//! - Invariant: fields that no component writes are refused even if a role grants them; other users are not affected;
+//!   failing expressions refuse. Deletion and eviction of pods are not limited.
+//! - See `rbac.rs` for the granted verbs.
 
 /// That two maps are the same but for some keys; which keys there may be need not be known.
 macro_rules! same {

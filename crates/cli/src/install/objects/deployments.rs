@@ -1,10 +1,7 @@
-//! # Workload: the pods
-//! Room:     a Deployment and a PodDisruptionBudget for each part.
-//! Comes in: image, replicas, flags.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    Pod Security *restricted*; a token that ends within the hour; replicas on different nodes where there are
-//!           any; tolerations with an end: what evicts others must not stay for ever on a node that is gone (P43).
-//! Not here: what the flags mean (`args`).
+//! Builds a Deployment and a PodDisruptionBudget for each component.
+//!
+//! - Invariant: Pod Security *restricted*, short-lived tokens, replicas spread over nodes, and tolerations that expire
+//!   (P43).
 
 use super::super::template::{
     Template, TemplateEntry, TemplateItem, field, item, line, list, map, maps, texts,

@@ -1,10 +1,7 @@
-//! # Fairness: whose requests the API server serves when it has too many
-//! Room:     two FlowSchemas: for the lease, and for everything else both accounts ask.
-//! Comes in: nothing.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    the priority levels are those every API server has: nothing is taken from anybody else. Without them our
-//!           requests would share a level with those of every pod, and a flood there would cost the lease.
-//! Not here: how many requests we send (`--kube-api-qps`).
+//! Builds the FlowSchemas for the lease and for all other requests of our accounts.
+//!
+//! - Invariant: only priority levels that every API server has are used; without them a flood of other pods' requests
+//!   could cost the lease.
 
 use super::super::template::{Template, TemplateEntry, field, map, maps, texts};
 use super::super::values::{Condition, InstallValue};

@@ -1,10 +1,6 @@
-//! # Network: who may talk to our pods, and to whom they talk
-//! Room:     the webhook's Service; a NetworkPolicy for each part.
-//! Comes in: where API servers are.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    the webhook's port is open to API servers only, as far as they are known: they are no pods and have the
-//!           addresses of their hosts, so that no selector finds them. Kubelets reach pods on their own node anyway.
-//! Not here: TLS (`crates/admission`).
+//! Builds the Service of the webhook and a NetworkPolicy for each component.
+//!
+//! - Invariant: the webhook port is open to API servers only, as far as their addresses are known.
 
 use super::super::template::{Template, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue, Repeat};

@@ -1,14 +1,8 @@
-//! # Pool guard: pods of others are kept off dedicated nodes by the API server itself
-//! Room:     a ValidatingAdmissionPolicy with `paramKind: DedicatedPool`; another that knows which nodes there are; their
-//!           bindings.
-//! Comes in: the namespaces that are exempt; names that the core knows.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    a pod that the policy cannot judge is refused (`failurePolicy: Fail`): no network and no process of ours
-//!           stands between the question and the answer.
-//! Not here: what pods of a pool get: the webhook gives it (`webhook_configurations.rs`).
+//! Builds the ValidatingAdmissionPolicies that keep foreign pods off dedicated nodes.
 //!
-//! The policies are the core's `admission::pool::entry` and `belongs` in CEL: a change there is a change here.
-//! `pool_guard_differential` compares both, pod by pod, on a real API server. CEL as of Kubernetes 1.30.
+//! - Invariant: a pod that the policy cannot judge is refused (`failurePolicy: Fail`).
+//! - The expressions repeat the core's `admission::pool::entry` and `membership` in CEL (Kubernetes 1.30): change both.
+//!   `pool_guard_differential` compares them on a real API server.
 
 use super::super::template::{Template, TemplateEntry, field, item, list, map, texts};
 use super::super::values::{Condition, InstallValue, Repeat};

@@ -1,10 +1,8 @@
-//! # Access: what each account may do
-//! Room:     accounts, roles and bindings of the controller, the webhook, and of people who look.
-//! Comes in: which controllers run, whether they write, who looks after the webhook's certificate.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    nobody may read Secrets but the webhook, and it only its own; nobody may create Secrets or pods, or grant
-//!           rights; no wildcards. A create cannot be limited to a name, and a patch not to single fields.
-//! Not here: single fields (`account_policies.rs`); whether it is enough, which the API server says (`taintward run` at its start).
+//! Builds accounts, roles and bindings of the controller, the webhook and people who look at pools.
+//!
+//! - Invariant: only the webhook reads a Secret, its own; no account creates Secrets or pods or grants rights; no
+//!   wildcards.
+//! - See `account_policies.rs` for limits on single fields.
 
 use super::super::template::{Template, TemplateItem, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue};

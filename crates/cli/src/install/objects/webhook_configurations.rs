@@ -1,11 +1,7 @@
-//! # Hooks: what the API server asks the webhook
-//! Room:     one MutatingWebhookConfiguration, and one ValidatingWebhookConfiguration if a rule judges.
-//! Comes in: the failure policy; which rules judge, and which look at nodes; whose certificate it is.
-//! Goes out: [`InstalledObject`] objects.
-//! Keeps:    nothing of ours stands in the way of a cluster: our own namespace and kube-system are never asked about,
-//!           nor are kubelets and updates that change no spec; an answer is waited for two seconds; nodes are changed
-//!           even if nobody answers, whatever the failure policy.
-//! Not here: the answers (`crates/admission`, the core's `admission`).
+//! Builds the MutatingWebhookConfiguration, and the ValidatingWebhookConfiguration if a validating rule is on.
+//!
+//! - Invariant: a failed webhook blocks no cluster: our namespace, kube-system, kubelets and updates without spec
+//!   changes are excluded, the timeout is two seconds, and changes of nodes always pass.
 
 use super::super::template::{Template, TemplateEntry, TemplateItem, field, item, list, map, maps, texts};
 use super::super::values::{Condition, InstallValue};

@@ -1,4 +1,4 @@
-//! docs/lint.md and docs/lint-report.schema.json say what the program does.
+//! Tests that docs/lint.md and docs/lint-report.schema.json agree with the program.
 
 use super::*;
 use crate::described::{check, document, schema};

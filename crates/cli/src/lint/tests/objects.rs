@@ -1,4 +1,4 @@
-//! Which objects are looked at, who stands for whom, where findings point, what the config silences.
+//! Tests which objects are read, where findings point, and what the config silences.
 
 use super::*;
 

@@ -1,8 +1,4 @@
-//! # Walk: what a template finds in a value
-//! Room:     each step, loops, comparisons.
-//! Comes in: [`TemplatePart`]s; a value.
-//! Goes out: what each part found, or why it cannot, in kubectl's words.
-//! Not here: how it is printed (`print.rs`).
+//! Evaluates a parsed template on a value, with kubectl's errors.
 
 use super::print::shown;
 use super::{FilterStep, PathStep, SliceEnd, SliceStep, TemplatePart};

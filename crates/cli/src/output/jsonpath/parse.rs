@@ -1,8 +1,4 @@
-//! # Parse: from the text of a template to its parts
-//! Room:     kubectl's grammar, with what is odd about it.
-//! Comes in: text.
-//! Goes out: [`TemplatePart`]s, or why not, in kubectl's words.
-//! Not here: what they find (`eval.rs`).
+//! Parses a template with kubectl's grammar and kubectl's errors.
 
 use super::{FilterStep, PathStep, SliceEnd, SliceStep, TemplatePart};
 use serde_json::{Number, Value};

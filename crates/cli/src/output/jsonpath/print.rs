@@ -1,8 +1,4 @@
-//! # Say: values as kubectl prints them
-//! Room:     Go's texts of values, Go's JSON, Go's quotes.
-//! Comes in: values, quoted texts.
-//! Goes out: text.
-//! Not here: which values (`eval.rs`).
+//! Formats values as kubectl prints them: Go's texts, Go's JSON, Go's quoting.
 
 use super::eval::whole;
 use serde::Serialize as _;

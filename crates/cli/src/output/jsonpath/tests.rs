@@ -1,4 +1,7 @@
-//! Templates: what they print, without kubectl; and with it, in `differential`.
+//! Tests what templates print, without kubectl.
+//!
+//! - See `differential.rs` for the comparison with kubectl.
+
 mod differential;
 
 use super::*;

@@ -1,4 +1,5 @@
-//! Tables: widths, what is shortened and where not, what is harmless.
+//! Tests column widths, shortening, and that cells cannot control a terminal.
+
 use super::*;
 
 fn view(width: usize, is_terminal: bool, wide: bool) -> PrintOptions {

@@ -1,8 +1,4 @@
-//! # Silence: a node that is not heard of any more
-//! Room:     the last step of the tour: a kubelet falls silent, its node is tainted, its pods count down, it comes back.
-//! Comes in: the tour, with node health at work.
-//! Goes out: sentences; an error if something did not happen as told.
-//! Not here: how long a node may be silent on the tour (`args/sandbox.rs`).
+//! Runs the last step of the tour: a kubelet stops, its node is tainted, its pods count down, it comes back.
 
 use super::{SOON, Tour, TourStep, head, listed, say};
 use serde_json::{Value, json};

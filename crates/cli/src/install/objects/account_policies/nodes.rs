@@ -1,11 +1,7 @@
-//! # Nodes: what the controllers write on them
-//! Room:     one policy, over nodes and their status.
-//! Comes in: which controllers run.
-//! Goes out: a [`AccountPolicy`].
-//! Keeps:    where nodes are, whether they take pods, and what Kubernetes itself says by labels and taints, stays as it is.
-//!           A pool's taint and label may have any key that is not Kubernetes' own, so that a foreign one of that kind
-//!           cannot be told from them: such keys are all the account can do to any node.
-//! Not here: what is put on nodes (the core's `node_lifecycle` and `admission/pool`).
+//! Builds the policy for what the controllers may write on nodes and their status.
+//!
+//! - Invariant: Kubernetes' own labels and taints, addresses and schedulability stay as they are. A pool's taint or
+//!   label may have any other key, so such keys are all that the account can change.
 
 use super::super::super::values::Condition;
 use super::Template;

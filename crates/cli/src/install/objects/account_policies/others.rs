@@ -1,9 +1,6 @@
-//! # Others: what is written on pods, pools, webhook configurations and the webhook's Secret
-//! Room:     a policy for each.
-//! Comes in: which controllers run.
-//! Goes out: [`AccountPolicy`]s.
-//! Keeps:    an account that may patch an object can change those fields of it that its part writes, and no others.
-//! Not here: what is written there (`taintward_kube`).
+//! Builds the policies for pods, pools, webhook configurations and the Secret of the webhook.
+//!
+//! - Invariant: an account can change exactly the fields that its component writes.
 
 use super::super::super::values::Condition;
 use super::super::CERTIFICATE;

@@ -1,8 +1,6 @@
-//! # Differential: the same templates, in the real kubectl
-//! Room:     templates by hand, and some by chance; the text or the complaint must be the same.
-//! Comes in: the pinned kubectl, which needs no cluster for this.
-//! Goes out: every template that differs.
-//! Not here: the order of fields that `*` and `..` find: kubectl's is another each time, so words are sorted there.
+//! Compares templates, written and random, with the pinned kubectl: text and errors must be equal.
+//!
+//! - `*` and `..` visit fields in another order each time in kubectl; there the words are sorted first.
 
 use super::super::JsonPathTemplate;
 use crate::output::structured;
