@@ -1,9 +1,6 @@
-//! # Admin: what a probe, a scraper or a person with curl asks
-//! Room:     `/metrics`, `/healthz`, `/livez`, `/readyz` over HTTP, plain or with TLS.
-//! Comes in: the metrics, and a list of checks that tell the truth about the loops.
-//! Goes out: answers; errors at start-up that name the flag to change.
-//! Keeps:    connections bounded in number, time and bytes; a request's body is never read.
-//! Not here: what the checks look at; whose token may read the metrics (`guard` asks, where the operator wants it).
+//! Serves `/metrics`, `/healthz`, `/livez` and `/readyz` over HTTP or TLS.
+//!
+//! - Invariant: connections are bounded in number, time and bytes; a request body is never read.
 
 mod access;
 mod answer;

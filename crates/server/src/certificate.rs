@@ -1,9 +1,7 @@
-//! # Certificate: what a TLS port shows
-//! Room:     a certificate with its key: read from PEM, or made; what they say about themselves.
-//! Comes in: two PEM files, their bytes, or names.
-//! Goes out: a configuration for TLS 1.2 and 1.3.
-//! Keeps:    a [`CertificatePair`] works: what does not fit together is an error when it is made, never at a handshake.
-//! Not here: when to look again (whoever shows it); whom to let in (`clients`).
+//! Loads a certificate with its key from PEM, or generates one, for TLS 1.2 and 1.3.
+//!
+//! - Invariant: a [`CertificatePair`] is valid; what does not fit together is an error when it is loaded, never at a
+//!   handshake.
 
 mod client_auth;
 mod validity;

@@ -1,16 +1,7 @@
-//! # Crowd: who is here, and who goes when there are too many
-//! Room:     the open connections of a port: where each is from, how far it has come, and when it was last of use.
-//! Comes in: connections that begin, get through their handshake, are of use, and end.
-//! Goes out: places; the word to leave; no place.
-//! Keeps:    what one address does costs others nothing: when there are too many, somebody of that address goes that has
-//!           the most. A newcomer has a while to show what it wants, and nobody of its own address can push it aside before
-//!           that: who comes too many turns away the last, not the first. Then those go first that were of no use, and
-//!           among equals those that were silent for the longest: holding connections open keeps nobody out.
-//! Not here: what leaving means, and what is of use (whoever serves).
+//! Limits the open connections of a port and chooses which one ends when there are too many.
 //!
-//! Addresses, and no limit for each: API servers are few, but all of them may stand behind one address (a proxy, an agent
-//! of a managed control plane, a node that masquerades), and that one may then have all places nobody else wants. Somebody
-//! with very many addresses of his own still gets a share for each; against that helps asking for certificates.
+//! - Invariant: one address cannot push out the clients of others. A connection of the address with the most ends:
+//!   useless ones first, then those that were silent for the longest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -27,6 +18,13 @@ pub const SHAKING: Duration = Duration::from_millis(500);
 pub const CHANCE: Duration = Duration::from_secs(2);
 
 /// The open connections.
+///
+/// A new connection has a grace period in which it cannot be pushed out by its own address: an address with too many
+/// connections loses the last one, not the first.
+///
+/// There is no fixed limit per address: API servers are few, but all of them may use one address (a proxy, an agent of
+/// a managed control plane, a masquerading node), and that address may then have all places that no other one wants. A
+/// client with very many addresses still gets a share for each; client certificates help against that.
 #[derive(Debug)]
 pub struct ConnectionLimit {
     most: usize,

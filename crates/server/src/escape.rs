@@ -1,8 +1,4 @@
-//! # Escape: text that cannot forge a line
-//! Room:     making text from outside harmless where a person or a machine reads it line by line.
-//! Comes in: any text: names, taint values, messages of servers.
-//! Goes out: the same text on one line, without control characters, terminal sequences or direction overrides.
-//! Not here: where it is written.
+//! Escapes foreign text so that it cannot forge a line, control a terminal or change the direction.
 
 use std::borrow::Cow;
 use taintward_core::text::{is_hazard, push_number};

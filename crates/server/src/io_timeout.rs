@@ -1,8 +1,4 @@
-//! # Patience: streams that are not waited for without end
-//! Room:     a stream whose other end must take what is written within a while; asking whether it is still there.
-//! Comes in: a stream.
-//! Goes out: the same stream, which fails when nothing could be written for too long.
-//! Not here: what is written; how long what is read may take (whoever reads).
+//! Wraps a stream so that a write that makes no progress fails after a timeout.
 
 use rustix::net::sockopt;
 use std::io::{self, IoSlice};

@@ -1,11 +1,8 @@
-//! # taintward-server: what every port has in common
+//! Holds what every port of the program has in common.
 //!
-//! What every port of the program has in common: clients that are not waited for without end, certificates, metrics and
-//! health, text that cannot forge a line.
-//!
-//! Comes in: connections from anybody who reaches the address.
-//! Goes out: answers, within bounds.
-//! Not here: Kubernetes' formats and the API server (taintward-kube); what is decided (taintward-core).
+//! That is: admin endpoints, metrics, certificates, limits on connections and time, and escaping of foreign text.
+//! Nothing here knows Kubernetes' formats or sends requests to an API server.
+
 #![forbid(unsafe_code)]
 
 pub mod admin;

@@ -1,10 +1,6 @@
-//! # Metrics: how series are made and shown
-//! Room:     the shelf that series are put on, labels with closed lists, gauges that move with the clock, the figures of
-//!           the process, and the two forms of the text.
-//! Comes in: names, help texts, values.
-//! Goes out: what a Prometheus server reads.
-//! Keeps:    a series is there from the start, at zero; only closed labels.
-//! Not here: which series there are (each program has its own).
+//! Registers metrics and renders them for Prometheus.
+//!
+//! - Invariant: every series exists from the start, at zero, and labels have closed lists of values.
 
 mod cached_page;
 mod exposition;

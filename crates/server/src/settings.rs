@@ -1,8 +1,4 @@
-//! # Settings: where a process can be asked about itself
-//! Room:     the ports of metrics and health, and the certificate they show, already checked.
-//! Comes in: from the command line, a test, or the demo, as plain data.
-//! Goes out: to `admin`, which trusts it.
-//! Not here: flags and their error texts (they are the command line's business).
+//! Holds the validated settings of the admin ports.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;

@@ -1,9 +1,6 @@
-//! # Guard: who may read the metrics
-//! Room:     the one question that is asked before `/metrics` is answered, where the operator wants it asked.
-//! Comes in: a request's bearer token; a [`AccessCheck`] that knows whose it is.
-//! Goes out: 401, 403, 500, or nothing: the request may be answered.
-//! Keeps:    closed where it cannot be known; signs of life are for everybody, as probes have no token.
-//! Not here: whom a token belongs to and what they may do (the controller asks the API server).
+//! Decides whether a request may read the metrics, if the operator wants it checked ([`AccessCheck`]).
+//!
+//! - Invariant: an unanswered check refuses; health endpoints need no token.
 
 use super::Answer;
 use super::answer::{PLAIN, is_metrics, respond};

@@ -1,8 +1,4 @@
-//! # Answer: from a request line to a response
-//! Room:     paths, methods and the texts of the health answers, as upstream's components give them.
-//! Comes in: method, path, query and `Accept` of one request.
-//! Goes out: one complete response.
-//! Not here: sockets, time.
+//! Builds the response of a metrics or health request, with the texts of upstream's components.
 
 use super::{Admin, Check, Scope};
 use crate::escape::escaped;

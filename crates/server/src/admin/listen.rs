@@ -1,10 +1,7 @@
-//! # Listen: the two ports
-//! Room:     sockets, and the bounds on what a client may cost.
-//! Comes in: connections from anybody who reaches the address.
-//! Goes out: one answer for each, then the connection ends.
-//! Keeps:    at most [`CONNECTIONS_MAX`] connections a port; when one more comes, somebody goes or it is turned away
-//!           ([`ConnectionLimit`]): clients who hold connections open, or open them all the time, cannot keep a probe out.
-//! Not here: the answers (`answer`).
+//! Accepts connections on the admin ports and bounds what each client may cost.
+//!
+//! - Invariant: at most [`CONNECTIONS_MAX`] connections per port; [`ConnectionLimit`] chooses which one ends, so that
+//!   no client can keep a probe out.
 
 use super::access::{AccessCheck, MetricsAccess};
 use super::reloading_tls::ReloadingTls;

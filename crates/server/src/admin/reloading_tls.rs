@@ -1,9 +1,6 @@
-//! # Shown: the certificate of the secure port
-//! Room:     one certificate, and following its renewal on disk.
-//! Comes in: which certificate the operator chose; connections, each a reason to look.
-//! Goes out: an acceptor for TLS 1.2 and 1.3.
-//! Keeps:    the last good certificate: files that stop making sense change nothing.
-//! Not here: reading and making certificates (`certificate`); client certificates (the port authenticates nobody).
+//! Reloads the certificate of the secure port when its files change.
+//!
+//! - Invariant: unusable files leave the last good certificate in use.
 
 use crate::certificate::{CertificateError, CertificatePair};
 use crate::settings::ServingCertificate;

@@ -1,4 +1,4 @@
-//! Requests over real loopback sockets, and slow clients in virtual time.
+//! Tests requests over loopback sockets, and slow clients in virtual time.
 
 use super::access::MetricsAccess;
 use super::listen::{CONNECTION_MAX, CONNECTIONS_MAX, HEAD_MAX, client, converse};

@@ -1,8 +1,4 @@
-//! # Clients: whom a TLS port lets in
-//! Room:     who must have signed a client's certificate, and for whom.
-//! Comes in: a PEM file of authorities; common names.
-//! Goes out: what a TLS configuration asks of clients.
-//! Not here: what a client that is let in may do.
+//! Verifies client certificates against a CA file and allowed common names.
 
 use super::provider;
 use super::validity::common_name;

@@ -1,4 +1,4 @@
-//! Pairs that fit and pairs that do not.
+//! Tests certificates with matching and with wrong keys.
 
 use super::*;
 use taintward_core::time::Wall;

@@ -1,9 +1,6 @@
-//! # Validity: from when to when a certificate is to be believed
-//! Room:     the two times in a certificate, and the common name after them.
-//! Comes in: a certificate in DER, from a file that the operator chose, or from a client whose certificate was verified.
-//! Goes out: times, a name; nothing if the bytes are no certificate.
-//! Keeps:    every length is checked; nothing is read twice.
-//! Not here: whether anybody trusts it; everything else a certificate says.
+//! Parses the validity period and the common name of a certificate in DER.
+//!
+//! - Invariant: every length is checked.
 
 use taintward_core::time::{Span, Wall};
 

@@ -1,8 +1,4 @@
-//! # Cached: a page of metrics that is made once in a while
-//! Room:     the last page of each form, and when it was made.
-//! Comes in: whoever makes it; how old it may be.
-//! Goes out: the page.
-//! Not here: when somebody asks (`admin`).
+//! Caches the rendered page of each exposition format for a short time.
 
 use super::{Exposition, Render};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,4 @@
-//! # Exposition: the two forms of `/metrics`
-//! Room:     OpenMetrics 1.0, and the older Prometheus text format 0.0.4 for readers that do not ask for the former.
-//! Comes in: the registry; what a reader accepts.
-//! Goes out: text and its media type; the list of metrics for the reference.
-//! Not here: values.
+//! Renders metrics as OpenMetrics 1.0, or as Prometheus text format 0.0.4 for older readers.
 
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;

@@ -1,8 +1,6 @@
-//! # Labels: lists with an end
-//! Room:     label sets all of whose values are known before anything happens.
-//! Comes in: declarations ([`closed_label!`](crate::closed_label)).
-//! Goes out: types that name one value each, and every value at once.
-//! Not here: the lists (each program has its own). Names of objects are never labels: their number has no bound.
+//! Defines labels whose values are all known at compile time ([`closed_label!`](crate::closed_label)).
+//!
+//! - Names of objects are never labels: their number has no bound.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use std::fmt;

@@ -1,8 +1,4 @@
-//! # Process: what this process costs
-//! Room:     the `process_*` series every Prometheus client shows.
-//! Comes in: the kernel's figures, at the moment somebody looks.
-//! Goes out: series; a figure the kernel does not give is left out.
-//! Not here: anything about the cluster.
+//! Collects the `process_*` metrics from the kernel.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};

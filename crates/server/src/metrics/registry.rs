@@ -1,8 +1,4 @@
-//! # Shelf: where series are put so that they are served
-//! Room:     registering a metric under its name, with its help text and unit, at zero from the start.
-//! Comes in: names and help texts from the groups.
-//! Goes out: the handles that count.
-//! Not here: the list of metrics (each group has its own).
+//! Registers metrics under their names, with help text and unit, at zero.
 
 use super::MonoClock;
 use super::labels::ClosedLabel;

@@ -1,8 +1,6 @@
-//! # Moment: a point in time, shown as a length
-//! Room:     gauges that grow or shrink by themselves: "how long since", "how long until".
-//! Comes in: a monotonic moment when it changes; the clock when somebody looks.
-//! Goes out: seconds, right even if the loop that sets the moment is stuck.
-//! Not here: what the moment means.
+//! Shows a moment as seconds since or until now, computed when the metric is read.
+//!
+//! - Invariant: the value is right even if the loop that sets the moment hangs.
 
 use super::MonoClock;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};

@@ -1,4 +1,4 @@
-//! Who may read the metrics: every answer of a guard, on both ports.
+//! Tests every result of the access check, on both ports.
 
 use super::super::access::{AccessCheck, AccessDecision, AccessDenied};
 use super::*;

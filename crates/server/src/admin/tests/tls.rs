@@ -1,4 +1,4 @@
-//! The TLS port: certificates given, made, renewed and broken.
+//! Tests given, generated, renewed and broken certificates.
 
 use super::super::reloading_tls::{RENEWAL_PERIOD, ReloadingTls};
 use super::*;
