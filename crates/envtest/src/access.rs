@@ -1,8 +1,5 @@
-//! # Access: what our account may do
-//! Room:     applies deploy/rbac.yaml and deploy/bounds.yaml as they are shipped, and takes single verbs away again for tests.
-//! Comes in: the manifests; an admin's [`TestApi`].
-//! Goes out: rights of the account `taintward`.
-//! Not here: certificates (`certificates.rs`).
+//! Applies the shipped rights (deploy/rbac.yaml and deploy/bounds.yaml) to the account `taintward`, and revokes single
+//! verbs for tests.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use crate::wait;

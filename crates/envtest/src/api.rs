@@ -1,8 +1,6 @@
-//! # Api: arranging and looking
-//! Room:     plain requests with JSON bodies to one API server, as one account.
-//! Comes in: a kubeconfig; paths as the API documents them.
-//! Goes out: JSON values, or an [`TestApiError`] with the server's code.
-//! Not here: what the objects look like (`fixtures.rs`); retries (tests want to see what the server said).
+//! Sends plain JSON requests to one API server as one account.
+//!
+//! - Nothing is retried: tests want to see the server's response.
 
 use anyhow::Context as _;
 use futures::io::AsyncBufReadExt as _;

@@ -1,8 +1,4 @@
-//! # Audit: what the API server saw
-//! Room:     the audit log, parsed: the witness for "who wrote what, when".
-//! Comes in: the servers' log files, one JSON object a line.
-//! Goes out: [`AuditEntry`]s in the order the requests arrived.
-//! Not here: the policy that decides what is logged (`servers.rs`).
+//! Reads the audit log of the API servers: which account wrote what, and when.
 
 use anyhow::Result;
 use jiff::Timestamp;

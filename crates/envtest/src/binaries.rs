@@ -1,11 +1,8 @@
-//! # Tools: the binaries of a control plane
-//! Room:     finds etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler, or builds those that are
-//!           missing from their pinned Go modules into the user's cache folder; and KWOK and Helm, which are only built
-//!           when somebody asks for them by name.
-//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; go.mod and go.sum in xtask/cluster, xtask/kwok and
-//!           xtask/helm; a Go toolchain.
-//! Goes out: [`Binaries`]; progress on standard error; a clear sentence when there is no way.
-//! Not here: starting them (`servers.rs`, `kwok.rs`).
+//! Finds the binaries of a control plane, or builds the missing ones from their pinned Go modules into the user's
+//! cache.
+//!
+//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK and Helm are built only on request.
+//! - See `servers.rs` and `kwok.rs` for starting them.
 
 use anyhow::{Context as _, Result, bail};
 use std::env;

@@ -1,8 +1,4 @@
-//! # Certificates: who is who on a private control plane
-//! Room:     an authority, one for each cluster and more for tests; it signs servers' and clients' certificates.
-//! Comes in: names and groups.
-//! Goes out: PEM texts.
-//! Not here: files (`cluster.rs`), rights (`access.rs`).
+//! Issues the certificates of servers and clients from an authority of the cluster.
 
 use anyhow::Result;
 use rcgen::{

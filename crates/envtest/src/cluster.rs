@@ -1,9 +1,6 @@
-//! # Cluster: a whole control plane, private to its owner
-//! Room:     one etcd, one or two API servers, accounts, kubeconfigs, the audit log.
-//! Comes in: [`ClusterConfig`].
-//! Goes out: a running [`Cluster`]; dropped, it is gone.
-//! Not here: finding the binaries (`binaries.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`), kubeconfigs
-//!           (`kubeconfig.rs`).
+//! Runs a whole control plane: one etcd, one or two API servers, accounts, kubeconfigs and the audit log.
+//!
+//! - Dropping a [`Cluster`] removes it.
 
 use crate::access;
 use crate::api::TestApi;

@@ -1,8 +1,4 @@
-//! # Store: the one etcd of a cluster
-//! Room:     starts it, copies what it holds, puts a copy back.
-//! Comes in: its binary, the cluster's folder, whether it waits for its disk.
-//! Goes out: a listening etcd.
-//! Not here: its flags (`servers.rs`); who talks to it (`cluster.rs`).
+//! Runs the etcd of a cluster, and saves and restores its data.
 
 use crate::cluster::{DiskSync, PATIENCE};
 use crate::process::ChildProcess;

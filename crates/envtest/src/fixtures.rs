@@ -1,8 +1,6 @@
-//! # Fixtures: nodes, pods, taints
-//! Room:     the objects tests, demo and benchmarks put on a cluster, made in one call each.
-//! Comes in: names, tolerations and taints as JSON, as the API writes them.
-//! Goes out: objects on the server; UIDs.
-//! Not here: kubelets. A pod made here has no grace period unless one is given, so that a DELETE removes it at once.
+//! Creates nodes, pods and taints for tests, demo and benchmarks.
+//!
+//! - There is no kubelet: a pod has no grace period unless one is given, so that a DELETE removes it at once.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};

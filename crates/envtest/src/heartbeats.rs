@@ -1,10 +1,8 @@
-//! # Heartbeats: kubelets as far as a node's health goes
-//! Room:     nodes in zones, each with a lease that is renewed every period, spread evenly; who is silenced is not.
-//! Comes in: a kubeconfig, names and zones; calls to silence and revive.
-//! Goes out: nodes, leases, renewals; how late our own renewals were.
-//! Keeps:    renewals have a thread of their own, so a test that blocks does not make them late; a bounded number is
-//!           out at a time; everything ends when dropped.
-//! Not here: what becomes of the nodes (`node_history.rs`); pods.
+//! Simulates the heartbeats of many kubelets: nodes with leases that are renewed, silenced and revived.
+//!
+//! - Invariant: renewals run on their own thread, so that a blocking test does not delay them; their lateness is
+//!   measured.
+//! - See `node_history.rs` for what becomes of the nodes.
 
 mod objects;
 mod renewal_schedule;

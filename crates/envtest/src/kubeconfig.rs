@@ -1,8 +1,4 @@
-//! # Kubeconfig: who asks which server
-//! Room:     files with which programs connect: as an account, or as the admin on behalf of anybody.
-//! Comes in: the cluster's folder, its authority, ports.
-//! Goes out: paths.
-//! Not here: what users may do (`access.rs`).
+//! Writes kubeconfigs for accounts, or for the admin impersonating a user.
 
 use crate::certificates::TestAuthority;
 use crate::cluster::{Account, Cluster};

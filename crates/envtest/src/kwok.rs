@@ -1,8 +1,4 @@
-//! # KWOK: kubelets for nodes that are none
-//! Room:     which nodes KWOK looks after, and its command line.
-//! Comes in: a running cluster's folder and kubeconfig; xtask/kwok/stages.yaml.
-//! Goes out: a [`Command`]; nodes made for it.
-//! Not here: building it (`binaries.rs`), starting it ([`crate::Cluster::kwok`]).
+//! Builds the command line of KWOK, which plays the kubelets of labelled nodes.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::Result;

@@ -1,13 +1,13 @@
-//! # taintward-envtest: a real control plane for tests
+//! Runs a real control plane for tests: etcd and kube-apiserver as child processes.
 //!
-//! The real thing to work against: etcd and kube-apiserver as child processes on loopback, private to one test, demo
-//! or benchmark run, with TLS, RBAC and an audit log. What the API server says here is what it says in production.
+//! Each [`Cluster`] listens on loopback only and is private to one test, demo or benchmark, with TLS, RBAC and an audit
+//! log: what the API server does here it does in production. The binaries come from `KUBEBUILDER_ASSETS` or are built
+//! into the user's cache folder ([`Binaries`]). A [`TestApi`] arranges objects. There is no scheduler (tests bind pods
+//! by `spec.nodeName`) and no kubelet unless [`Cluster::kwok`] plays one: a pod without grace period is gone when it is
+//! deleted.
 //!
-//! Comes in: [`ClusterConfig`]; binaries from `KUBEBUILDER_ASSETS` or the user's cache folder ([`Binaries`]).
-//! Goes out: a [`Cluster`] with kubeconfigs, an [`TestApi`] to arrange things with, the audit log as witness.
-//! Keeps:    nothing after the end: processes die and folders vanish with their owner, even when it is killed.
-//! Not here: anything of Taintward's own; a scheduler (pods are bound by `spec.nodeName`); a kubelet, unless KWOK is
-//!           asked to play it ([`Cluster::kwok`]): a pod without grace period is gone the moment it is deleted.
+//! - Invariant: processes and folders never outlive their owner, even when it is killed.
+
 #![forbid(unsafe_code)]
 
 pub mod access;

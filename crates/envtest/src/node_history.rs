@@ -1,10 +1,8 @@
-//! # Record: what happens to nodes
-//! Room:     one watch of all nodes; every version that differs in what node health is about, in the order it happened.
-//! Comes in: a kubeconfig.
-//! Goes out: [`NodeChangeRecord`]s; how every node is now.
-//! Keeps:    its thread of its own, so that a test that blocks does not make its times wrong. A watch that ends is
-//!           taken up where it ended; if the server has forgotten that place, the record says that it has a hole.
-//! Not here: who wrote what (`audit.rs`); what should happen.
+//! Records with a watch every change of taints and conditions of all nodes, in order.
+//!
+//! - Invariant: the watch runs on its own thread, so that a blocking test does not distort times; missed changes are
+//!   recorded as a gap.
+//! - See `audit.rs` for which account wrote a change.
 
 mod node_view;
 

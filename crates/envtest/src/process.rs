@@ -1,9 +1,6 @@
-//! # Program: one child process
-//! Room:     start, pause, stop and kill a process; its output goes to a file.
-//! Comes in: a command.
-//! Goes out: its process id, its output, how it ended.
-//! Keeps:    a dropped program is dead; one whose owner died is dead too (`watchdog.rs`).
-//! Not here: which flags a program gets (`servers.rs`).
+//! Runs one child process with its output in a file, and pauses, stops or kills it.
+//!
+//! - Invariant: the process ends with its owner, even when that is killed (`watchdog.rs`).
 
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail};

@@ -1,8 +1,4 @@
-//! # Servers: which flags the control plane gets
-//! Room:     the command lines of etcd, kube-apiserver and kube-controller-manager, and the audit policy.
-//! Comes in: a folder with certificates, ports.
-//! Goes out: [`Command`]s.
-//! Not here: starting and watching them (`cluster.rs`).
+//! Builds the command lines of etcd, kube-apiserver and kube-controller-manager, and the audit policy.
 
 use crate::ClusterConfig;
 use crate::cluster::Audit;

@@ -1,8 +1,4 @@
-//! # Usage: what a process costs
-//! Room:     memory and processor time of a running process, as Linux counts them.
-//! Comes in: a process id.
-//! Goes out: [`ProcessUsage`].
-//! Not here: what is done with the numbers.
+//! Reads the memory and processor time of a process from Linux.
 
 use anyhow::{Context as _, Result};
 use std::fs::read_to_string;

@@ -1,8 +1,4 @@
-//! # Wait: until something is so, or a clear failure
-//! Room:     polling with an end, for facts that a real server brings about in its own time.
-//! Comes in: a question that answers `Some` when it is so.
-//! Goes out: the answer, or an error that says what was waited for.
-//! Not here: fixed sleeps.
+//! Polls a condition with a time limit and a clear error.
 
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};

@@ -1,9 +1,4 @@
-//! # Watchdog: nothing survives its owner
-//! Room:     a tiny shell process that outlives us by a moment: when our end of its pipe closes, for whatever reason,
-//!           it kills the programs it was told about and removes the folder.
-//! Comes in: process ids, as programs start and end.
-//! Goes out: a clean machine, also after `kill -9` of a test.
-//! Not here: the ordinary end of a program (`process.rs`).
+//! Kills all child processes and removes the folder when this process ends in any way, from a small shell process.
 
 use anyhow::{Context as _, Result};
 use std::io::Write as _;

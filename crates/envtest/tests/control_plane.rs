@@ -1,4 +1,4 @@
-//! Does the stage hold? Each test starts a control plane of its own.
+//! Tests that a control plane starts, is real, and leaves nothing behind.
 
 use serde_json::json;
 use std::io::{BufRead as _, BufReader};

@@ -1,8 +1,4 @@
-//! # Objects: a node and its lease, as a kubelet writes them
-//! Room:     JSON for nodes, leases, conditions and renewals.
-//! Comes in: names, zones.
-//! Goes out: values and bodies.
-//! Not here: when they are sent (`renewal_schedule.rs`).
+//! Builds the JSON of nodes, leases and conditions as a kubelet writes it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

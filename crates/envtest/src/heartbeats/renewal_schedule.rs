@@ -1,8 +1,4 @@
-//! # Rounds: whose turn it is to renew
-//! Room:     one task on a thread of its own; node `k` of `n` has its turn at `k/n` of each period.
-//! Comes in: the fleet's state.
-//! Goes out: renewals, a bounded number at a time; how late they were.
-//! Not here: who is alive (`heartbeats.rs`).
+//! Renews leases spread evenly over each period, a bounded number at a time.
 
 use super::{HeartbeatState, objects};
 use crate::api::TestApi;

@@ -1,8 +1,4 @@
-//! # Sight: a node, as far as its health goes
-//! Room:     taints, conditions, `spec.unschedulable`.
-//! Comes in: a node as JSON.
-//! Goes out: [`NodeView`]: equal if nothing of that differs.
-//! Not here: heartbeat times: they change without anything happening.
+//! Extracts taints, conditions and `spec.unschedulable` of a node; heartbeat times are left out.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
