@@ -1,10 +1,7 @@
-//! # Certificate: what API servers see, and why they believe it
-//! Room:     the certificate on show; files that are followed; certificates of our own making and their rotation.
-//! Comes in: PEM files, the contents of a Secret, what webhook configurations trust, the time.
-//! Goes out: a certificate to show, and what is to be written.
-//! Keeps:    the last good certificate: whatever stops making sense changes nothing.
-//! Not here: reading and writing the Secret and the configurations (whoever runs the server); reading PEM
-//!           (taintward-server).
+//! Provides the webhook's certificate: from files that are reloaded, or self-signed and rotated.
+//!
+//! - Invariant: unusable input leaves the last good certificate in use.
+//! - Reading and writing the Secret and the webhook configurations is left to the controller crate.
 
 mod file_reloader;
 mod issuer;

@@ -1,14 +1,12 @@
-//! # taintward-admission: answers admission reviews
+//! Answers the admission reviews that an API server sends to the webhook.
 //!
-//! The admission webhook: a TLS server for an API server's questions, and the certificates it shows. It decodes a question,
-//! asks a pure [`Reviewer`](review::Reviewer), and encodes the answer. [`rules::RuleReviewer`] is the reviewer that asks the core.
+//! The crate has a TLS server, the certificates that it serves, and a decoder for AdmissionReviews of
+//! `admission.k8s.io/v1`. A [`Reviewer`](review::Reviewer) decides; [`rules::RuleReviewer`] is the one that asks the
+//! core. Watches, requests to the API server and flags are in other crates.
 //!
-//! Comes in: AdmissionReviews of `admission.k8s.io/v1`, from anybody who reaches the address; certificates.
-//! Goes out: answers that echo the question's uid, with patches under a few paths only; metrics, health.
-//! Keeps:    a question that makes no sense is answered so; a rule that breaks refuses nobody (fail open); memory, time and
-//!           connections are bounded, whoever asks.
-//! Not here: the rules (taintward-core); requests to the API server: whoever runs this watches pools and the like, reads
-//!           the Secret and patches the webhook configurations; flags (taintward).
+//! - Invariant: a malformed review gets a clear error; a rule that panics refuses nothing (fail open); memory, time and
+//!   connections are bounded for any client.
+
 #![forbid(unsafe_code)]
 
 pub mod certificate;

@@ -1,9 +1,4 @@
-//! # Metrics: what an operator can alarm on
-//! Room:     every series of the webhook.
-//! Comes in: what the other rooms report.
-//! Goes out: the text a Prometheus server reads.
-//! Keeps:    labels from closed lists only; the list of rules is fixed when the process starts.
-//! Not here: serving it (taintward-server), deciding anything.
+//! Defines the metrics of the webhook.
 
 use crate::review::{Did, Half, RuleOutcome};
 use prometheus_client::metrics::counter::Counter;

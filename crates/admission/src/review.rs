@@ -1,9 +1,7 @@
-//! # Review: from a question to an answer
-//! Room:     an AdmissionReview as bytes; what a rule is told of it; what it says; the AdmissionReview that goes back.
-//! Comes in: the body of a request, and who judges it ([`Reviewer`]).
-//! Goes out: [`ReviewResponse`], or [`InvalidReview`] if the question makes no sense.
-//! Keeps:    the uid is echoed; patches reach a few paths only ([`JsonPatchBuilder`]); a reviewer that panics refuses nobody.
-//! Not here: sockets (`server`), what is judged (taintward-core).
+//! Turns an AdmissionReview request into its response: filter, decode, decide ([`Reviewer`]), encode.
+//!
+//! - Invariant: the uid is echoed; patches touch few paths only ([`JsonPatchBuilder`]); a reviewer that panics refuses
+//!   nothing.
 
 mod decode;
 mod filter;

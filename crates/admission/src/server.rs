@@ -1,10 +1,8 @@
-//! # Server: the port that API servers ask
-//! Room:     the sockets, from the first to the last connection.
-//! Comes in: settings, what is to be served, the request to stop.
-//! Goes out: answers over HTTP/1.1, with TLS.
-//! Keeps:    good clients are answered whatever others do: at most so many connections, and who has the most, asks nothing
-//!           that makes sense, or was silent for the longest goes first; what is in hand when the server stops is finished.
-//! Not here: one connection (`connection`), one request (`route`), the answer (`review`).
+//! Runs the HTTPS port of the webhook from the first to the last connection.
+//!
+//! - Invariant: well-behaved clients are answered whatever others do: connections are limited, and the most numerous,
+//!   useless or silent ones end first. Shutdown completes requests in flight.
+//! - See `server/connection.rs` for one connection, `server/route.rs` for one request.
 
 mod body;
 mod connection;

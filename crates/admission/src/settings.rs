@@ -1,8 +1,4 @@
-//! # Settings: what the operator decided
-//! Room:     every choice the webhook knows.
-//! Comes in: from the command line, a test, or the sandbox, as plain data.
-//! Goes out: to `server`, which trusts it.
-//! Not here: flags and their error texts (they are the command line's business).
+//! Holds the validated settings of the webhook server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

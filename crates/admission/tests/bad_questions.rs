@@ -1,4 +1,5 @@
-//! Questions nobody should ask: each is told what is wrong with it, in one line, and nothing breaks.
+//! Tests malformed reviews: each gets an error of one line that names the fault.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Patches, applied as an API server does it, give exactly what was asked for.
+//! Tests that patches, applied as an API server does, give exactly the requested result.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use base64::Engine as _;

@@ -1,4 +1,5 @@
-//! Rotation, by everybody at once: whoever believes a configuration never meets a certificate that he does not believe.
+//! Tests certificate rotation by several replicas: no client meets a certificate that its configuration does not trust.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use std::collections::HashSet;

@@ -1,4 +1,5 @@
-//! Years of rotation with real certificates: what is shown is believed each day, and what is not needed is forgotten.
+//! Tests years of rotation with real certificates: the served one is always trusted, and old ones are removed.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use rustls::RootCertStore;

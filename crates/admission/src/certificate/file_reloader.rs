@@ -1,9 +1,6 @@
-//! # Files: a certificate that somebody else renews
-//! Room:     two PEM files, looked at now and then.
-//! Comes in: their contents, the time.
-//! Goes out: to the show, if they belong together and are valid now.
-//! Keeps:    the last good pair; files half written, mixed up, ended or gone are waited for.
-//! Not here: reading PEM (taintward-server).
+//! Reloads certificate and key from two PEM files when they change.
+//!
+//! - Invariant: incomplete, mismatched or expired files leave the last good pair in use.
 
 use super::LiveCertificate;
 use crate::metrics::WebhookMetrics;

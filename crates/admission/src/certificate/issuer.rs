@@ -1,9 +1,6 @@
-//! # Mint: making certificates
-//! Room:     authorities that sign, and certificates for a Service's names that they signed.
-//! Comes in: names, the time, chance of the operating system.
-//! Goes out: DER and keys.
-//! Keeps:    no certificate outlives the authority that signed it; all begin a while ago, for clocks differ.
-//! Not here: when one is to be made (`rotation`), where it is kept.
+//! Issues authorities, and certificates for the names of a Service.
+//!
+//! - Invariant: no certificate outlives its authority; all begin in the past, because clocks differ.
 
 use super::rotation::{IssuingAuthority, RotationPlan, ServingPair};
 use super::trust_bundle::pem;

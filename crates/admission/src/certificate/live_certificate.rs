@@ -1,8 +1,4 @@
-//! # Shown: the certificate on show
-//! Room:     one certificate at a time, which may be changed at any time.
-//! Comes in: certificates that work.
-//! Goes out: an acceptor for the next connection; connections that are open keep theirs.
-//! Not here: where certificates come from.
+//! Holds the current certificate, which may be replaced at any time; open connections keep theirs.
 
 use crate::metrics::WebhookMetrics;
 use std::fmt;

@@ -1,13 +1,7 @@
-//! # Rotation: which certificate is shown, and whom API servers must believe before
-//! Room:     the states of a Secret and the steps between them, for any number of replicas.
-//! Comes in: the Secret's contents, what the webhook configurations trust, the time ([`ObservedState`]).
-//! Goes out: one [`RotationStep`]: what is to be written, what the configurations must trust, what may be shown.
-//! Keeps:    nobody who believes a configuration meets a certificate that he does not believe: an authority is believed
-//!           everywhere, and has been for a while, before anything it signed is shown; and it is believed until everything
-//!           it signed has ended, however late a replica is.
-//! Not here: requests. Whoever makes them reads first the configurations, then the Secret, both from the API server and not
-//!           from a cache; writes the Secret only over the version that was read, the configurations likewise; after a
-//!           conflict, or any write, reads everything again.
+//! Plans the next step of certificate rotation ([`RotationStep`]) from the Secret, the trust bundles and the time.
+//!
+//! - Invariant: an authority is trusted everywhere, and has been for a while, before a certificate that it signed is
+//!   served, and until all of them have expired; any number of replicas may run this.
 
 use super::issuer::{IssueError, Issuer};
 use super::trust_bundle::TrustBundle;
@@ -124,6 +118,10 @@ pub enum RotationStep {
 }
 
 /// What is to be done.
+///
+/// The caller reads the webhook configurations first and then the Secret, both from the API server and not from a
+/// cache, and writes each only over the version that was read. After a conflict, or any write, it reads everything
+/// again.
 ///
 /// # Errors
 /// If a certificate cannot be made.

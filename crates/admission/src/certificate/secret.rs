@@ -1,9 +1,6 @@
-//! # Secret: what rotation remembers
-//! Room:     a Secret's `data`, read and written.
-//! Comes in: bytes by name.
-//! Goes out: [`StoredState`], or why it makes no sense.
-//! Keeps:    what was read works: keys belong to their certificates, and what is shown was signed by the one who signs.
-//! Not here: what it should say (`rotation`), requests.
+//! Reads and writes the state of rotation in the data of a Secret.
+//!
+//! - Invariant: keys match their certificates, and the served certificate was signed by the stored authority.
 
 use super::rotation::{IssuingAuthority, RetiredAuthority, ServingPair, StoredState, TrustedAuthority};
 use super::trust_bundle::pem;

@@ -1,8 +1,4 @@
-//! # Bundle: whom API servers believe
-//! Room:     the certificates in a `caBundle`.
-//! Comes in: PEM as it stands in a webhook configuration.
-//! Goes out: PEM in one form, so that what is the same compares so.
-//! Not here: which certificates ought to be in it (`rotation`).
+//! Parses and normalizes the `caBundle` of a webhook configuration, so that equal bundles compare equal.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,11 +1,7 @@
-//! # Decode: whether it is a question, and which
-//! Room:     JSON to [`AdmissionRequest`], in one pass, and what is demanded of it.
-//! Comes in: bytes from anybody.
-//! Goes out: a question that can be answered, or one line that says what is wrong with it.
-//! Keeps:    nothing is copied that has no escapes in it; nothing recurses with the input; fields that are not known may
-//!           come with new API servers and do not matter. Who may be answered is: an object that cannot be judged is not
-//!           an error, if the question itself makes sense.
-//! Not here: what the object says (whoever judges it).
+//! Decodes JSON to an [`AdmissionRequest`] in one pass, and validates it.
+//!
+//! - Invariant: nothing is copied that has no escapes, and nothing recurses with the input; unknown fields are ignored.
+//! - An object that cannot be judged is no error here, so that the review can still be answered.
 
 use super::RequestOrigin;
 use super::filter::FilteredReview;

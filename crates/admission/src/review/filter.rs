@@ -1,11 +1,8 @@
-//! # Sieve: what matters of a question, while it comes in
-//! Room:     an AdmissionReview of any length, read piece by piece; the few fields of it that anybody reads.
-//! Comes in: bytes from anybody.
-//! Goes out: [`FilteredReview`]: the same question, without what does not matter.
-//! Keeps:    memory is bounded, whatever comes: what is left out is not kept for a moment, however long it is and however
-//!           deep it is nested. What is kept has a limit; a field of the request that goes beyond it is left out as a whole
-//!           (`null`), and [`FilteredReview::left_out`] says so.
-//! Not here: which fields matter (`wanted`), what they say (`decode`).
+//! Filters an AdmissionReview of any length while it is received, and keeps the few fields that rules read.
+//!
+//! - Invariant: memory is bounded for any input. A field beyond the limit becomes `null`, and
+//!   [`FilteredReview::left_out`] says so.
+//! - See `filter/wanted_fields.rs` for the kept fields.
 
 mod scanner;
 mod wanted_fields;

@@ -1,8 +1,4 @@
-//! # Shape: how JSON is read here
-//! Room:     text and objects out of anybody's JSON.
-//! Comes in: serde_json's events.
-//! Goes out: text, borrowed where it can be; objects by the names of their fields.
-//! Not here: any field (`decode`, `rules/read`).
+//! Deserializes text and objects leniently from foreign JSON, borrowed where possible.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};

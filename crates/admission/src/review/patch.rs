@@ -1,10 +1,7 @@
-//! # Patch: the only changes there can be
-//! Room:     JSON Patch operations on a pod's tolerations, on the nodes it demands, and on one annotation of ours.
-//! Comes in: what is to be added, and what is there already.
-//! Goes out: a list of operations as JSON.
-//! Keeps:    no path but `/spec/tolerations` and below, `/spec/affinity` down to `matchExpressions` of the required node
-//!           affinity, and the annotation `taintward.io/made-for`; what is replaced is tested first, so what was not seen is not overwritten.
-//! Not here: what is to be added (taintward-core).
+//! Builds the JSON Patch of a response.
+//!
+//! - Invariant: only `/spec/tolerations`, the required node affinity and the annotation `taintward.io/made-for` are
+//!   touched; what is replaced is tested first, so that unseen changes are not overwritten.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

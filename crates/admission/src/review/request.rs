@@ -1,9 +1,6 @@
-//! # Request: what a reviewer is told
-//! Room:     the question, as far as a rule may want it; everything borrowed from the bytes it came in.
-//! Comes in: fields of an AdmissionReview (`decode`).
-//! Goes out: to reviewers.
-//! Keeps:    objects stay as they were written: whoever wants a field reads it, and nobody pays for the others.
-//! Not here: what is demanded of a question (`decode`).
+//! Defines the request that reviewers receive, borrowed from the body.
+//!
+//! - Invariant: objects stay raw JSON until a rule reads a field.
 
 use super::RequestOrigin;
 use serde_json::value::RawValue;

@@ -1,9 +1,6 @@
-//! # Answer: what goes back
-//! Room:     the AdmissionReview that answers.
-//! Comes in: the question's uid, a verdict.
-//! Goes out: JSON.
-//! Keeps:    a denial has no patch; there is a patch type only where there is a patch.
-//! Not here: what the verdict is.
+//! Encodes the AdmissionReview of a response.
+//!
+//! - Invariant: a denial has no patch, and there is a patch type only with a patch.
 
 use super::verdict::{ReviewVerdict, clean_message};
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! Questions that make sense, and answers to them.
+//! Tests well-formed reviews and their responses.
 
 use super::*;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
-//! # Verdict: what a reviewer says
-//! Room:     whether an object may come in, what is added to it, what people are told.
-//! Comes in: from reviewers, as plain data.
-//! Goes out: to the answer (`answer`) and the metrics.
-//! Keeps:    what goes to people's terminals has no control characters and is as short as Kubernetes wants it.
-//! Not here: the wire format (`answer`).
+//! Defines the decision of a reviewer: allowed or denied, patch, warnings, outcomes of rules.
+//!
+//! - Invariant: messages have no control characters and keep Kubernetes' length limits.
 
 use super::patch::JsonPatchBuilder;
 use taintward_core::text::is_hazard;

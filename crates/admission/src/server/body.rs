@@ -1,9 +1,6 @@
-//! # Body: what a request brings
-//! Room:     reading a body within its time, its length and the room there is; throwing one away.
-//! Comes in: a body, piece by piece.
-//! Goes out: what matters of it, or why that is not to be had.
-//! Keeps:    memory follows what is kept, not what has come or was announced.
-//! Not here: what matters (`review`).
+//! Reads a request body within limits of time, length and memory, or discards it.
+//!
+//! - Invariant: memory follows what is kept, not what was received or announced.
 
 use super::memory_budget::{BodyMemoryBudget, BodyReservation, BudgetExceeded};
 use crate::metrics::Refused;

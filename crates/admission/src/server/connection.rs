@@ -1,10 +1,7 @@
-//! # Connection: one client, from the handshake to the end
-//! Room:     TLS, HTTP/1.1, and why a connection ends.
-//! Comes in: a stream, a certificate, a place.
-//! Goes out: answers (`route`).
-//! Keeps:    a client that sends nothing, sends slowly, does not read or is gone costs a place for a while, and that place
-//!           goes to the next who needs it.
-//! Not here: bodies (`body`), who is told to leave (`taintward_server::crowd`).
+//! Serves one connection with TLS and HTTP/1.1.
+//!
+//! - Invariant: a client that is idle, slow or gone holds its place only for a while, and loses it first when others
+//!   need it.
 
 use super::ConnectionContext;
 use super::memory_budget::BUFFER;

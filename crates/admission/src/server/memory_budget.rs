@@ -1,11 +1,7 @@
-//! # Room: memory for what is on its way
-//! Room:     how much memory clients may take, whoever they are; how much of it bodies have that are not complete, and answers
-//!           that nobody has taken yet.
-//! Comes in: bodies that begin, grow and end.
-//! Goes out: leave to grow; the word that a body is given up.
-//! Keeps:    never more than the limit. Nobody waits for room: the body that is on its way for the longest is given up, so
-//!           slow ones cannot hold up quick ones.
-//! Not here: reading a body (`body`).
+//! Limits the memory of incomplete bodies and unsent responses over all clients.
+//!
+//! - Invariant: never more than the limit, and no body waits: the oldest incomplete one is given up, so that slow
+//!   clients cannot delay fast ones.
 
 use crate::review::{KEPT_MAX, VALUES_MAX};
 use crate::settings::ServerLimits;

@@ -1,8 +1,4 @@
-//! # Route: from a request to a response
-//! Room:     paths, methods, media types; which of them is a question.
-//! Comes in: requests.
-//! Goes out: responses; whatever a client does wrong gets one line that says what would be right.
-//! Not here: connections (`connection`), what is in a question (`review`).
+//! Routes a request by path, method and media type, and builds its response.
 
 use super::ConnectionContext;
 use super::body::{BodyError, ReviewBody, read, throw_away};

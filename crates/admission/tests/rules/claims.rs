@@ -1,4 +1,4 @@
-//! Pods that one of a pool's users makes by hand: what is written down about it.
+//! Tests the annotation that records for which pools' users a pod was created.
 
 use super::patched::created;
 use super::world::*;

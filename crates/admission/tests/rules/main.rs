@@ -1,4 +1,5 @@
-//! The rules, asked about JSON: what the answer makes of an object is what the core makes of it.
+//! Tests the rules on JSON: the response makes of an object what the core makes of it.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod claims;

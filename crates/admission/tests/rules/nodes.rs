@@ -1,4 +1,4 @@
-//! Nodes: the oops brake.
+//! Tests the NoExecute guard on nodes.
 
 use super::world::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What an API server makes of an object by our patch: a library applies it, so that no fault of ours is made twice.
+//! Applies the patch of a response with a library, independently of our own code.
 
 use crate::world::{question, response};
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! Pods, rule by rule.
+//! Tests pods, rule by rule.
 
 use super::patched::created;
 use super::world::*;

@@ -1,4 +1,5 @@
-//! For all pods: what comes back, applied, is what the core says; asking again changes nothing; nothing is lost.
+//! Tests with random pods that the applied patch is the core's mutation, that reviewing twice changes nothing, and that
+//! nothing is lost.
 
 use super::patched::patched;
 use super::world::*;

@@ -1,4 +1,4 @@
-//! Questions that are not about what the rules are about, or come before anything is known.
+//! Tests reviews of other objects, and reviews before any facts have arrived.
 
 use super::world::*;
 use serde_json::{Value, json};

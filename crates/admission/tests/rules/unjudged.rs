@@ -1,4 +1,4 @@
-//! Objects that a client has made so that nobody looks at them: they are looked at, or kept out.
+//! Tests objects that try to avoid being judged: they are judged or refused.
 
 use super::world::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A cluster with a few namespaces, a pool, a policy and nodes; and questions about pods in it.
+//! Builds a small cluster and reviews of pods in it.
 
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Bodies that are long, slow, or never come.
+//! Tests long, slow and incomplete bodies.
 
 use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
 use std::sync::Arc;

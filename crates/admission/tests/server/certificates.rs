@@ -1,4 +1,4 @@
-//! The certificate on show changes, under load and for the worse.
+//! Tests that a certificate is replaced under load, and that a broken one changes nothing.
 
 use super::stage::{Client, Files, PATIENCE, Stage, connect, limits, question};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Clients that must show who they are, and those who cannot.
+//! Tests the verification of client certificates.
 
 use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
 use taintward_admission::server::WebhookListener;

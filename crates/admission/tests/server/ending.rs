@@ -1,4 +1,4 @@
-//! The end: what is in hand is finished, and nothing lasts for ever.
+//! Tests shutdown: requests in flight complete, and no client delays it for ever.
 
 use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
 use std::time::Duration;

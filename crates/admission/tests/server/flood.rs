@@ -1,5 +1,5 @@
-//! Everything at once, from other addresses than that of the good client: connections that are held and ask about health,
-//! a thousand new ones a second, heads that never end, fat and slow bodies, and pages of metrics all the time.
+//! Tests a good client beside floods from other addresses: idle connections, new ones, endless headers, large and slow
+//! bodies.
 
 use super::stage::{Client, PATIENCE, Stage, question, tcp_from, tls_over};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Clients that are none: mute, slow, many, and those that open streams to take them back.
+//! Tests hostile clients: silent, slow, numerous.
 
 use super::stage::{Client, PATIENCE, SHORT, Stage, connect, limits, question, tcp_from};
 use std::sync::Arc;

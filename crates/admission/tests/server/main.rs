@@ -1,4 +1,5 @@
-//! The server over real sockets, with limits of a moment: good clients, and those that are none.
+//! Tests the server over real sockets with short limits.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod bodies;

@@ -1,4 +1,4 @@
-//! What is asked, and what the answer says.
+//! Tests requests and their responses, valid and invalid.
 
 use super::stage::{Client, SHORT, Stage, connect_as, limits, post, question};
 use http::{Method, Request};

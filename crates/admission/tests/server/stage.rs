@@ -1,4 +1,4 @@
-//! A server, and clients that speak by hand.
+//! Runs a server and simple clients for the tests.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;

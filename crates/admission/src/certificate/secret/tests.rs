@@ -1,4 +1,4 @@
-//! Real certificates, written and read back.
+//! Tests that real certificates survive being written and read.
 
 use super::*;
 use crate::certificate::rotation::{ObservedState, RotationPlan, RotationStep, step};

@@ -1,10 +1,7 @@
-//! # Scan: JSON, piece by piece
-//! Room:     the grammar of RFC 8259, as far as it tells where a value begins and ends.
-//! Comes in: bytes, cut anywhere.
-//! Goes out: keys, beginnings and ends of values, to a [`ScanSink`].
-//! Keeps:    nothing recurses, and nothing of a value is kept: a level of nesting costs one bit. Bytes above 127 are not
-//!           looked at: an API server passes on what clients wrote into `managedFields`, UTF-8 or not.
-//! Not here: what a value says; which ones matter (`filter`).
+//! Scans JSON (RFC 8259) in pieces and reports keys and the beginnings and ends of values to a [`ScanSink`].
+//!
+//! - Invariant: nothing recurses; a level of nesting costs one bit. Bytes above 127 are not checked, because API
+//!   servers pass on invalid UTF-8 in `managedFields`.
 
 /// Somebody who is told what is read. Places are counted in the piece that is read.
 pub(super) trait ScanSink {

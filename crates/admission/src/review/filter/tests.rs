@@ -1,4 +1,4 @@
-//! What passes through the sieve, and what does not.
+//! Tests what the filter keeps and what it leaves out.
 
 use super::*;
 use serde_json::{Value, json};

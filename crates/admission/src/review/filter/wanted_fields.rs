@@ -1,7 +1,6 @@
-//! # Wanted: what is kept of a question
-//! Room:     every field of an AdmissionReview, a pod and a node that anybody reads.
-//! Goes out: to `filter`, which leaves out everything else.
-//! Not here: who reads them (`decode`, `rules/read`). A field that is read there has to stand here: a test compares both.
+//! Lists every field of AdmissionReviews, pods and nodes that a rule reads; the filter drops all others.
+//!
+//! - A field that is read must be listed: a test compares both.
 
 use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
