@@ -1,10 +1,9 @@
-//! # Fuzz target: from an AdmissionReview to its answer
-//! Room:     bytes in; no panic, no hang; whatever is answered is JSON and echoes the question's uid. Once with a reviewer
-//!           that uses every kind of answer, once with all rules in a small cluster.
-//! Comes in: from libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or from files named as arguments
-//!           (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`, on the stable compiler).
-//! Goes out: nothing; a crash is the finding.
-//! Not here: what is asked of it: `taintward_admission::review::fuzz_entry`, `taintward_admission::rules`.
+//! Fuzzes the path from an AdmissionReview to its response: no panic, no hang, valid JSON with the review's uid.
+//!
+//! - Run with libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or on files with the stable
+//!   compiler (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`).
+//! - One run uses a reviewer with every kind of result, one all rules in a small cluster.
+
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[allow(dead_code, reason = "the cluster of the tests, of which this needs a part")]

@@ -1,9 +1,8 @@
-//! # Fuzz target: the decoders and splitters
-//! Room:     bytes in, no panic, no hang, no unbounded memory.
-//! Comes in: from libFuzzer (`cargo +nightly fuzz run decode --features libfuzzer`), or from files named as arguments
-//!           (`cargo run --manifest-path fuzz/Cargo.toml -- FILE...`, on the stable compiler).
-//! Goes out: nothing; a crash is the finding.
-//! Not here: what is decoded: `taintward_kube::decode::fuzz_entry`. Mangled bytes on stable: the client's own tests.
+//! Fuzzes the decoders (`taintward_kube::decode::fuzz_entry`): no panic, no hang, bounded memory.
+//!
+//! - Run with libFuzzer (`cargo +nightly fuzz run decode --features libfuzzer`), or on files with the stable compiler
+//!   (`cargo run --manifest-path fuzz/Cargo.toml -- FILE...`).
+
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[cfg(feature = "libfuzzer")]

@@ -1,9 +1,8 @@
-//! # Fuzz target: manifests, and the rules about what is in them
-//! Room:     text in, no panic, no hang, no unbounded memory.
-//! Comes in: from libFuzzer (`cargo +nightly fuzz run lint --features libfuzzer`), or from files named as arguments
-//!           (`cargo run --manifest-path fuzz/Cargo.toml --bin lint -- FILE...`, on the stable compiler).
-//! Goes out: nothing; a crash is the finding.
-//! Not here: what is read and found: the files of the command line that are compiled in here, and the core.
+//! Fuzzes the manifest parser and the lint rules: no panic, no hang, bounded memory.
+//!
+//! - Run with libFuzzer (`cargo +nightly fuzz run lint --features libfuzzer`), or on files with the stable compiler
+//!   (`cargo run --manifest-path fuzz/Cargo.toml --bin lint -- FILE...`).
+
 #![cfg_attr(feature = "libfuzzer", no_main)]
 #![allow(dead_code, unused_imports, reason = "files and answers of API servers are not fuzzed")]
 

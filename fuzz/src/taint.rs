@@ -1,10 +1,9 @@
-//! # Fuzz target: the grammar of taints
-//! Room:     text in, no panic; errors point into their argument; a change reads as it was written.
-//! Comes in: from libFuzzer (`cargo +nightly fuzz run taint --features libfuzzer`), or from files named as arguments
-//!           (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`, on the stable compiler). One line is one
-//!           argument.
-//! Goes out: nothing; a crash is the finding.
-//! Not here: the grammar: `taintward_core::taint_edit`.
+//! Fuzzes the grammar of taint edits: no panic, errors point into their argument, a parsed edit prints as it was
+//! written.
+//!
+//! - Run with libFuzzer (`cargo +nightly fuzz run taint --features libfuzzer`), or on files, one argument a line, with
+//!   the stable compiler (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`).
+
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 use taintward_core::taint_edit::{TaintEdit, parse};

@@ -1,8 +1,6 @@
-//! # Bench: ours, the original, the floor
-//! Room:     one run on one machine against one API server; the contenders take turns.
-//! Comes in: sizes; the release binary.
-//! Goes out: a table with ratios and goals, on standard output and in docs/benchmarks.md.
-//! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
+//! Benchmarks Taintward, kube-controller-manager and the bare requests against one API server, in turns.
+//!
+//! - Writes ratios and goals to standard output and docs/benchmarks.md. See `bench/measure.rs` for the measuring.
 
 mod cpu_load;
 mod flood;

@@ -1,8 +1,4 @@
-//! # Chart: what `taintward install` makes, kept in the checkout
-//! Room:     runs the program and keeps what it writes.
-//! Comes in: the checkout.
-//! Goes out: deploy/chart, deploy/install.yaml, deploy/bounds.yaml. A test fails when they are not what the program makes.
-//! Not here: the objects (`crates/cli/src/install`).
+//! Writes deploy/chart, deploy/install.yaml and deploy/bounds.yaml with `taintward install`; a test compares them.
 
 use crate::sources;
 use anyhow::{Result, bail};

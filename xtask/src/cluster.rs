@@ -1,9 +1,4 @@
-//! # Cluster command: a control plane that stays up
-//! Room:     `cargo xtask cluster build|up|down|status|kubeconfig`. One detached keeper process holds the cluster; its
-//!           end is the cluster's end, however it comes.
-//! Comes in: arguments.
-//! Goes out: a kubeconfig to export; state in the user's cache folder.
-//! Not here: the control plane itself (`taintward_envtest`).
+//! Runs `cargo xtask cluster`: a control plane in a detached process that stays up until `down`.
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};

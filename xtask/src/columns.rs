@@ -1,8 +1,5 @@
-//! # Columns: rows of tables, from the API server's own printers
-//! Room:     runs xtask/cluster/columns and keeps what it prints.
-//! Comes in: a Go toolchain, the pinned modules; the sample objects.
-//! Goes out: crates/sandbox/tests/golden/columns.txt.
-//! Not here: the samples (crates/sandbox/tests/golden/columns), the test that reads the answers (crates/sandbox/tests).
+//! Regenerates crates/sandbox/tests/golden/columns.txt with the API server's own table printers
+//! (xtask/cluster/columns).
 
 use crate::golden;
 use anyhow::Result;

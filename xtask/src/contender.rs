@@ -1,8 +1,4 @@
-//! # Contender: who does the work
-//! Room:     starts Taintward or the original against a cluster and waits until it has seen everything.
-//! Comes in: a cluster.
-//! Goes out: a running [`ChildProcess`].
-//! Not here: what is shown or measured.
+//! Starts Taintward or kube-controller-manager against a cluster and waits until it has listed everything.
 
 use crate::http;
 use anyhow::Result;

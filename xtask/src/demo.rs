@@ -1,8 +1,6 @@
-//! # Demo: what Taintward does, seen live
-//! Room:     a real API server, four nodes, twenty pods, taints that come and go; then everything is gone again.
-//! Comes in: the `taintward` binary, built from this checkout.
-//! Goes out: a live board, a summary, and a failure if anything went otherwise than the core says it must.
-//! Not here: who must leave (`taintward_core::verdict`); what is on stage (`stage.rs`); how it looks (`board.rs`).
+//! Runs the demo: a real API server, four nodes, twenty pods, and taints that come and go.
+//!
+//! - Fails if a pod does not leave or stay as the core's verdict says. See `demo/board.rs` for what it shows.
 
 mod board;
 mod stage;

@@ -1,8 +1,4 @@
-//! # Golden: the Go functions' own answers
-//! Room:     runs xtask/cluster/golden and keeps what it prints.
-//! Comes in: a Go toolchain, the pinned modules.
-//! Goes out: crates/core/tests/golden/matching.txt and scheduling.txt.
-//! Not here: the inputs (main.go, scheduling.go), the tests that read the answers (crates/core/tests).
+//! Regenerates crates/core/tests/golden with the Go functions (xtask/cluster/golden).
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};

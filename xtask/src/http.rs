@@ -1,8 +1,4 @@
-//! # HTTP: one plain look at a loopback port
-//! Room:     GET, the way a probe does it.
-//! Comes in: a port and a path.
-//! Goes out: the status and the body.
-//! Not here: the API server (`taintward_envtest::TestApi`).
+//! Sends a GET to a loopback port, as a probe does.
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};

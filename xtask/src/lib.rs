@@ -1,7 +1,7 @@
-//! # xtask as a library
 //! Gives tests what the command `cargo xtask measures` counts.
 //!
-//! Not here: the commands themselves (`main.rs`).
+//! The other commands belong to the program (`main.rs`).
+
 #![forbid(unsafe_code)]
 
 pub mod measures;

@@ -1,9 +1,7 @@
-//! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `measures`,
-//!           `bench`, `release`.
-//! Comes in: arguments.
-//! Goes out: text, and an exit code that can be trusted.
-//! Not here: anything that ships.
+//! Runs the developer commands: `cargo xtask test`, `demo`, `cluster`, `measures` and others.
+//!
+//! Each command has a module of its own name. Nothing here ships.
+
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,9 +1,7 @@
-//! # Measures of the sources
-//! Prints one table: how the code is shaped, and how it should be.
+//! Measures the shape of the sources and prints it as a table with goals.
 //!
-//! - Comes in: the `.rs` files of `crates/*/src` and `xtask/src`; for rule ids all sources and pages.
-//! - Goes out: the table, and lists of what each value counts.
-//! - Not here: how a value is counted (`measures/`), and rules for single files (`tests/tidy.rs`).
+//! - Counts the `.rs` files of `crates/*/src` and `xtask/src`; for rule ids all sources and pages.
+//! - See `tests/tidy.rs` for rules about single files.
 
 mod checkout;
 mod control_loops;

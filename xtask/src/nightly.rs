@@ -1,8 +1,4 @@
-//! # Nightly: what takes too long to be asked of every change
-//! Room:     every test that is marked `#[ignore]`, optimised; outages of up to a minute on a real API server.
-//! Comes in: names of tests, to run only some.
-//! Goes out: cargo's words.
-//! Not here: the tests of every change (`test.rs`).
+//! Runs `cargo xtask nightly`: ignored tests, optimised, and outages of up to a minute on a real API server.
 
 use crate::{runner_timeout, sources};
 use anyhow::Result;

@@ -1,8 +1,4 @@
-//! # Picture: commands, as they look
-//! Room:     runs the tour, `plan` and `explain`, and draws what they printed.
-//! Comes in: the program's real output, colours included.
-//! Goes out: docs/tour.svg, docs/plan.svg and docs/explain.svg, which the README shows.
-//! Not here: making anything up.
+//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/.
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};

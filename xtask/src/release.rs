@@ -1,11 +1,7 @@
-//! # Release: the program as it ships
-//! Room:     a build that says what it is made of and not where it was made; its bill of materials.
-//! Comes in: the checkout; two pinned tools, which are installed if they are not there.
-//! Goes out: in one folder, `taintward` with the list of its dependencies in it (cargo-auditable) and
-//!           `taintward.cdx.json` (CycloneDX).
-//! Keeps:    no path of the machine that built it is in the program: it is looked for; with `--twice`, another folder makes
-//!           the same program.
-//! Not here: the image (`deploy/Containerfile`, which builds in the same way), signatures.
+//! Builds the program as it ships, with its list of dependencies (cargo-auditable) and a bill of materials (CycloneDX).
+//!
+//! - Invariant: no path of the build machine is in the program; with `--twice`, a build in another folder gives the
+//!   same program.
 
 use crate::sources::{self, root};
 use anyhow::{Context as _, Result, bail, ensure};

@@ -1,9 +1,4 @@
-//! # Within: a test program that does not end is ended
-//! Room:     cargo's runner of test programs: each has its time, and what it started goes with it.
-//! Comes in: a program with its arguments.
-//! Goes out: its exit code; after [`LIMIT`], its name, and a failure.
-//! Keeps:    one test that waits for ever costs its own time, not that of everything.
-//! Not here: how long one test may take; tests that wait say for how long themselves.
+//! Runs a test program for cargo and ends it, with its children, after [`LIMIT`].
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};

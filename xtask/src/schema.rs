@@ -1,8 +1,4 @@
-//! # Schema: the fields of the API, from the Go types; the roles of every cluster
-//! Room:     runs xtask/cluster/schema and xtask/cluster/roles and keeps what they print.
-//! Comes in: a Go toolchain, the pinned modules.
-//! Goes out: kubernetes.txt (schema) and roles.json (standard) in crates/sandbox/src.
-//! Not here: what is told (main.go), what is made of it (crates/sandbox).
+//! Regenerates the sandbox's schema and standard roles from the Go types (xtask/cluster/schema, xtask/cluster/roles).
 
 use crate::golden;
 use anyhow::Result;

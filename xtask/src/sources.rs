@@ -1,8 +1,4 @@
-//! # Sources: the checkout we stand in
-//! Room:     where the workspace is, and how to run cargo and go in it.
-//! Comes in: nothing.
-//! Goes out: paths; the built `taintward` binary.
-//! Not here: what is run.
+//! Locates the workspace and runs cargo and go in it.
 
 use anyhow::{Context as _, Result, bail};
 use std::env;

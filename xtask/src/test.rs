@@ -1,8 +1,6 @@
-//! # Test: everything, in one command
-//! Room:     makes a control plane available, then runs every test of the workspace.
-//! Comes in: `CI=true` forbids doing without the control plane.
-//! Goes out: cargo's words; how many tests were skipped.
-//! Not here: formatting, lints, dependency checks (.ci/run).
+//! Runs `cargo xtask test`: provides a control plane, then runs every test of the workspace.
+//!
+//! - `CI=true` makes a missing control plane an error.
 
 use crate::{runner_timeout, sources};
 use anyhow::Result;

@@ -1,4 +1,5 @@
-//! What the image is built from is all let through by .dockerignore, and nothing else is.
+//! Tests that .dockerignore lets through exactly what the image is built from.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use std::fs;

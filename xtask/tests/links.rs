@@ -1,8 +1,4 @@
-//! # Links: what the pages point at is there
-//! Room:     every relative link of every Markdown file of the project.
-//! Comes in: the checkout.
-//! Goes out: links without a file, or without the heading they name.
-//! Not here: addresses on the network.
+//! Tests that every relative link in Markdown files leads to a file and a heading that exist.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 

@@ -1,7 +1,4 @@
-//! # Measures: the shape of the code may only get better
-//! Compares the measures of the checkout with the recorded ones.
-//!
-//! Not here: how a value is counted (`src/measures`), and goals.
+//! Tests that no measure of the sources gets worse than recorded.
 
 #![allow(clippy::unwrap_used, reason = "a source that cannot be read fails the test")]
 

@@ -1,8 +1,4 @@
-//! # Tidy: rules about the sources that no lint knows
-//! Room:     reads every source file of the workspace.
-//! Comes in: the checkout.
-//! Goes out: a list of what is untidy, each with its way out.
-//! Not here: anything rustfmt or clippy can say.
+//! Tests rules about the sources that rustfmt and clippy cannot check.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 

@@ -1,9 +1,8 @@
-//! # The proof that the core needs no standard library
-//! Room:     a program without std that links the core. It brings the panic handler that std would bring too, so if
-//!           anything pulls std in, the compiler finds two of them and refuses.
-//! Comes in: nothing. It is built, never run.
-//! Goes out: success or failure of the build.
-//! Not here: `#![forbid(unsafe_code)]`: an allocator and unmangled names cannot be written without `unsafe`.
+//! Proves that the core needs no standard library: it links the core without std.
+//!
+//! The program brings the panic handler that std would bring too, so if any dependency pulls std in, the compiler finds
+//! two and refuses. It is built, never run. It cannot forbid `unsafe`: an allocator and unmangled names need it.
+
 #![no_std]
 #![no_main]
 

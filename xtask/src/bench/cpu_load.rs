@@ -1,8 +1,4 @@
-//! # Hog: other work on the same machine
-//! Room:     keeps every core busy, as neighbours on a shared control-plane machine do.
-//! Comes in: nothing.
-//! Goes out: a load that ends when [`CpuLoad`] is dropped.
-//! Not here: the contenders.
+//! Keeps every core busy until [`CpuLoad`] is dropped.
 
 use std::hint;
 use std::num::NonZero;

@@ -1,9 +1,7 @@
-//! # Flood: the webhook under attack from the pod network, in the memory its pod is given
-//! Room:     a real API server with the policies of an installation and the shipped webhook in a cgroup; attackers beside them.
-//! Comes in: the release binary; the right to make a cgroup, without which it runs without a limit and says so.
-//! Goes out: how long good questions took, what was admitted, memory, whether it is the same process: on standard output and in
-//!           docs/benchmarks-flood.md; an error if a forbidden pod got in.
-//! Not here: the attackers (`attack.rs`), the same in small for every change (the webhook's own tests, the security checklist).
+//! Benchmarks the webhook under attack, in a cgroup with the memory of its pod.
+//!
+//! - Fails if a forbidden pod is admitted; writes docs/benchmarks-flood.md. Without the right to create a cgroup it
+//!   runs without a limit and says so.
 
 mod attack;
 pub(super) mod cgroup;

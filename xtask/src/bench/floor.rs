@@ -1,8 +1,4 @@
-//! # Floor: the requests without the thinking
-//! Room:     for pods known beforehand, the condition and the DELETE, as fast as the API server takes them.
-//! Comes in: pod names.
-//! Goes out: the same two requests per pod that upstream and Taintward send.
-//! Not here: watching, deciding, preconditions, events.
+//! Evicts known pods with the bare requests, condition and DELETE, as the lower bound of the benchmark.
 
 use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
 use anyhow::{Context as _, Result};

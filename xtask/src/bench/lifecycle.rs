@@ -1,8 +1,6 @@
-//! # Lifecycle: node health, ours and the original's
-//! Room:     the same nodes on the same API server, renewing their leases; the two controllers take turns.
-//! Comes in: sizes; the release binary; a real control plane.
-//! Goes out: a table on standard output and in docs/benchmarks-lifecycle.md.
-//! Not here: single readings (`lifecycle/readings.rs`), the table (`lifecycle/report_table.rs`).
+//! Benchmarks node lifecycle against kube-controller-manager with the same nodes, in turns.
+//!
+//! - Writes docs/benchmarks-lifecycle.md.
 
 mod readings;
 mod report_table;

@@ -1,8 +1,4 @@
-//! # Load: many pods
-//! Room:     creates nodes and pods of ordinary size in parallel, counts them, taints nodes, clears up.
-//! Comes in: how many.
-//! Goes out: objects on the API server.
-//! Not here: clocks.
+//! Creates the nodes and pods of the benchmark, taints nodes, and removes everything.
 
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};

@@ -1,8 +1,4 @@
-//! # Measure: the contenders take turns
-//! Room:     the same task for each, repeated in alternation, so that a slow minute of the machine hits all alike.
-//! Comes in: a cluster, a fleet, contenders.
-//! Goes out: [`BenchResults`]: every single reading.
-//! Not here: medians, ratios, goals (`report.rs`).
+//! Runs each task for all contenders in alternation, so that a slow minute of the machine affects all of them.
 
 use super::cpu_load::CpuLoad;
 use super::load::LoadGenerator;

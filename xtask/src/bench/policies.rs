@@ -1,8 +1,6 @@
-//! # Policies: what a pod's creation pays for those of an installation
-//! Room:     one real API server; the bindings come and go, everything else stays; blocks with and without take turns.
-//! Comes in: what `taintward install` prints.
-//! Goes out: a table on standard output and in docs/benchmarks-policies.md.
-//! Not here: what the webhook costs (`webhook.rs`).
+//! Benchmarks what the admission policies of an installation add to the creation of a pod.
+//!
+//! - Writes docs/benchmarks-policies.md.
 
 use super::load::LoadGenerator;
 use super::report::machine;

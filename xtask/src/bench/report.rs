@@ -1,8 +1,4 @@
-//! # Report: the table
-//! Room:     medians, ratios, goals.
-//! Comes in: [`BenchResults`].
-//! Goes out: a table on standard output; docs/benchmarks.md with machine, versions and command.
-//! Not here: judging why a goal was missed; that is written by hand below the marker and kept.
+//! Formats the table of docs/benchmarks.md; text below its marker is kept.
 
 use super::measure::{BenchResults, MeasuredRow};
 use super::{BenchArgs, BenchContender};

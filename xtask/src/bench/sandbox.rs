@@ -1,8 +1,6 @@
-//! # Sandbox: ours next to a real API server
-//! Room:     the same requests to both, one after the other, in one run.
-//! Comes in: how many pods; the release binary; a real control plane.
-//! Goes out: a table on standard output and in docs/benchmarks-sandbox.md.
-//! Not here: taints.
+//! Benchmarks the sandbox against a real API server with the same requests.
+//!
+//! - Writes docs/benchmarks-sandbox.md.
 
 use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
 use crate::sources;

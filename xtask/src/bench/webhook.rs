@@ -1,8 +1,6 @@
-//! # Webhook: reviews a second, how long they take, and what a pod's creation pays for them
-//! Room:     the shipped webhook beside a real API server, asked directly over TLS, then by that server.
-//! Comes in: the release binary; a real control plane.
-//! Goes out: a table on standard output and in docs/benchmarks-webhook.md.
-//! Not here: one client (`review_client.rs`).
+//! Benchmarks the webhook: reviews a second, latency, and what it adds to the creation of a pod.
+//!
+//! - Writes docs/benchmarks-webhook.md.
 
 mod process;
 pub(super) mod review_client;

@@ -1,8 +1,4 @@
-//! # Board: how the demo looks
-//! Room:     one line a pod, redrawn in place on a terminal; elsewhere a line whenever something changes.
-//! Comes in: the stage.
-//! Goes out: text on standard output.
-//! Not here: what is true.
+//! Draws the demo: one line per pod, redrawn on a terminal.
 
 use super::stage::{DemoCluster, DemoPod};
 use std::io::IsTerminal as _;

@@ -1,8 +1,4 @@
-//! # Stage: the demo's nodes and pods, as they are and as they must be
-//! Room:     puts them on the API server, looks who is still there, asks the core what must happen to each.
-//! Comes in: taints to set; the API server's answers.
-//! Goes out: [`DemoPod`]s with their verdicts.
-//! Not here: any rule about taints of its own.
+//! Creates the demo's nodes and pods and compares their state with the core's verdicts.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};

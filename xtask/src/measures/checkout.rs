@@ -1,9 +1,6 @@
-//! # The checkout
-//! Reads the production sources of the workspace.
+//! Reads the production sources of the workspace: `crates/*/src` and `xtask/src` without test files.
 //!
-//! - Comes in: the workspace's folder.
-//! - Goes out: every `.rs` file below `crates/*/src` and `xtask/src` that is no test.
-//! - Not here: tests inside a file (`source.rs`).
+//! - See `source.rs` for tests inside a file.
 
 use super::files::files_below;
 use super::source::Source;

@@ -1,9 +1,4 @@
-//! # Control loops
-//! Finds the loops that run an engine until the program stops.
-//!
-//! - A control loop is an `async` method that consumes `self` and takes a `Shutdown`: it owns its engine, and returns when it is
-//!   told to stop.
-//! - Not here: tasks that end with the program without being told.
+//! Counts control loops: `async` methods that consume `self` and take a `Shutdown`.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

@@ -1,7 +1,4 @@
-//! # Names of files
-//! Finds names that too many files have: in an editor's tabs and in a stack trace they cannot be told apart.
-//!
-//! Not here: `lib.rs`, `main.rs`, `mod.rs`, which Cargo and rustc demand.
+//! Finds file names that occur too often to be told apart in an editor or a stack trace.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

@@ -1,7 +1,4 @@
-//! # Files
 //! Finds the files of a folder by their extension.
-//!
-//! Not here: what is in them.
 
 use anyhow::{Context as _, Result};
 use std::fs;

@@ -1,11 +1,8 @@
-//! # Import circles
-//! Finds modules of a crate that import each other, directly or through others.
+//! Finds circles of imports between the modules of a crate, and between its folders.
 //!
-//! - A circle is a set of files of which each reaches each other by imports (`imports.rs`).
-//! - A module and its child may import each other: where nothing else closes a circle, there is none. Where there is one, such
-//!   parents and children belong to it.
-//! - A folder is a module with children: its own file belongs to it, and so do its children that have none.
-//! - Not here: circles between crates, which Cargo refuses.
+//! - A circle is a set of files of which each reaches each other by imports. A module and its child may import each
+//!   other; they belong to a circle only if other files close it.
+//! - A folder is a module with children. See `imports.rs` for what counts as an import.
 
 use super::imports::{CrateImports, Edges, ModulePath};
 use super::measure::{Goal, Measure};

@@ -1,10 +1,7 @@
-//! # Imports
 //! Reads which modules of a crate import which.
 //!
-//! - Counts private `use` items that begin with `crate`, `self`, `super` or a child of the module, wherever they stand.
-//! - A name is followed through the modules that only pass it on, to the module that declares it. A `pub use` passes a name on
-//!   and is no import.
-//! - Not here: paths in expressions and types, other crates, and what is wrong with circles (`import_circles.rs`).
+//! - Counts private `use` items that begin with `crate`, `self`, `super` or a child module.
+//! - A name is followed through `pub use` to the module that declares it; a `pub use` itself is no import.
 
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,4 @@
-//! # A measure
-//! Holds one row of the table.
-//!
-//! Not here: the values recorded for the next change (`recorded.rs`).
+//! Defines one measure: name, value, goal and findings.
 
 /// What a value should be.
 #[derive(Clone, Copy)]

@@ -1,9 +1,7 @@
-//! # Mirrors of a Pod
 //! Finds the files that spell out the JSON fields of a pod.
 //!
-//! - Such a file has a struct with a field `tolerations` that derives `Deserialize`; or it takes `tolerations` out of a tree of
-//!   JSON by name (`spec["tolerations"]`, `spec.get("tolerations")`) and puts it into a field of that name.
-//! - Not here: protobuf, and the rules of an API server, which look at fields but make nothing of them.
+//! - Such a file derives `Deserialize` for a struct with a field `tolerations`, or reads `tolerations` by name from a
+//!   JSON tree into a field of that name.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

@@ -1,10 +1,7 @@
-//! # Recorded values
 //! Keeps for each measure the value that it must not exceed.
 //!
-//! A change that makes a value smaller lowers the record; no change raises one. Lines are recorded in full thousands and shares
-//! without decimals, so that not every change has to touch this file.
-//!
-//! Not here: goals.
+//! - A change that makes a value smaller lowers the record; no change raises one.
+//! - Lines are recorded in full thousands and shares without decimals, so that not every change has to touch this file.
 
 use super::measure::Measure;
 

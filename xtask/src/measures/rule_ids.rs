@@ -1,9 +1,7 @@
-//! # Rule ids
 //! Compares the ids of rules that code, tests and pages cite with those that `docs/invariants.md` lists.
 //!
-//! - An id is cited by its name (`TE-30`, `S7`), or by a function named after it (`fn te_30_...`). Of a range only the ends
-//!   are cited.
-//! - Not here: codes of `taintward lint`, which `docs/lint.md` lists.
+//! - An id is cited by its name (`TE-30`, `S7`), or by a function named after it (`fn te_30_...`). Of a range only the
+//!   ends are cited.
 
 use super::files::files_below;
 use super::measure::{Goal, Measure};

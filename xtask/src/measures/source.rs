@@ -1,9 +1,4 @@
-//! # A source file
-//! Parses one production file and takes its tests out.
-//!
-//! - Comes in: the path of a file within the checkout, and its text.
-//! - Goes out: the syntax tree without `#[cfg(test)]` items, the lines that remain, and where the module stands in its crate.
-//! - Not here: which files are production code (`checkout.rs`).
+//! Parses one production file without its `#[cfg(test)]` items.
 
 use anyhow::{Context as _, Result};
 use proc_macro2::Span;

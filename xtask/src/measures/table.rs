@@ -1,7 +1,4 @@
-//! # The table
-//! Lays measures out in columns.
-//!
-//! Not here: what they count.
+//! Formats measures as a table.
 
 use super::measure::Measure;
 

@@ -1,8 +1,6 @@
-//! # Names of types
-//! Finds types that share their name with another one.
+//! Counts declared types that share their name with another one.
 //!
-//! - Counts structs, enums, traits, unions and type aliases, wherever a file declares them; associated types do not count.
-//! - Not here: types that macros declare.
+//! - Structs, enums, traits, unions and type aliases count, wherever they are declared; associated types do not.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

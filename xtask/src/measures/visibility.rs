@@ -1,9 +1,4 @@
-//! # Visibility
-//! Counts what modules show to their parents only: `pub(super)` and `pub(in ...)`.
-//!
-//! Many of them mean that a type's fields are everybody's in a folder.
-//!
-//! Not here: `pub(crate)`.
+//! Counts `pub(super)` and `pub(in ...)`: many of them mean that a type's fields are public in a folder.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

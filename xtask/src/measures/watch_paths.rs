@@ -1,9 +1,6 @@
-//! # Watch-to-store paths
-//! Finds the places that turn the events of a watch into something else.
+//! Finds the places that turn watch events into state.
 //!
-//! - Such a place is a `match` that has an arm for the event that begins a list and one for the event that ends it: it knows the
-//!   whole protocol of a watch, and that what a list does not show is gone.
-//! - Not here: what an engine does with its own inputs.
+//! - Such a place is a `match` with arms for both the start and the completion of a list.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

@@ -1,9 +1,5 @@
-//! # Attack: clients that want no answers
-//! Room:     connections that are held and ask about health, a thousand new ones a second, heads that never end, fat and slow
-//!           bodies, pages of metrics without a pause; each kind from an address of its own.
-//! Comes in: the webhook's ports.
-//! Goes out: what was done, in numbers.
-//! Not here: good clients.
+//! Attacks the webhook: idle and rapid connections, endless headers, large and slow bodies, continuous metrics
+//! requests.
 
 use super::super::webhook::{WebhookProcess, review_client};
 use anyhow::{Result, ensure};

@@ -1,8 +1,4 @@
-//! # Confine: a program in a cgroup with a limit of memory
-//! Room:     cgroup v2, or v1's memory controller, whichever the machine has and lets us use.
-//! Comes in: a limit.
-//! Goes out: a command that starts a program within it; the most memory it had, and how often the kernel ended one.
-//! Not here: what is started.
+//! Runs a program in a cgroup (v1 or v2) with a memory limit.
 
 use std::ffi::OsStr;
 use std::fs;

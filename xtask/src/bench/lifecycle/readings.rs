@@ -1,8 +1,4 @@
-//! # Readings: what one controller costs, and how soon it acts
-//! Room:     processor time over a window in which leases are renewed; memory; the delay of taints.
-//! Comes in: a running program, a fleet.
-//! Goes out: [`LifecycleReading`]s; medians.
-//! Not here: ratios and goals (`table.rs`).
+//! Measures processor time, memory and taint delay of one controller.
 
 use super::{LifecycleContender, LifecycleSizes};
 use anyhow::{Result, ensure};

@@ -1,8 +1,4 @@
-//! # Table: ratios and goals of node health
-//! Room:     the lines of docs/benchmarks-lifecycle.md.
-//! Comes in: sizes, readings.
-//! Goes out: text.
-//! Not here: measuring (`readings.rs`).
+//! Formats the table of docs/benchmarks-lifecycle.md.
 
 use super::readings::{LifecycleReading, LifecycleReadings};
 use super::{LifecycleContender, LifecycleSizes};

@@ -1,8 +1,4 @@
-//! # Webhook process: the shipped webhook as a child process
-//! Room:     a certificate for it, its ports, its end.
-//! Comes in: the release binary; the cluster that it watches; a memory limit, if any.
-//! Goes out: [`WebhookProcess`], ready to answer.
-//! Not here: what it is asked (`review_client.rs`).
+//! Runs the built webhook as a child process with a certificate of its own.
 
 use super::super::flood::cgroup::CgroupLimit;
 use super::review_client::ReviewClient;

@@ -1,8 +1,4 @@
-//! # Asking: an API server's questions, without an API server
-//! Room:     connections that stay open, and the same question on them, as fast as possible or at a pace.
-//! Comes in: a port, whom to trust.
-//! Goes out: how many answers, and how long they took.
-//! Not here: the webhook.
+//! Sends the same review over persistent connections, as fast as possible or at a fixed rate, and measures latency.
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
