@@ -1,8 +1,7 @@
-//! # Load: what a write costs
-//! Room:     pods created, patched and listed, within the process.
-//! Comes in: how many, as the first argument (default 5000); `controllers` as the second makes kubelets and all others work.
-//! Goes out: rates, and the memory of this process.
-//! Not here: HTTP over sockets (`cargo xtask bench sandbox`).
+//! Measures writes in process: creates, patches and lists pods, and prints rates and memory.
+//!
+//! - The first argument is the number of pods (default 5000); `controllers` as the second runs all controllers.
+
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
 use jiff::{SignedDuration, Timestamp};

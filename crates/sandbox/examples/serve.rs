@@ -1,8 +1,5 @@
-//! # Serve: a sandbox on a port, for trying things out
-//! Room:     a world, its life, plain HTTP.
-//! Comes in: an address.
-//! Goes out: answers, until interrupted.
-//! Not here: anything for newcomers (`taintward sandbox`).
+//! Serves a sandbox over plain HTTP.
+
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
 use std::error::Error;

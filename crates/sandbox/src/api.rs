@@ -1,8 +1,7 @@
-//! # Api: what an API server does with a request
-//! Room:     the server's state and its verbs on objects; HTTP on top of them.
-//! Comes in: requests, from a socket or from within the process.
-//! Goes out: answers, streams of changes; every write goes into the store in one transaction.
-//! Not here: what lives in the cluster (`controllers`), sockets (`serve.rs`).
+//! Implements the verbs of an API server on objects, over the store.
+//!
+//! - Invariant: every write is one transaction of the store.
+//! - See `http.rs` for HTTP, `controllers.rs` for what acts on objects.
 
 mod admission_plugin;
 mod admit;

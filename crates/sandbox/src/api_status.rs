@@ -1,8 +1,4 @@
-//! # Failure: what goes wrong, as a real server says it
-//! Room:     the `Status` objects of refused requests.
-//! Comes in: what was asked for and why it cannot be.
-//! Goes out: [`StatusError`], which becomes the answer's code and body.
-//! Not here: when something is refused.
+//! Builds the `Status` of refused requests as an API server does.
 
 use crate::resource::ResourceType;
 use serde_json::{Value, json};

@@ -1,8 +1,7 @@
-//! # Normal: what a real server makes of an object
-//! Room:     the way of an object through Go's types and back: what is dropped, refused, filled in and rewritten.
-//! Comes in: JSON or YAML of a known kind.
-//! Goes out: [`Canonical`], as a real server would answer it; or [`CanonicalizeError`].
-//! Not here: defaults, validation, conversion between versions, protobuf.
+//! Brings an object into the form in which an API server returns it: unknown fields dropped, zero values written, texts
+//! normalized.
+//!
+//! - Defaults and validation follow elsewhere (`defaults.rs`, `validate.rs`).
 
 mod bounded;
 mod time;

@@ -1,8 +1,4 @@
-//! # Clock: what time it is in the cluster
-//! Room:     wall time that starts where it is told to and runs as fast as it is told to.
-//! Comes in: tokio's time, which a test may pause.
-//! Goes out: time stamps; waits.
-//! Not here: deadlines.
+//! Provides the wall time of the cluster, derived from tokio's time, with a chosen start and speed.
 
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;

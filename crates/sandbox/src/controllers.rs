@@ -1,9 +1,6 @@
-//! # Life: what goes on in a cluster
-//! Room:     one loop in which every part takes its step: kubelets, scheduler, workload controllers, garbage collector.
-//! Comes in: changes of the store; the cluster's time.
-//! Goes out: writes, as any client would make them, under the part's own name.
-//! Keeps:    level-triggered: a part looks at what is, never at what happened; the same seed gives the same life.
-//! Not here: Taintward's own controllers; the API (`api`).
+//! Runs the controllers of the cluster in one loop: kubelets, scheduler, workload controllers, garbage collector.
+//!
+//! - Invariant: level-triggered, and the same seed gives the same run.
 
 mod daemonset;
 mod delay_queue;

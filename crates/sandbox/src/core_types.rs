@@ -1,8 +1,4 @@
-//! # Facts: objects as the core sees them
-//! Room:     taints, tolerations, wishes and candidates out of JSON, and back.
-//! Comes in: pods and nodes.
-//! Goes out: the core's types.
-//! Not here: any decision.
+//! Converts JSON of pods and nodes to the core's types, and back.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,9 +1,6 @@
-//! # Custom: the kinds of taintward.io
-//! Room:     DedicatedPool and TaintwardPolicy as a server treats custom resources: from their definitions, as shipped.
-//! Comes in: `deploy/crds`; objects.
-//! Goes out: [`ResourceDefinition`]: what is dropped, filled in, refused, shown and documented.
-//! Keeps:    every rule of a definition has its check here, or nothing starts.
-//! Not here: verbs (`api`); what becomes of nodes and pods.
+//! Serves DedicatedPool and TaintwardPolicy from their definitions in `deploy/crds`.
+//!
+//! - Invariant: every CEL rule of a definition has a check here, or the server does not start.
 
 mod fields;
 mod openapi;

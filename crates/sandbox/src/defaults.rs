@@ -1,8 +1,6 @@
-//! # Defaults: what the API server fills in
-//! Room:     values for fields that were left out; what admission and creation set; the generation.
-//! Comes in: objects as they were sent; on update, as they were.
-//! Goes out: the same objects, filled in.
-//! Not here: names, UIDs, times (they are drawn); what nothing here looks at (Services, probes, volumes); whether the object is right (`validate.rs`).
+//! Sets defaults of objects on creation and update, and their generation.
+//!
+//! - Fields that no part of the sandbox reads, such as probes and volumes, get no defaults.
 
 use crate::custom;
 use crate::json_ext::{self, at, fill, has, list, object, text};

@@ -1,8 +1,4 @@
-//! # Sample: something to play with
-//! Room:     a small shop: workloads that bear taints in different ways.
-//! Comes in: a world.
-//! Goes out: its workloads.
-//! Not here: anything a real cluster would have by itself.
+//! Creates sample workloads with different tolerations.
 
 use crate::world::World;
 use serde_json::{Value, json};

@@ -1,9 +1,4 @@
-//! # Fault: a network and a server that fail
-//! Room:     a layer in front of the API that breaks requests and streams, by seed, and counts what it broke; outages
-//!           that meet everybody.
-//! Comes in: requests; how often to do what.
-//! Goes out: answers, or what a client sees instead of them.
-//! Not here: what clients make of it.
+//! Injects faults between clients and the API, by seed: failed requests, broken watches, outages.
 
 use crate::http::ResponseBody;
 use crate::id_generator::IdGenerator;

@@ -1,8 +1,6 @@
-//! # Http: the Kubernetes API over HTTP
-//! Room:     the server as a tower service: paths, queries, encodings, streams.
-//! Comes in: HTTP requests, from a socket or from within the process.
-//! Goes out: HTTP answers.
-//! Not here: what a write does (`api`); sockets (`serve.rs`).
+//! Serves the Kubernetes API as a tower service: paths, queries, encodings, streams.
+//!
+//! - See `api.rs` for the verbs, `serve.rs` for sockets.
 
 mod accept;
 mod body;

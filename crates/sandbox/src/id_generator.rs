@@ -1,8 +1,4 @@
-//! # Ids: names and identities by chance, but repeatable
-//! Room:     UIDs and the ends of generated names.
-//! Comes in: a seed.
-//! Goes out: the same sequence for the same seed.
-//! Not here: secrets; nothing here is unguessable.
+//! Generates UIDs and name suffixes from a seed, reproducibly; nothing here is secret.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

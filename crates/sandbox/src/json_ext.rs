@@ -1,8 +1,4 @@
-//! # Parts: reading objects that are JSON
-//! Room:     the parts of an object, where absent, `null` and of another type all read as empty.
-//! Comes in: JSON values.
-//! Goes out: text, numbers, lists and maps within them; places to write to.
-//! Not here: what the fields are (`schema.rs`).
+//! Reads fields of JSON objects, where absent, `null` and wrongly typed values are empty.
 
 use serde_json::{Map, Value};
 

@@ -1,9 +1,6 @@
-//! # Fleet: nodes from a file
-//! Room:     real Node objects, and short ones that say only what matters, registered as kubelets would.
-//! Comes in: JSON or YAML: Nodes, Lists of them, several documents.
-//! Goes out: nodes in the world; [`NodeFileError`] says which document is wrong, why, and the way out.
-//! Keeps:    what a Node says is kept; what it does not say is as in `world::node`.
-//! Not here: objects with their identities (`snapshot.rs`).
+//! Creates nodes from a file of Node objects, complete or abbreviated.
+//!
+//! - Invariant: fields that a Node sets are kept; the others are as in `world::node`.
 
 use crate::api::{FieldValidation, ResourcePath, WriteOptions};
 use crate::object_file::{self, DocumentPosition, FileReadError};

@@ -1,10 +1,6 @@
-//! # File: objects as people keep them
-//! Room:     objects of a text, one after the other: one object, a List, or several documents; JSON or YAML.
-//! Comes in: bytes, which may be anything.
-//! Goes out: objects, each with its place; [`FileReadError`] says what is wrong, and where.
-//! Keeps:    one object at a time is in memory besides the text, and no more of it than a real server takes as a body;
-//!           depth and what aliases multiply are limited.
-//! Not here: what becomes of the objects (`snapshot.rs`, `node_file.rs`); opening files (the command line).
+//! Reads objects from JSON or YAML text: single objects, Lists, several documents.
+//!
+//! - Invariant: memory holds one object besides the text; size, depth and aliases are limited.
 
 use crate::canonicalize::{BoundedValue, DecodeBudget, documents, read_long_yaml, whole_numbers};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};

@@ -1,8 +1,6 @@
-//! # Patch: what a request changes, and who owns it from then on
-//! Room:     JSON patches, merge patches, strategic merge patches, server-side apply, managedFields.
-//! Comes in: objects as JSON in canonical form (defaults set, empty fields left out); the [`crate::schema::Schema`].
-//! Goes out: objects that have yet to be brought into canonical form and judged; errors in a real server's words.
-//! Not here: decoding bodies, unknown and doubled fields, defaults, validation, storing.
+//! Applies patches and server-side apply to objects and maintains managedFields.
+//!
+//! - Takes canonical objects (`canonicalize.rs`); results must be canonicalized and validated again.
 
 mod apply;
 mod check;

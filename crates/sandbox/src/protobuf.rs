@@ -1,9 +1,6 @@
-//! # Protobuf: Kubernetes' binary format
-//! Room:     objects as JSON on one side, `k8s\0` envelopes and watch frames on the other, for every kind.
-//! Comes in: values, which are objects of the schema (see `canonicalize`); bytes, which may be anything.
-//! Goes out: the bytes a real server writes, field by field; values with Go's zero values in place; [`ProtobufError`].
-//! Keeps:    no bytes make it panic, go deeper than [`MAX_DEPTH`] or make more than [`MAX_MESSAGES`] objects.
-//! Not here: wrong types and unknown fields of JSON (`canonicalize`), content negotiation.
+//! Encodes and decodes Kubernetes' protobuf format for every kind of the schema.
+//!
+//! - Invariant: no input panics, recurses deeper than [`MAX_DEPTH`] or yields more than [`MAX_MESSAGES`] messages.
 
 mod cursor;
 mod plan;

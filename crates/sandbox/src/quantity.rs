@@ -1,8 +1,4 @@
-//! # Quantity: amounts in JSON
-//! Room:     an amount out of a text or a number, as JSON has it.
-//! Comes in: JSON.
-//! Goes out: the core's [`Quantity`].
-//! Not here: what amounts mean and how they are written (`taintward_core::quantity`).
+//! Reads a quantity from JSON text or number.
 
 use serde_json::Value;
 pub use taintward_core::quantity::Quantity;

@@ -1,8 +1,4 @@
-//! # Resource: what is served
-//! Room:     the table of resources: names, scope, subresources.
-//! Comes in: a group and a plural name out of a path; a kind out of a body.
-//! Goes out: [`ResourceType`] and its [`ResourceId`], which the store files objects under.
-//! Not here: fields (`schema.rs`), columns, validation.
+//! Defines the resources that are served: names, scope, subresources.
 
 mod table;
 

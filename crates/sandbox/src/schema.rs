@@ -1,8 +1,6 @@
-//! # Schema: the fields of the Kubernetes API
-//! Room:     types, their fields, and what JSON, protobuf and patches need to know of each.
-//! Comes in: `schema/kubernetes.txt`, made from the Go types (`cargo xtask schema`); the definitions of custom kinds.
-//! Goes out: [`Schema`], read once.
-//! Not here: defaults, validation, columns, descriptions.
+//! Holds the types and fields of the Kubernetes API, as JSON, protobuf and patches need them.
+//!
+//! - Read from `schema/kubernetes.txt` (`cargo xtask schema`) and the custom resource definitions.
 
 use crate::custom;
 use std::collections::HashMap;

@@ -1,8 +1,4 @@
-//! # Select: label and field selectors
-//! Room:     reading selectors; whether an object matches.
-//! Comes in: `labelSelector` and `fieldSelector` of a query; a `LabelSelector` object.
-//! Goes out: [`ObjectSelector`].
-//! Not here: which objects are asked.
+//! Parses label and field selectors and matches objects.
 
 mod fields;
 mod labels;

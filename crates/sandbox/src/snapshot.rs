@@ -1,9 +1,6 @@
-//! # Snapshot: a cluster in a file
-//! Room:     writing all objects out; beginning with those of a file.
-//! Comes in: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` (or `json`) printed, or what was written here.
-//! Goes out: objects as they were: identities, owners and status included.
-//! Keeps:    what cannot be read is left out and named; what can be read is there, once.
-//! Not here: files (the command line opens them).
+//! Saves all objects of a cluster to a file and loads them, with identities, owners and status.
+//!
+//! - Invariant: what cannot be read is reported, and the rest is loaded.
 
 use crate::api::{SandboxApi, key};
 use crate::canonicalize::normal;

@@ -1,9 +1,4 @@
-//! # Standard: what an API server puts in by itself
-//! Room:     the ClusterRoles that every cluster has, and who has them; the definitions of the kinds of taintward.io.
-//! Comes in: `standard/roles.json`, made from the Go code (`cargo xtask schema`); `deploy/crds`.
-//! Goes out: objects in a world, before anything else is put there or loaded.
-//! Not here: asking what an account may: everybody may do everything. Namespaces and the like, without which nothing
-//!           works (`world.rs`).
+//! Creates the ClusterRoles and definitions that every cluster has.
 
 use crate::custom;
 use crate::world::World;

@@ -1,10 +1,6 @@
-//! # Store: objects and their history
-//! Room:     one version for the whole cluster; objects by resource and key; what changed lately.
-//! Comes in: transactions, one at a time.
-//! Goes out: objects, lists as of a version, changes after a version.
-//! Keeps:    versions grow by one with each change and are never used twice; nothing is changed but through a
-//!           transaction; history is bounded (S12).
-//! Not here: what may be written (`api`); encoding; HTTP.
+//! Stores objects with one version for the whole cluster, and a bounded history of changes (S12).
+//!
+//! - Invariant: versions grow by one with each change; every change is part of a transaction.
 
 mod history;
 mod resource_store;

@@ -1,9 +1,5 @@
-//! # Columns: objects as a table
-//! Room:     what a server answers to `as=Table;v=v1;g=meta.k8s.io`: of kinds that the sandbox acts on, cell by cell what
-//!           a real one prints; of others, the name and the date.
-//! Comes in: a resource, its objects, the time.
-//! Goes out: a `meta.k8s.io/v1` Table.
-//! Not here: who asks for tables and for what part of the objects (the API server); widths and padding (kubectl).
+//! Prints objects as `meta.k8s.io/v1` Tables: kinds that the sandbox acts on as an API server does, others by name and
+//! age.
 
 mod age;
 mod events;

@@ -1,9 +1,4 @@
-//! # Token: what lets somebody in
-//! Room:     a bearer token of 256 random bits, one for each server.
-//! Comes in: the system's randomness; what somebody offers.
-//! Goes out: text for a kubeconfig; whether the offer is right.
-//! Keeps:    how long a comparison takes tells nothing but the length.
-//! Not here: where it is asked for (`serve/request_guard.rs`).
+//! Generates and compares the bearer token of a server, in constant time.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,9 +1,6 @@
-//! # Validate: what the API refuses, in its words
-//! Room:     which checks a kind has on create and on update: those of kinds that some part of the sandbox acts on.
-//! Comes in: objects with their defaults and their metadata as they are to be kept.
-//! Goes out: [`FieldError`]; the [`status`] that answers with them.
-//! Not here: defaults (`defaults.rs`); unknown fields and wrong types, which never get this far. Of other kinds, whatever
-//!           fits its type is accepted.
+//! Validates objects of the kinds that the sandbox acts on, with an API server's messages.
+//!
+//! - Other kinds are accepted if they fit their type.
 
 use serde_json::Value;
 

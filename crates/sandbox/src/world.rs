@@ -1,8 +1,6 @@
-//! # World: a whole cluster
-//! Room:     the server, what every cluster has from its beginning, its nodes, and the life in it.
-//! Comes in: how many nodes and zones; a seed; a clock.
-//! Goes out: [`World`].
-//! Not here: sockets (`serve.rs`), workloads to play with (`demo_workloads.rs`).
+//! Runs a whole cluster in memory: API server, standard objects, nodes and controllers.
+//!
+//! - See `serve.rs` for sockets, `demo_workloads.rs` for sample workloads.
 
 use crate::api::{ResourcePath, SandboxApi, WriteOptions};
 use crate::clock::VirtualClock;

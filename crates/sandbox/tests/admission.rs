@@ -1,8 +1,5 @@
-//! # Admission: Taintward's rules on a sandbox's pods and nodes
-//! Room:     what the rules add, refuse and say, from what was written a moment before.
-//! Comes in: a server with the rules, and one without.
-//! Goes out: nothing but pass or fail.
-//! Not here: the rules one by one (`crates/core`); kubectl (`crates/cli/tests`).
+//! Tests Taintward's admission rules on the pods and nodes of a sandbox.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};

@@ -1,8 +1,7 @@
-//! # Clients: slow ones, mute ones, and those that are gone
-//! Room:     what clients on real sockets must not be able to hold or to block, each with limits of a moment.
-//! Comes in: bytes by hand.
-//! Goes out: connections that end, and a server that goes on for everybody else.
-//! Not here: what requests say (`hostile.rs`).
+//! Tests slow, silent and vanished clients on real sockets, with short limits.
+//!
+//! - See `hostile.rs` for hostile requests.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::json;

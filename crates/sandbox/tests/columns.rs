@@ -1,4 +1,4 @@
-//! Tables against the rows of the API server's own printers (`golden/columns.txt`, its header says how they were made).
+//! Compares tables with the recorded rows of the API server's own printers (`golden/columns.txt`).
 
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be read fails the test")]
 

@@ -1,9 +1,5 @@
-//! # Door: web pages and other users of the machine
-//! Room:     what reaches a sandbox on a developer's machine without having read its kubeconfig.
-//! Comes in: requests as a browser or another program sends them, on a real socket.
-//! Goes out: refusals in the API's words; nothing read, nothing written.
-//! Not here: every form of a Host, an Origin and a token (`src/serve/request_guard.rs`); kubectl, which comes in
-//!           (`crates/cli/tests/sandbox_kubectl.rs`).
+//! Tests that web pages and other users of the machine cannot use a sandbox.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};

@@ -1,8 +1,5 @@
-//! # Files: snapshots nobody should load
-//! Room:     huge, broken and hostile files; what is said of them, how long that takes, and what is kept.
-//! Comes in: files made here, of at most 20 MB; the limit for longer ones is the command line's test.
-//! Goes out: sentences.
-//! Not here: `--load` itself (`cli_sandbox.rs`), bodies of requests (`hostile.rs`).
+//! Tests huge, broken and hostile snapshot files.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::json;

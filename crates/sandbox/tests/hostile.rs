@@ -1,26 +1,8 @@
-//! # Hostile: bad input, slow clients, too much of everything
-//! Room:     what must not bring the server down, cost memory without end, or be answered without a `Status`.
-//! Comes in: requests that nobody should send.
-//! Goes out: answers, and a server that goes on.
-//! Not here: what a real server answers to the letter (`conformance`).
+//! Tests hostile requests: each gets a `Status`, and the server goes on.
 //!
-//! | what nobody should send | the test that sends it |
-//! |---|---|
-//! | bodies too large | `bodies_nobody_should_send_are_refused_with_a_status` |
-//! | deep JSON | the same |
-//! | a wrong content type | the same |
-//! | YAML whose aliases multiply | the same |
-//! | unknown fields | `unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_a_warning_if_not` |
-//! | bad selectors | `queries_and_patches_nobody_should_send_are_refused_with_a_status` |
-//! | bad patches | the same |
-//! | a watch from the future | `a_watch_from_the_future_waits_for_it_and_ends_in_its_time` |
-//! | a watch without end | `a_watch_for_ever_is_no_trouble` |
-//! | a watch that reads too late | `a_slow_client_costs_nothing_and_is_told_that_it_is_too_late` |
-//! | slow, mute and vanished clients | `clients.rs`, each |
-//! | 1,000 idle watches | `a_thousand_idle_watches_hear_of_the_one_change`; on sockets: `clients.rs` |
-//! | broken and huge snapshot files | `files.rs`, each; on the command line: `cli_sandbox_files.rs` |
-//! | a port in use | `cli_sandbox.rs`, `what_makes_no_sense_is_said_in_a_sentence` |
-//! | listening elsewhere than on loopback | `cli_sandbox.rs`, `it_listens_on_loopback_only_and_warns_if_told_otherwise` |
+//! - See `clients.rs` for slow clients, `files.rs` for snapshot files, `cli_sandbox.rs` and `cli_sandbox_files.rs` for
+//!   the command line.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use bytes::Bytes;

@@ -1,5 +1,4 @@
-//! Do patches do here what they do in a real kube-apiserver? Each case is sent there, and applied here to the object
-//! the real server had before.
+//! Compares patches with a real kube-apiserver.
 
 #![allow(clippy::unwrap_used, reason = "a request that fails fails the test")]
 

@@ -1,8 +1,4 @@
-//! # Real: what a real server answered
-//! Room:     objects as they were sent to kube-apiserver v1.36.3, and its answers in JSON and in protobuf.
-//! Comes in: tests/golden/objects.jsonl and watch.bin, recorded.
-//! Goes out: equality: of our normal form and its JSON, of our bytes and its bytes.
-//! Not here: defaults, which a real server adds to what was sent.
+//! Compares canonical form and protobuf with recorded objects of kube-apiserver v1.36.3.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,4 @@
-//! What the sandbox says of objects is what a real API server says of them: the cases in `validation/cases.txt`, with
-//! the real server's answers in `validation/answers.txt`.
+//! Compares validation with a real API server, by the recorded cases in `validation/cases.txt`.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on may stop")]
 

@@ -1,11 +1,7 @@
-//! # Gate: what Taintward's webhook would say
-//! Room:     pods and nodes on their way in, and the rules of admission, asked as an API server asks a webhook.
-//! Comes in: objects, before and after; who sends them; the objects around, in the transaction that writes.
-//! Goes out: objects with what is added to them; warnings; refusals, in an API server's words.
-//! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of what
-//!           an installation does not ask about; a question that makes no sense refuses nobody, as with
-//!           `failurePolicy: Ignore`.
-//! Not here: the rules (`taintward_admission`, `taintward_core`).
+//! Asks Taintward's admission rules about pods and nodes, as an API server calls its webhook.
+//!
+//! - Invariant: the rules know exactly what was written before. What an installation does not send to its webhook is
+//!   not asked here; malformed reviews pass, as with `failurePolicy: Ignore`.
 
 mod cache_sync;
 

@@ -1,8 +1,4 @@
-//! # Create: new objects
-//! Room:     POST on a collection.
-//! Comes in: a body.
-//! Goes out: the kept object.
-//! Not here: bindings and evictions, which are POSTs too.
+//! Creates objects (POST on a collection).
 
 use super::admission_plugin::AdmissionAttributes;
 use super::{ResourcePath, SandboxApi, WriteOptions, admit, events, meta, rules};

@@ -1,9 +1,7 @@
-//! # Delete: the end of objects
-//! Room:     DELETE of one object or of many; grace periods, finalizers, dependents.
-//! Comes in: options.
-//! Goes out: the object, on its way out or gone.
-//! Keeps:    nothing goes while a finalizer holds it; a bound pod goes when its grace period was ended by a kubelet.
-//! Not here: the dependents (the garbage collector's).
+//! Deletes one object or a collection: grace periods, finalizers, dependents.
+//!
+//! - Invariant: no object is removed while it has a finalizer; a bound pod is removed after its kubelet has ended the
+//!   grace period.
 
 use super::create::unkept;
 use super::{Propagation, ResourcePath, SandboxApi, WriteOptions, meta};

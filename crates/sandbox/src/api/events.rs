@@ -1,8 +1,4 @@
-//! # Events: one object, two forms
-//! Room:     the older form (group core), in which events are kept, and the newer one (events.k8s.io).
-//! Comes in: objects of either.
-//! Goes out: the other form.
-//! Not here: what events say.
+//! Converts Events between the groups core, in which they are stored, and events.k8s.io.
 
 use crate::resource::ResourceType;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,6 @@
-//! # Eviction: what pods are told to do
-//! Room:     `pods/binding` and `pods/eviction`.
-//! Comes in: Bindings and Evictions.
-//! Goes out: a bound pod; a pod that goes, unless a budget says no.
-//! Not here: budgets' status (`controllers/disruption.rs`).
+//! Implements the subresources `pods/binding` and `pods/eviction`.
+//!
+//! - See `controllers/disruption.rs` for the status of disruption budgets.
 
 use super::{DeleteOptions, DeleteResult, ResourcePath, SandboxApi, WriteOptions, meta};
 use crate::api_status::StatusError;

@@ -1,8 +1,4 @@
-//! # Kind: whether a body is what its path says
-//! Room:     `apiVersion` and `kind` of bodies; either may be left out, but of custom kinds.
-//! Comes in: a resource and a body sent to it.
-//! Goes out: a refusal.
-//! Not here: reading bodies of the right kind (`rules.rs`).
+//! Checks `apiVersion` and `kind` of a body against its path.
 
 use crate::api_status::StatusError;
 use crate::custom;

@@ -1,8 +1,4 @@
-//! # Meta: what a server writes into `metadata`
-//! Room:     names, identities, versions, times of objects.
-//! Comes in: a body and the path it was sent to; the object it replaces.
-//! Goes out: the body with its metadata settled.
-//! Not here: managedFields (`rules.rs`).
+//! Sets the metadata that a server controls: names, UIDs, versions, times.
 
 use super::{ResourcePath, SandboxApi};
 use crate::api_status::StatusError;

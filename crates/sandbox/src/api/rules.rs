@@ -1,8 +1,4 @@
-//! # Rules: what each resource's objects must be
-//! Room:     the one place where the verbs meet normal form, defaults, validation, patches and managed fields.
-//! Comes in: bodies and patches.
-//! Goes out: bodies as a real server keeps them, or a refusal.
-//! Not here: the rules themselves.
+//! Applies canonical form, defaults, validation, patches and managed fields to the objects of each resource.
 
 use super::{FieldValidation, PatchBody, ResourcePath, WriteOptions, kind, meta};
 use crate::api_status::StatusError;

@@ -1,8 +1,4 @@
-//! # Scale: how many, in one form for all
-//! Room:     the `scale` subresource.
-//! Comes in: Scales.
-//! Goes out: Scales; changed replicas.
-//! Not here: making it so (`controllers`).
+//! Implements the subresource `scale`.
 
 use super::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions};
 use crate::api_status::StatusError;

@@ -1,9 +1,6 @@
-//! # Update: changed objects
-//! Room:     PUT and PATCH, of whole objects and of their parts.
-//! Comes in: bodies and patches.
-//! Goes out: the kept object; its end, if that was all it waited for.
-//! Keeps:    what would change nothing writes nothing.
-//! Not here: how patches work (`patch.rs`).
+//! Updates objects and subresources (PUT and PATCH).
+//!
+//! - Invariant: a request that changes nothing writes nothing.
 
 use super::admission_plugin::AdmissionAttributes;
 use super::create::unkept;

@@ -1,9 +1,6 @@
-//! # User: who asks
-//! Room:     the accounts of a sandbox: its one user, the parts of the cluster, and whom a request says it acts for.
-//! Comes in: headers; names of parts.
-//! Goes out: [`RequestUser`], as the rules of admission are told it.
-//! Keeps:    who is in may be anybody: only the token is checked (`serve/request_guard.rs`).
-//! Not here: what anybody may do (everything).
+//! Identifies the user of a request: the sandbox's user, its controllers, or an impersonated one.
+//!
+//! - Every authenticated user may impersonate and do anything. See `serve/request_guard.rs` for authentication.
 
 use http::HeaderMap;
 

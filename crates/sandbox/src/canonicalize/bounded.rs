@@ -1,9 +1,4 @@
-//! # Bounded: values of a limited size
-//! Room:     reading any format into a value, until it has become too large.
-//! Comes in: what a deserializer tells.
-//! Goes out: a value.
-//! Keeps:    what aliases multiply counts each time: a small text cannot become a large value.
-//! Not here: the formats.
+//! Deserializes values up to a size limit; what aliases multiply counts each time.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};

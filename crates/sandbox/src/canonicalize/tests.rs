@@ -1,4 +1,4 @@
-//! Both directions: what is kept, what is dropped, what is refused.
+//! Tests which fields are kept, dropped and refused.
 
 mod texts;
 

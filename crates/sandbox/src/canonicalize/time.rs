@@ -1,8 +1,4 @@
-//! # Time: points in time as the API writes them
-//! Room:     RFC 3339 in UTC, to the second or to the microsecond.
-//! Comes in: text; what a calendar in UTC shows, which unlike a timestamp may be the last day of the year 9999.
-//! Goes out: the same; text, or `null` for the beginning of the year 1: a time that was never set.
-//! Not here: clocks.
+//! Parses and formats RFC 3339 times in UTC as the API does.
 
 use super::CanonicalizeError;
 use jiff::SignedDuration;

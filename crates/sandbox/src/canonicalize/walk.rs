@@ -1,8 +1,4 @@
-//! # Walk: through an object along its type
-//! Room:     reads JSON as a real server does, and says what does not fit where.
-//! Comes in: a value, its type.
-//! Goes out: the value as a real server would write it again; unknown fields; [`CanonicalizeError`].
-//! Not here: the parsing of times and quantities; zero values.
+//! Walks an object along its type, and reports unknown fields and wrong types.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

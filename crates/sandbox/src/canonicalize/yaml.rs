@@ -1,9 +1,4 @@
-//! # YAML: bodies that are no JSON
-//! Room:     one YAML document as a value.
-//! Comes in: bytes, which may be anything.
-//! Goes out: a value; [`CanonicalizeError`].
-//! Keeps:    size, depth and what aliases multiply are limited.
-//! Not here: writing YAML.
+//! Parses YAML bodies with limits on size, depth and aliases.
 
 use serde::de::DeserializeSeed;
 use serde_json::Value;

@@ -1,8 +1,4 @@
-//! # Zero: what Go writes for what nobody set
-//! Room:     zero values, and when they are written.
-//! Comes in: a type and what is known of an object.
-//! Goes out: the object with the fields a real server writes anyway, and without those it leaves out.
-//! Not here: defaults, which mean something.
+//! Writes the zero values that Go's encoder writes, and removes those that it omits.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,4 @@
-//! # Daemons: DaemonSets
-//! Room:     a pod on every node that takes one (DS-1..DS-5); replacement when the template changes; status.
-//! Comes in: DaemonSets, nodes, pods.
-//! Goes out: pods made and deleted.
-//! Not here: where they go: each names its node, and the scheduler binds it.
+//! Implements the DaemonSet controller (DS-1..DS-5).
 
 use super::pod_summary::PodSummary;
 use super::pods::{name, pods, uid};

@@ -1,8 +1,4 @@
-//! # Turns: when a kubelet looks at which pod
-//! Room:     pods that wait for something, each with the moment at which it is looked at.
-//! Comes in: pods that changed; the time.
-//! Goes out: those whose moment has come, the earliest first.
-//! Not here: what is done with them (`kubelets.rs`).
+//! Orders pods by the time at which a kubelet looks at them again.
 
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};

@@ -1,8 +1,4 @@
-//! # Deployments: one ReplicaSet after another
-//! Room:     rolling updates, recreation, revisions, status.
-//! Comes in: Deployments and their ReplicaSets.
-//! Goes out: ReplicaSets made, scaled and forgotten.
-//! Not here: pods (`replicaset.rs`).
+//! Implements the Deployment controller: rolling updates, recreation, revisions, status.
 
 use super::pods::{controlled_by, controller_of, name, namespace, on, uid};
 use super::record_event::{EventFields, mix};

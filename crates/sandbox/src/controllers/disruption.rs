@@ -1,8 +1,6 @@
-//! # Budgets: how many more may go
-//! Room:     the status of PodDisruptionBudgets.
-//! Comes in: budgets, pods, those who own pods.
-//! Goes out: `disruptionsAllowed` and what it is made of.
-//! Not here: evictions that ask for it (`api/eviction.rs`).
+//! Computes the status of PodDisruptionBudgets.
+//!
+//! - See `api/eviction.rs` for evictions that use it.
 
 use super::pod_summary::PodSummary;
 use super::pods::{controller_of, namespace, pods};

@@ -1,9 +1,6 @@
-//! # Endings: pods that run to their end
-//! Room:     when a pod has done its work, and what its kubelet writes then.
-//! Comes in: pods.
-//! Goes out: a moment; a pod that has succeeded.
-//! Keeps:    only what a kubelet of a sandbox has started ends: a pod of a cluster that was loaded goes on as it was.
-//! Not here: when it is looked at (`kubelets.rs`); what becomes of its Job (`job.rs`).
+//! Ends pods that run to completion, after the time that their annotation or default says.
+//!
+//! - Invariant: only pods that a kubelet of the sandbox has started end; those of a loaded cluster stay as they were.
 
 use super::ReconcileContext;
 use super::pods::{is_over, on, pods};

@@ -1,8 +1,4 @@
-//! # Garbage: what nobody owns any more
-//! Room:     dependents of owners that are gone; owners that wait for their dependents, or let go of them.
-//! Comes in: objects with owners.
-//! Goes out: deletions; finalizers taken off.
-//! Not here: namespaces (`namespace.rs`).
+//! Deletes dependents of deleted owners, and handles foreground deletion and orphaning.
 
 use super::informer_cache::OwnerKey;
 use super::pods::{on, uid};

@@ -1,9 +1,6 @@
-//! # Mirror: the cluster as the parts see it
-//! Room:     the objects of some resources; who owns whom, what runs where, what is on its way.
-//! Comes in: the store's changes.
-//! Goes out: objects; which of them changed.
-//! Keeps:    of pods, of which there are many, no more than a glance ([`PodSummary`]); other objects stay parsed.
-//! Not here: writing.
+//! Caches the objects of the cluster for its controllers, with indexes by owner and node.
+//!
+//! - Invariant: of a pod it keeps only a [`PodSummary`].
 
 use super::pod_summary::{PodSummary, SharedPodValues};
 use super::pods::pods;

@@ -1,10 +1,7 @@
-//! # Jobs: work that ends
-//! Room:     as many pods as a Job wants at once, until enough of them have succeeded or too many have failed; status.
-//! Comes in: Jobs and pods.
-//! Goes out: pods made and deleted; conditions `Complete`, `FailedAttempt`, `Suspended`.
-//! Keeps:    each pod counts once, even if it is gone by now: who was there and is not any more has failed, as it is
-//!           upstream, unless the Job's `podFailurePolicy` ignores what sent it away.
-//! Not here: when a pod's work is done (`endings.rs`). Indexes of pods, pauses between failures, success policies; CronJobs.
+//! Implements the Job controller: parallelism, completions, failures, status.
+//!
+//! - Invariant: each pod counts once; a pod that disappeared has failed, unless `podFailurePolicy` ignores the reason.
+//! - Indexed jobs, backoff between failures, success policies and CronJobs are not supported.
 
 use super::pod_summary::PodSummary;
 use super::pods::{pods, uid};

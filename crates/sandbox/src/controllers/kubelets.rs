@@ -1,9 +1,6 @@
-//! # Kubelets: stand-ins for all nodes
-//! Room:     leases and status of nodes; pods started, refused (KU-1) and ended.
-//! Comes in: nodes and their pods; the annotations by which a node is made to misbehave.
-//! Goes out: what kubelets write.
-//! Keeps:    a silent node's kubelet writes nothing.
-//! Not here: when a pod's work is done (`endings.rs`); which pods go (controllers), where they go (the scheduler).
+//! Simulates the kubelets of all nodes: leases, node status, and pods that start, are refused (KU-1) and end.
+//!
+//! - Invariant: a silent node's kubelet writes nothing.
 
 use super::delay_queue::DelayQueue;
 use super::pods::{is_over, name, on, pods, uid};

@@ -1,8 +1,4 @@
-//! # Namespaces: their beginning and their end
-//! Room:     what each has from its beginning: a service account, the CA's ConfigMap; what is in one that is to go.
-//! Comes in: namespaces.
-//! Goes out: deletions; the namespace's own end.
-//! Not here: refusing new objects in it (`api/create.rs`).
+//! Creates the standard objects of each namespace, and empties namespaces that are deleted.
 
 use super::pods::{name, on};
 use super::{Controller, ReconcileContext};

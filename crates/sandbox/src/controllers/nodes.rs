@@ -1,8 +1,4 @@
-//! # Nodes: what conditions and cordons mean for new pods
-//! Room:     the NoSchedule taints that follow conditions and `spec.unschedulable` (NL-5, NL-6).
-//! Comes in: nodes.
-//! Goes out: their taints.
-//! Not here: missing heartbeats and NoExecute taints.
+//! Sets the NoSchedule taints that follow node conditions and `spec.unschedulable` (NL-5, NL-6).
 
 use super::pods::on;
 use super::{Controller, ReconcileContext};

@@ -1,9 +1,6 @@
-//! # Pod GC: pods of nodes that are gone
-//! Room:     the pod garbage collector's part that deletes what is bound to a node that does not exist.
-//! Comes in: pods and nodes.
-//! Goes out: a condition, then the deletion, without grace: there is no kubelet that could end them.
-//! Keeps:    a node may come back: its pods are left alone for [`QUARANTINE`], as upstream does.
-//! Not here: objects whose owners are gone (`garbage_collector.rs`).
+//! Deletes pods that are bound to nodes which do not exist.
+//!
+//! - Invariant: it waits for [`QUARANTINE`], as upstream does, because the node may come back.
 
 use super::pods::{is_over, on, pods};
 use super::{Controller, ReconcileContext};

@@ -1,8 +1,4 @@
-//! # Seen: what is kept in mind of a pod
-//! Room:     the few facts that parts ask of all pods again and again, small, shared where pods are alike.
-//! Comes in: parsed pods.
-//! Goes out: [`PodSummary`]; the whole object when somebody needs it.
-//! Not here: who keeps them (`informer_cache.rs`).
+//! Defines the few facts of a pod that controllers need often, with shared values.
 
 use super::endings::ends_at;
 use super::kubelets::is_belied;

@@ -1,8 +1,4 @@
-//! # Pods: what several parts need to know of pods
-//! Room:     making a pod from a template; ready, ending, over.
-//! Comes in: owners, templates, pods.
-//! Goes out: pods; facts about them.
-//! Not here: deciding how many.
+//! Creates pods from templates, and evaluates readiness and completion.
 
 use super::ReconcileContext;
 use super::pod_summary::PodSummary;

@@ -1,8 +1,4 @@
-//! # Tell: events of the parts
-//! Room:     Events as the controllers of a real cluster write them; the same one again only counts up.
-//! Comes in: what happened to what.
-//! Goes out: Event objects.
-//! Not here: when something is told.
+//! Records Events of the controllers; repeated ones increase a count.
 
 use super::ReconcileContext;
 use crate::api::{ResourcePath, WriteOptions};

@@ -1,8 +1,4 @@
-//! # Replicas: ReplicaSets
-//! Room:     as many pods as are asked for; adoption of those without an owner; status.
-//! Comes in: ReplicaSets and pods.
-//! Goes out: pods made and deleted.
-//! Not here: templates that change (`deployment.rs`).
+//! Implements the ReplicaSet controller: replicas, adoption, status.
 
 use super::pod_summary::PodSummary;
 use super::pods::{controlled_by, pods, uid};

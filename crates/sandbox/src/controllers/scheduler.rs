@@ -1,9 +1,6 @@
-//! # Scheduler: a node for every pod
-//! Room:     the pods without a node, the most important first; binding; saying why there is none (SC-1..SC-5).
-//! Comes in: pods and nodes.
-//! Goes out: bindings, conditions, events.
-//! Not here: which node is best (the core's `scheduling`, which `taintward plan` asks as well); preemption and constraints that
-//!           pods have of their own, which this scheduler does not know.
+//! Binds pods to nodes with the core's scheduling rules, the highest priority first (SC-1..SC-5).
+//!
+//! - Preemption and topology constraints of pods are not supported.
 
 use super::pods::{name, on, pods};
 use super::record_event::EventFields;

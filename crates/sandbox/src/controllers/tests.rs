@@ -1,4 +1,4 @@
-//! Life in virtual time: what goes on by itself, and what does not.
+//! Tests the controllers in virtual time.
 
 mod jobs;
 

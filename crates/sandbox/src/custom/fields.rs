@@ -1,8 +1,4 @@
-//! # Fields: a definition's schema as types
-//! Room:     the types that patches and owners of fields go by, made from the structural schemas.
-//! Comes in: definitions.
-//! Goes out: text in the form of `schema/kubernetes.txt`; which types are owned as a whole.
-//! Not here: values.
+//! Derives types from structural schemas, for patches and field ownership.
 
 use super::{DEFINITIONS, GROUP, ResourceDefinition};
 use serde_json::Value;

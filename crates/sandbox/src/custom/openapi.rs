@@ -1,8 +1,4 @@
-//! # Openapi: custom kinds for tools
-//! Room:     a definition's schema as a component of an OpenAPI document.
-//! Comes in: definitions.
-//! Goes out: the component's name; the component.
-//! Not here: paths and operations (`http/openapi.rs`).
+//! Converts a definition's schema to an OpenAPI component.
 
 use super::{GROUP, ResourceDefinition};
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
-//! # Columns: custom objects as rows
-//! Room:     the printer columns of a definition, and what stands in their cells.
-//! Comes in: `additionalPrinterColumns`; objects; the time.
-//! Goes out: definitions of columns; cells.
-//! Keeps:    a path that is not understood stops the process before anything is served.
-//! Not here: rows and tables (`printer_columns.rs`).
+//! Prints custom objects by the `additionalPrinterColumns` of their definition.
+//!
+//! - Invariant: an unsupported path stops the server at start.
 
 use super::ResourceDefinition;
 use crate::table_columns::since;

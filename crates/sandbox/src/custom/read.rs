@@ -1,8 +1,4 @@
-//! # Read: custom objects on their way in
-//! Room:     drops fields nobody knows; fills in defaults.
-//! Comes in: a body.
-//! Goes out: [`Canonical`]: the object and what was dropped.
-//! Not here: whether what is left may be (`schema_validation.rs`).
+//! Prunes unknown fields of custom objects and sets defaults.
 
 use super::ResourceDefinition;
 use crate::canonicalize::{Canonical, CanonicalizeError, of_type};

@@ -1,9 +1,6 @@
-//! # Rules: what definitions ask for in CEL, by hand
-//! Room:     one check for each rule that stands in `deploy/crds`, under the rule's own text.
-//! Comes in: a value where the rule stands.
-//! Goes out: whether it holds.
-//! Keeps:    a rule without a check stops the process before anything is served.
-//! Not here: messages, which stand in the definitions; schemas (`schema_validation.rs`).
+//! Implements the CEL rules of the definitions in Rust, found by the text of the rule.
+//!
+//! - Invariant: a rule without a check stops the server at start.
 
 use serde_json::Value;
 use taintward_core::label::{is_key, is_value};

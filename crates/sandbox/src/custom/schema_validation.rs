@@ -1,9 +1,6 @@
-//! # Judge: custom objects against their schema
-//! Room:     types, what is required, lengths, words, lists that are sets or maps, and then the rules.
-//! Comes in: objects without unknown fields, with their defaults.
-//! Goes out: faults, in a server's words and order.
-//! Keeps:    rules see only what has the right types: as long as something more basic is wrong, they are not asked.
-//! Not here: metadata (`validate/meta.rs`); the checks of rules (`rules.rs`).
+//! Validates custom objects against their schema and CEL rules, with an API server's messages and order.
+//!
+//! - Invariant: rules are evaluated only if all types are right.
 
 use super::read::step;
 use super::{ResourceDefinition, rules};

@@ -1,4 +1,4 @@
-//! Definitions, as they are shipped.
+//! Tests the shipped definitions.
 
 use super::{DEFINITIONS, FILES, of, of_kind, rules};
 use crate::resource::RESOURCES;

@@ -1,9 +1,5 @@
-//! # Admitted: what admission and creation set
-//! Room:     service account, priority, default tolerations (AD-2), a new node's taint (AD-6), a pod's first status, a
-//!           Job's selector.
-//! Comes in: new objects with their defaults.
-//! Goes out: the same, filled in.
-//! Not here: admission that needs other objects, but for the PriorityClass that is handed in.
+//! Sets what creation and admission add: service account, priority, tolerations (AD-2), a new node's taint (AD-6),
+//! status.
 
 use super::AdmissionDefaults;
 use crate::core_types;

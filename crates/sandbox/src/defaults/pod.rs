@@ -1,8 +1,4 @@
-//! # Pod: what is filled in for pods and templates
-//! Room:     `spec` of pods and templates: policies, containers, amounts.
-//! Comes in: pods, templates.
-//! Goes out: the same, filled in.
-//! Not here: what admission sets (`admitted.rs`); volumes, environment and probes, which nothing here looks at.
+//! Sets defaults of pod specs and templates.
 
 use crate::json_ext::{fill, has, list_mut, object, text};
 use crate::quantity;

@@ -1,4 +1,4 @@
-//! What is filled in, and what is left alone.
+//! Tests which defaults are set, and which fields stay.
 
 use super::{AdmissionDefaults, apply_defaults, generation, on_create, on_update};
 use serde_json::{Value, json};

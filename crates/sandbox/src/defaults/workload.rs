@@ -1,8 +1,4 @@
-//! # Workload: what is filled in for controllers of pods
-//! Room:     Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs, CronJobs.
-//! Comes in: objects of `apps/v1` and `batch/v1`.
-//! Goes out: the same, filled in.
-//! Not here: their templates' pods (`pod.rs`).
+//! Sets defaults of workload controllers.
 
 use super::pod;
 use crate::json_ext::{entries, fill, has, list_mut, object, text};

@@ -1,8 +1,4 @@
-//! # Accept: the form in which an answer is wanted
-//! Room:     reading `Accept` headers.
-//! Comes in: a request's head.
-//! Goes out: [`Accept`]: the form that is liked best among those that can be had, or that there is none.
-//! Not here: making the form (`response_format.rs`).
+//! Negotiates the content type of a response from the `Accept` header.
 
 use crate::api_status::StatusError;
 use crate::custom;

@@ -1,8 +1,4 @@
-//! # Body: bytes that are objects
-//! Room:     JSON, YAML and protobuf bodies, and options that may come as bodies.
-//! Comes in: a request.
-//! Goes out: values.
-//! Not here: whether they make sense as what they are.
+//! Decodes JSON, YAML and protobuf bodies, and options sent as bodies.
 
 use super::read::invalid_options;
 use super::request::HttpRequest;

@@ -1,8 +1,4 @@
-//! # Discovery: what there is
-//! Room:     groups, versions, resources and their verbs; the server's version.
-//! Comes in: a path.
-//! Goes out: discovery documents, one by one or all in one.
-//! Not here: fields (`openapi.rs`).
+//! Serves discovery documents and the server's version.
 
 use super::accept::Representation;
 use super::request::HttpRequest;

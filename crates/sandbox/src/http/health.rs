@@ -1,8 +1,4 @@
-//! # Health: whether the server is well
-//! Room:     `/healthz`, `/livez`, `/readyz`, each check of theirs, and all of them told at length.
-//! Comes in: a path and a query.
-//! Goes out: text.
-//! Not here: discovery.
+//! Serves `/healthz`, `/livez` and `/readyz` with their checks.
 
 use super::query::Query;
 use super::response::HttpAnswer;

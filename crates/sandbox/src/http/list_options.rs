@@ -1,8 +1,4 @@
-//! # Options: what a query asks of a list or a watch
-//! Room:     `ListOptions`: reading them, and refusing those that contradict each other.
-//! Comes in: a request.
-//! Goes out: [`ListOptions`], or a refusal in a real server's words.
-//! Not here: selectors (`select`); the pages of a list (`pages.rs`).
+//! Parses and validates the options of lists and watches.
 
 use super::request::HttpRequest;
 use crate::api_status::StatusError;

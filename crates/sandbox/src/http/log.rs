@@ -1,8 +1,4 @@
-//! # Log: what the containers of a pod have written
-//! Room:     the subresource `log` of pods: nothing runs, so that every log is empty.
-//! Comes in: a pod, and which of its containers is meant.
-//! Goes out: empty text, or the refusals of an API server and a kubelet.
-//! Not here: following: an empty log has ended.
+//! Serves the subresource `log` of pods, which is always empty.
 
 use super::request::HttpRequest;
 use super::response::HttpAnswer;

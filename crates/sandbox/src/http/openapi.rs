@@ -1,8 +1,4 @@
-//! # Openapi: the fields, for tools
-//! Room:     `/openapi/v3` and its documents, made from the schema; a document of v2 with nothing in it.
-//! Comes in: a path.
-//! Goes out: paths with what kubectl looks for in them, and the types of each version with their fields.
-//! Not here: descriptions, but for those of custom kinds.
+//! Serves OpenAPI v3 documents made from the schema, and an empty v2 document.
 
 use super::response::{HttpAnswer, PACKED};
 use crate::custom;

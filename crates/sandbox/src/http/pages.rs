@@ -1,8 +1,4 @@
-//! # Pages: a list in parts
-//! Room:     cutting a page out of a list; the token that says where the next one begins.
-//! Comes in: options; `continue`; what is listed.
-//! Goes out: objects and a list's metadata.
-//! Not here: which version is listed (`read.rs`).
+//! Splits lists into pages with `continue` tokens.
 
 use super::list_options::ListOptions;
 use super::request::HttpRequest;

@@ -1,8 +1,4 @@
-//! # Query: what stands behind the question mark
-//! Room:     names and values.
-//! Comes in: the query of a URI; clients begin theirs with `&`, too.
-//! Goes out: [`Query`].
-//! Not here: what the names mean.
+//! Parses query strings.
 
 use percent_encoding::percent_decode_str;
 

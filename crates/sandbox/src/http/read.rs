@@ -1,8 +1,4 @@
-//! # Read: GET
-//! Room:     one object; a list as of a version.
-//! Comes in: a request.
-//! Goes out: an answer.
-//! Not here: watches (`watch.rs`); pages (`pages.rs`).
+//! Serves GET requests of objects and lists.
 
 use super::accept::Representation;
 use super::list_options::{self, ListOptions};

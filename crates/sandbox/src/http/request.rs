@@ -1,8 +1,4 @@
-//! # Asked: one request
-//! Room:     method, path, query, headers and body in one place.
-//! Comes in: an HTTP request's head and its body.
-//! Goes out: [`HttpRequest`] and what its query says.
-//! Not here: what is done about it.
+//! Holds one request: method, path, query, headers, body.
 
 use super::accept::Accept;
 use super::query::Query;

@@ -1,8 +1,4 @@
-//! # Answer: what goes back
-//! Room:     bodies that are whole and bodies that stream.
-//! Comes in: bytes, failures, streams.
-//! Goes out: HTTP responses.
-//! Not here: what the bytes say.
+//! Builds responses with complete or streamed bodies.
 
 use super::accept::Accept;
 use super::response_format;

@@ -1,8 +1,4 @@
-//! # Form: objects as bytes
-//! Room:     one object, a list, or an event, in the form that is accepted.
-//! Comes in: kept objects.
-//! Goes out: bytes and their content type.
-//! Not here: which objects.
+//! Encodes objects, lists and watch events in the negotiated format.
 
 use super::accept::{Accept, Representation, ResponseEncoding};
 use super::response::{JSON, PROTOBUF, ResponseContent};

@@ -1,8 +1,4 @@
-//! # Review: questions about rights
-//! Room:     access reviews, token requests: everybody may do everything here.
-//! Comes in: reviews.
-//! Goes out: the same with a status.
-//! Not here: any real right; whether somebody gets in (`serve/request_guard.rs`).
+//! Answers access reviews and token requests: every user may do everything.
 
 use super::request::HttpRequest;
 use super::response::HttpAnswer;

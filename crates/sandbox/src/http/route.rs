@@ -1,8 +1,4 @@
-//! # Route: what a path names
-//! Room:     `/api/v1/namespaces/x/pods/y/status` and the like.
-//! Comes in: a path.
-//! Goes out: [`Route`].
-//! Not here: methods, queries.
+//! Parses request paths into resource, namespace, name and subresource.
 
 use crate::api::ResourcePath;
 use crate::api_status::StatusError;

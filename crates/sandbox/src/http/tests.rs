@@ -1,4 +1,4 @@
-//! In which order watches and writers hear; what a watch says while nothing happens.
+//! Tests the order of writes and watch events, and idle watches.
 
 use crate::world::{World, WorldSettings};
 use http::{Method, Request};

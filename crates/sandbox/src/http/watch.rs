@@ -1,10 +1,6 @@
-//! # Watch: changes as they happen
-//! Room:     streams of events: from a version, from now, or with everything there is first.
-//! Comes in: a request.
-//! Goes out: a stream that ends by itself.
-//! Keeps:    a slow client costs nothing: it is behind in the store's history, and when that has gone on without it,
-//!           it is told so (410) and must list again.
-//! Not here: the history (`store`).
+//! Serves watches as streams of events.
+//!
+//! - Invariant: a slow client costs no memory: it reads from the store's history, and gets 410 when that has moved on.
 
 use super::accept::ResponseEncoding;
 use super::list_options::{self, ListOptions};

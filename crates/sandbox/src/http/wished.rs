@@ -1,8 +1,4 @@
-//! # Wished: how a write is to be done
-//! Room:     `dryRun`, `fieldManager` and `fieldValidation` of a query, judged.
-//! Comes in: a request and the kind of its options.
-//! Goes out: a wish, or what is wrong with the options.
-//! Not here: options that come in bodies (`body.rs`).
+//! Parses the write options of a query: `dryRun`, `fieldManager`, `fieldValidation`.
 
 use super::read::invalid_options;
 use super::request::HttpRequest;

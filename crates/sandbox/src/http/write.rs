@@ -1,8 +1,4 @@
-//! # Write: POST, PUT, PATCH, DELETE
-//! Room:     which verb of the API a method and a path mean.
-//! Comes in: a request.
-//! Goes out: an answer.
-//! Not here: what the verbs do (`api`).
+//! Serves POST, PUT, PATCH and DELETE requests.
 
 use super::request::HttpRequest;
 use super::response::HttpAnswer;

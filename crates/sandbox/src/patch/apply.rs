@@ -1,9 +1,6 @@
-//! # Apply: server-side apply
-//! Room:     merges a configuration into an object, takes away what is not applied any more, finds conflicts.
-//! Comes in: the object as it is, if it is; a configuration; whether conflicts are to be overridden.
-//! Goes out: the object with its managedFields, yet without defaults for what is new, and with nulls where nothing
-//!           is left; or the conflicts.
-//! Not here: writes of other kinds (`track.rs`).
+//! Implements server-side apply: merging, removal of fields that are no longer applied, conflicts.
+//!
+//! - See `track.rs` for other writes.
 
 use super::check::check;
 use super::compare::Comparison;

@@ -1,8 +1,4 @@
-//! # Check: whether what is applied fits its type
-//! Room:     undeclared fields, wrong scalars, items that can't be told apart.
-//! Comes in: an applied configuration and its type.
-//! Goes out: a real server's sentences, one for each fault.
-//! Not here: defaults, validation of values.
+//! Checks that an applied configuration fits its type, with an API server's messages.
 
 use super::field_set::readable;
 use super::merge_rule::{MergeGrain, MergeRule, SchemaKind};

@@ -1,8 +1,4 @@
-//! # Compare: what differs between two objects
-//! Room:     places added, changed and removed, as fine as they are owned.
-//! Comes in: two objects of a type.
-//! Goes out: [`Comparison`].
-//! Not here: who did it (`track.rs`, `apply.rs`).
+//! Compares two objects at the granularity of field ownership.
 
 use super::field_set::{FieldSet, FieldSetEntry, field_step};
 use super::merge_rule::{MergeRule, ValueForm};

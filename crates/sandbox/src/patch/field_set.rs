@@ -1,8 +1,4 @@
-//! # Fields: a set of places in an object
-//! Room:     what somebody owns, as a tree; union, difference, intersection; its form on the wire.
-//! Comes in: steps, each written as on the wire: `f:spec`, `k:{"name":"web"}`, `v:"x"`.
-//! Goes out: FieldsV1; paths as people read them.
-//! Not here: which places an object has (`typed.rs`); who owns them (`managed_fields.rs`).
+//! Implements sets of field paths (FieldsV1): union, difference, intersection.
 
 use super::merge_rule::{MergeGrain, MergeRule};
 use serde_json::{Map, Value};

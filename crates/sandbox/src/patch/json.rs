@@ -1,9 +1,6 @@
-//! # JSON patch (RFC 6902) and JSON merge patch (RFC 7386)
-//! Room:     changes of an object that know nothing of its kind; all of a patch or nothing.
-//! Comes in: an object; a list of operations, or the fields that change.
-//! Goes out: the object changed, or why not.
-//! Keeps:    no patch makes an object deeper, or much larger, than its own text.
-//! Not here: the object's form: what comes out may be no object of any kind any more.
+//! Implements JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
+//!
+//! - Invariant: no patch makes an object deeper, or much larger, than the patch itself.
 
 use super::{DEPTH_MAX, PatchError, within_depth};
 use json_patch::{Patch, PatchOperation};

@@ -1,8 +1,4 @@
-//! # Ledger: managedFields
-//! Room:     who owns which places of an object since when; reading, writing, order, limit.
-//! Comes in: `metadata.managedFields`.
-//! Goes out: the same, changed.
-//! Not here: how ownership moves (`track.rs`, `apply.rs`).
+//! Reads and writes `metadata.managedFields`.
 
 use super::FieldWriter;
 use super::field_set::FieldSet;

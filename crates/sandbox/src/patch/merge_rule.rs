@@ -1,8 +1,4 @@
-//! # Rule: how fine the ownership of a field is
-//! Room:     whether a value is owned as a whole or in parts, and what tells the items of a list apart.
-//! Comes in: the [`Schema`]; a small table of what the merge keys of strategic patches do not say.
-//! Goes out: [`MergeRule`], one for each field.
-//! Not here: values; who owns what.
+//! Determines how a field is owned: as a whole or in parts, and by which keys list items are identified.
 
 use crate::custom;
 use crate::schema::{Omit, Schema, SchemaField, Shape, TypeId};

@@ -1,8 +1,4 @@
-//! # Prune: what is not applied any more
-//! Room:     takes away what a manager applied before, does not apply now, and nobody else owns.
-//! Comes in: the merged object; what the manager owned before; what everybody owns now.
-//! Goes out: the object without it.
-//! Not here: conflicts.
+//! Removes fields that a manager applied before, no longer applies, and no other manager owns.
 
 use super::field_set::FieldSet;
 use super::merge_rule::MergeRule;

@@ -1,9 +1,5 @@
-//! # Strategic merge patch
-//! Room:     objects are merged as in a merge patch, and lists by what tells their items apart.
-//! Comes in: an object, a patch, the type.
-//! Goes out: the object changed, or why not.
-//! Keeps:    directives: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`.
-//! Not here: lists and their order (`strategic/lists.rs`).
+//! Implements strategic merge patch with its directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`,
+//! `$setElementOrder/x`).
 
 mod lists;
 

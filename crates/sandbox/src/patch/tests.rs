@@ -1,4 +1,6 @@
-//! Rules one by one. What a real server does as a whole is asked of one in `tests/patches.rs`.
+//! Tests patches rule by rule.
+//!
+//! - See `tests/patches.rs` for the comparison with a real API server.
 
 mod ownership;
 

@@ -1,8 +1,6 @@
-//! # Track: ownership after a write that was no apply
-//! Room:     what somebody changed is theirs, and of nobody else; what is gone is of nobody.
-//! Comes in: an object before and after a creation, an update or a patch.
-//! Goes out: managedFields. A line's time moves when its owner writes something, not when something is taken from it.
-//! Not here: server-side apply.
+//! Updates managedFields after a write that is no apply.
+//!
+//! - Invariant: an entry's time changes when its manager writes, not when a field is taken from it.
 
 use super::FieldWriter;
 use super::compare::Comparison;

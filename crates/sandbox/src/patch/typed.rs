@@ -1,8 +1,4 @@
-//! # Typed: objects walked by the rules of ownership
-//! Room:     which places an object has; one object merged into another; places taken out.
-//! Comes in: objects, with the [`MergeRule`] of each value.
-//! Goes out: [`FieldSet`], objects.
-//! Not here: what differs between two objects (`compare.rs`); whether an object fits its type (`check.rs`).
+//! Collects, merges and removes field paths of objects by their [`MergeRule`]s.
 
 use super::field_set::{FieldSet, field_step, key_step, value_step};
 use super::merge_rule::{MergeGrain, MergeRule, SchemaKind, ValueForm};

@@ -1,8 +1,4 @@
-//! # Cursor: numbers and pieces of bytes
-//! Room:     reads varints, fixed numbers and length-delimited pieces, and steps over what nobody knows.
-//! Comes in: bytes, which may be anything.
-//! Goes out: numbers, slices, or why not.
-//! Not here: what they mean.
+//! Reads varints, fixed numbers and length-delimited fields from bytes.
 
 use super::plan::{BYTES, FIXED32, FIXED64, GROUP, GROUP_END, VARINT};
 use super::{MAX_DEPTH, ProtobufError};

@@ -1,8 +1,4 @@
-//! # Plan: the fields of a message as protobuf has them
-//! Room:     for each type, its fields by number.
-//! Comes in: the schema, once.
-//! Goes out: fields in the order they are written.
-//! Not here: what JSON needs to know.
+//! Lists the protobuf fields of each type by number.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,9 +1,4 @@
-//! # Read: from protobuf to JSON
-//! Room:     messages read field by field, then completed with Go's zero values.
-//! Comes in: bytes, which may be anything; their type.
-//! Goes out: values as a real server would write them in JSON; [`ProtobufError`].
-//! Keeps:    depth and number of messages bounded, whatever the bytes say.
-//! Not here: writing; frames.
+//! Decodes protobuf messages to JSON with Go's zero values.
 
 use base64::Engine as _;
 use jiff::SignedDuration;

@@ -1,4 +1,4 @@
-//! Both directions for all kinds, and bytes that are nothing.
+//! Tests encoding and decoding of all kinds, and malformed bytes.
 
 mod oracle;
 mod random;

@@ -1,8 +1,4 @@
-//! # Write: from JSON to protobuf
-//! Room:     messages written from their end to their beginning, so that a length is known when its turn comes.
-//! Comes in: values and their types.
-//! Goes out: the bytes gogo's generated code would write: by number, zero values included, maps by key.
-//! Not here: reading; the prefix of a frame.
+//! Encodes JSON to protobuf from end to beginning, byte for byte as upstream's generated code.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};

@@ -1,8 +1,4 @@
-//! # Table: the resources
-//! Room:     one line each.
-//! Comes in: nothing.
-//! Goes out: [`RESOURCES`], in the order discovery tells them.
-//! Not here: what they mean.
+//! Lists all resources in the order of discovery.
 
 use super::{ResourceType, Subresource};
 use Subresource::{Binding, EphemeralContainers, Eviction, Finalize, Log, Scale, Status, Token};

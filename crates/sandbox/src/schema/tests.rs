@@ -1,4 +1,4 @@
-//! Well-known fields, as everybody knows them.
+//! Tests well-known fields of the schema.
 
 use super::{MergeStrategy, Omit, Schema, Shape};
 

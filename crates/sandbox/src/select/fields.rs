@@ -1,8 +1,4 @@
-//! # Fields: field selectors
-//! Room:     `metadata.name=x,spec.nodeName!=y`; which fields of which resource can be asked.
-//! Comes in: text.
-//! Goes out: [`FieldSelector`].
-//! Not here: labels.
+//! Parses field selectors, and knows which fields a resource can be selected by.
 
 use crate::api_status::StatusError;
 use crate::custom;

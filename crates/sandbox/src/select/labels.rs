@@ -1,8 +1,4 @@
-//! # Labels: label selectors
-//! Room:     `a=b,c!=d,e in (f,g),!h,i>5` and their form as objects.
-//! Comes in: text, or a `LabelSelector`.
-//! Goes out: [`LabelQuery`].
-//! Not here: fields.
+//! Parses label selectors in both forms.
 
 use crate::api_status::StatusError;
 use serde_json::Value;

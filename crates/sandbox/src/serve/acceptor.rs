@@ -1,10 +1,5 @@
-//! # Reception: connections, up to the first request
-//! Room:     accepting, and TLS, on a thread of its own: life may keep the server's thread for seconds, and whoever begins
-//!           a handshake meanwhile would take the server for gone.
-//! Comes in: an open socket.
-//! Goes out: connections on which requests can be read.
-//! Keeps:    at most so many connections, none of which is waited for without end; it ends when nobody takes them any more.
-//! Not here: requests (`serve.rs`).
+//! Accepts connections and completes TLS handshakes on a thread of its own, so that a busy server thread does not delay
+//! them.
 
 use super::SandboxLimits;
 use std::sync::Arc;

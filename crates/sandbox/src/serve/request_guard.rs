@@ -1,10 +1,7 @@
-//! # Door: which requests get in
-//! Room:     what a web page in a browser, or another user of the machine, must not be able to send.
-//! Comes in: a request's head, and the server's token.
-//! Goes out: a refusal in the API's words, or nothing: the request may be answered.
-//! Keeps:    no name but this machine's own leads here (DNS rebinding); what a browser sends for a page of another site
-//!           is refused; who has not read the kubeconfig learns only what a real server tells everybody.
-//! Not here: what anybody may do inside (everything); how long a client is waited for.
+//! Refuses requests of web pages in a browser and of other users of the machine.
+//!
+//! - Invariant: only loopback names are served (DNS rebinding), cross-site requests are refused, and without the token
+//!   only public endpoints respond.
 
 use crate::api_status::StatusError;
 use crate::token::BearerToken;

@@ -1,8 +1,4 @@
-//! # History: what changed
-//! Room:     one change, and its bytes for those who watch, encoded once for all of them.
-//! Comes in: objects before and after.
-//! Goes out: [`StoreEvent`]s.
-//! Not here: how long they are kept (`resource_store.rs`); who hears of them.
+//! Defines one change, encoded once for all watches.
 
 use super::StoredObject;
 use bytes::Bytes;

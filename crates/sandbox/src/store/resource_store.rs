@@ -1,9 +1,4 @@
-//! # Shelf: the objects of one resource
-//! Room:     the present objects by key, and the changes that led to them.
-//! Comes in: changes.
-//! Goes out: objects; lists of now or of before; changes after a version.
-//! Keeps:    at most so many changes and so many bytes of them.
-//! Not here: versions (`store.rs` gives them).
+//! Stores the objects of one resource and their recent changes, bounded in number and bytes.
 
 use super::history::{ChangeKind, StoreEvent};
 use super::{HistoryLimits, ListRange, ListResult, StoredObject};

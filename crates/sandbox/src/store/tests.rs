@@ -1,4 +1,4 @@
-//! Versions, lists of before, bounded memory.
+//! Tests versions, lists of older versions, and bounded memory.
 
 use super::{ChangeKind, HistoryLimits, ListRange, ObjectStore};
 use crate::resource::{ResourceId, known};

@@ -1,8 +1,4 @@
-//! # Age: how long ago, for humans
-//! Room:     a length of time in two or three significant figures.
-//! Comes in: times and the time.
-//! Goes out: `3m25s`, `4h`, `<unknown>`, `<invalid>`.
-//! Not here: reading a clock.
+//! Formats ages as kubectl does.
 
 use super::read::time;
 use jiff::Timestamp;

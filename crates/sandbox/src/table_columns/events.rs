@@ -1,8 +1,4 @@
-//! # Events as rows
-//! Room:     events.
-//! Comes in: events, the time.
-//! Goes out: cells.
-//! Not here: `kubectl events`, which makes its rows itself.
+//! Prints the columns of Events.
 
 use super::age::since;
 use super::read::{given, number, string, time};

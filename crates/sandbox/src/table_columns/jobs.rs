@@ -1,8 +1,4 @@
-//! # Jobs as rows
-//! Room:     jobs.
-//! Comes in: their objects, the time.
-//! Goes out: cells.
-//! Not here: who sets a status (the parts of the sandbox).
+//! Prints the columns of Jobs.
 
 use super::age::{age, human, seconds};
 use super::read::{condition, given, number, string, time};

@@ -1,8 +1,4 @@
-//! # Nodes as rows
-//! Room:     a node's readiness, roles, addresses and system.
-//! Comes in: nodes, the time.
-//! Goes out: cells.
-//! Not here: who sets a status (the kubelet, the node controller).
+//! Prints the columns of Nodes.
 
 use super::age::age;
 use super::read::{entries, flag, list, string, string_or};

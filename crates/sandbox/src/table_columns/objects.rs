@@ -1,8 +1,4 @@
-//! # Plain objects as rows
-//! Room:     namespaces, leases, budgets; whatever has no columns of its own.
-//! Comes in: their objects, the time.
-//! Goes out: cells.
-//! Not here: workloads, nodes, events.
+//! Prints the columns of namespaces, leases, disruption budgets and kinds without columns of their own.
 
 use super::age::age;
 use super::read::{given, number, scalar, string};

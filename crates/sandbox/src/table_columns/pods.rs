@@ -1,8 +1,4 @@
-//! # Pods as rows
-//! Room:     what becomes of a pod's phase, reason, conditions and containers in one word, and the rest of its row.
-//! Comes in: pods, the time.
-//! Goes out: cells; the condition of rows whose pod has ended.
-//! Not here: who sets a status (the kubelet).
+//! Prints the columns of Pods, with the status computed from phase, conditions and containers.
 
 use super::age::{age, ago};
 use super::read::{condition, flag, given, list, number, string, string_or, time};

@@ -1,8 +1,4 @@
-//! # Read: values in an object, as Go's types would hold them
-//! Room:     a way through an object by names (`spec.replicas`); what is absent or `null` is zero.
-//! Comes in: an object.
-//! Goes out: text, numbers, lists, times.
-//! Not here: checks; an object in the store has passed them, and what is of another type counts as absent.
+//! Reads fields of stored objects, with Go's zero values for absent ones.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -1,8 +1,4 @@
-//! # Selector: labels and selectors as text
-//! Room:     `app=web,tier in (back,front)`.
-//! Comes in: maps of labels, label selectors.
-//! Goes out: text.
-//! Not here: matching; the syntax of keys and values, which validation has checked.
+//! Formats labels and label selectors as text.
 
 use super::read::{entries, list, string, strings};
 use serde_json::Value;

@@ -1,8 +1,4 @@
-//! # Workloads as rows
-//! Room:     what keeps pods running: deployments, replica sets, daemon sets.
-//! Comes in: their objects, the time.
-//! Goes out: cells.
-//! Not here: jobs (`jobs`).
+//! Prints the columns of Deployments, ReplicaSets and DaemonSets.
 
 use super::age::age;
 use super::read::{list, number, string};

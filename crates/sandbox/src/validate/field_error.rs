@@ -1,8 +1,4 @@
-//! # Found: what is wrong with a field, in the API's words
-//! Room:     one fault of one field, and how it reads.
-//! Comes in: a field's path, what stands there, what it should be.
-//! Goes out: [`FieldError`]: its text, and its place among the causes of a Status.
-//! Not here: who finds faults (the other files of this folder).
+//! Defines the error of one field, and its text.
 
 use serde_json::{Value, json};
 use std::collections::HashSet;

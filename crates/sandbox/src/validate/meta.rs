@@ -1,8 +1,4 @@
-//! # Meta: what every object has
-//! Room:     `metadata`: names, labels, annotations, owners, finalizers; what of it may not change.
-//! Comes in: objects.
-//! Goes out: faults.
-//! Not here: what a kind's name must look like besides (`validate.rs`).
+//! Validates metadata, and what of it may not change.
 
 use super::field_error::FieldErrors;
 use super::words;

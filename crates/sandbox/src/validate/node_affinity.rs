@@ -1,8 +1,4 @@
-//! # Node affinity: which nodes a pod wants
-//! Room:     `spec.affinity.nodeAffinity` of a pod or a template.
-//! Comes in: affinity.
-//! Goes out: faults.
-//! Not here: what it picks (the scheduler); affinity between pods and spreading, which nothing here acts on.
+//! Validates node affinity.
 
 use super::field_error::FieldErrors;
 use super::{selector, words};

@@ -1,9 +1,6 @@
-//! # Pod: pods, and the templates of pods
-//! Room:     `spec` of a pod or template, as far as scheduling, eviction, kubelets and controllers here act on it; a pod
-//!           as a whole, on create.
-//! Comes in: pods, templates, with their defaults.
-//! Goes out: faults.
-//! Not here: changes (`pod_update.rs`), tolerations (`taints.rs`); volumes, ports, probes, environment, security.
+//! Validates pod specs and templates, as far as the sandbox acts on them.
+//!
+//! - See `pod_update.rs` for changes, `taints.rs` for tolerations.
 
 use super::field_error::FieldErrors;
 use super::{meta, node_affinity, selector, taints, words};

@@ -1,8 +1,4 @@
-//! # Pod update: what of a pod may still change
-//! Room:     changes of pods: of their spec (VAL-6), of their status.
-//! Comes in: a pod as it was and as it shall be.
-//! Goes out: faults.
-//! Not here: whether the new pod is right by itself (`pod.rs`).
+//! Validates changes of pods (VAL-6).
 
 use super::field_error::FieldErrors;
 use super::{meta, pod, taints, words};

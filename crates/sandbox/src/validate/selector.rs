@@ -1,8 +1,4 @@
-//! # Selector: what picks objects by their labels
-//! Room:     label selectors: their faults, and which labels they pick.
-//! Comes in: selectors, labels.
-//! Goes out: faults; yes or no.
-//! Not here: where selectors stand (the other files of this folder).
+//! Validates label selectors and evaluates them.
 
 use super::field_error::FieldErrors;
 use super::{meta, words};

@@ -1,8 +1,4 @@
-//! # Simple: kinds with little to check
-//! Room:     Nodes, Namespaces, Events, PodDisruptionBudgets, Leases, PriorityClasses, Bindings.
-//! Comes in: objects with their defaults.
-//! Goes out: faults.
-//! Not here: taints (`taints.rs`).
+//! Validates Nodes, Namespaces, Events, PodDisruptionBudgets, Leases, PriorityClasses and Bindings.
 
 use super::field_error::FieldErrors;
 use super::pod::amount;

@@ -1,8 +1,4 @@
-//! # Taints: of nodes, and what pods bear of them
-//! Room:     taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
-//! Comes in: `spec.taints`, `spec.tolerations`.
-//! Goes out: faults.
-//! Not here: which toleration answers which taint (the core).
+//! Validates taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
 
 use super::field_error::FieldErrors;
 use super::words;

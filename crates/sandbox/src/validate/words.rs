@@ -1,8 +1,4 @@
-//! # Words: what names and labels may look like
-//! Room:     the formats of text in the API, and what is said of text that has another.
-//! Comes in: text.
-//! Goes out: messages; none if the text is right.
-//! Not here: keys and values of labels (the core); which field has which format (the other files of this folder).
+//! Validates the formats of names and labels.
 
 /// Keys of labels, taints and finalizers; values of labels and taints.
 pub(super) use taintward_core::label::{key_faults as qualified_name, value_faults as label_value};

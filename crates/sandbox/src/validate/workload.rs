@@ -1,8 +1,4 @@
-//! # Workload: what keeps pods running, or runs them to their end
-//! Room:     Deployments, ReplicaSets, DaemonSets, Jobs: selectors, templates, numbers.
-//! Comes in: `spec` of objects with their defaults and, for Jobs, their generated selectors.
-//! Goes out: faults.
-//! Not here: templates themselves (`pod.rs`); StatefulSets and CronJobs, which nothing here acts on.
+//! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
 use super::field_error::FieldErrors;
 use super::pod_update::put;

@@ -1,4 +1,4 @@
-//! Server-side apply: who owns which field, and what becomes of a field nobody applies any more.
+//! Compares server-side apply: ownership, removal, conflicts.
 
 use super::cases;
 use super::play::{APPLY, Answer, Ask, MERGE, Play};

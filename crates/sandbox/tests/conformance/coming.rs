@@ -1,4 +1,4 @@
-//! Where a watch begins and how it ends: first events, bookmarks, versions too old and too new, time.
+//! Compares where watches begin and end: initial events, bookmarks, old and future versions, timeouts.
 
 use super::cases;
 use super::play::{MERGE, Play};

@@ -1,4 +1,4 @@
-//! Creating: names, fields nobody knows, bodies nobody can read, what the server adds and takes away.
+//! Compares creation: names, unknown fields, malformed bodies, defaults.
 
 use super::cases;
 use super::play::{Ask, Play, pod};

@@ -1,4 +1,4 @@
-//! Deleting: preconditions, grace, finalizers, whole collections.
+//! Compares deletion: preconditions, grace periods, finalizers, collections.
 
 use super::cases;
 use super::play::{Ask, MERGE, Play};

@@ -1,4 +1,4 @@
-//! Discovery: what kubectl asks before it asks anything.
+//! Compares discovery.
 
 use super::cases;
 use super::play::{Answer, Play};

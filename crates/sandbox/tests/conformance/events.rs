@@ -1,4 +1,4 @@
-//! Events in both groups, and leases.
+//! Compares Events of both groups, and Leases.
 
 use super::cases;
 use super::play::{APPLY, MERGE, Play};

@@ -1,4 +1,4 @@
-//! Binding and eviction: the subresources of pods that schedulers and drains use.
+//! Compares binding and eviction of pods.
 
 use super::cases;
 use super::play::{MERGE, Play};

@@ -1,4 +1,4 @@
-//! Extending: webhook configurations, definitions of custom kinds and the sharing of requests, as objects that are kept.
+//! Compares webhook configurations, custom resource definitions and flow control objects.
 
 use super::cases;
 use super::discovery::only;

@@ -1,4 +1,4 @@
-//! Listing: selectors, pages, versions.
+//! Compares lists: selectors, pages, versions.
 
 use super::cases;
 use super::play::Play;

@@ -1,7 +1,8 @@
-//! What an API server answers: the same cases are asked of a real one and of the sandbox, and must be answered the same.
+//! Compares the responses of the sandbox with those of a real API server.
 //!
-//! Run some: `cargo test -p taintward-sandbox --test conformance -- watch::`. With `TAINTWARD_CONFORMANCE_RECORDS`
-//! naming a folder, what was compared is written there, one file for each case and target.
+//! - Run some cases with `cargo test -p taintward-sandbox --test conformance -- watch::`.
+//! - `TAINTWARD_CONFORMANCE_RECORDS` names a folder for the compared records, one file for each case and target.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod play;

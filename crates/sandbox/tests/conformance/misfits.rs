@@ -1,8 +1,4 @@
-//! # Misfits: what no pool and no policy can be
-//! Room:     refusals by type, by schema, by rule; unknown fields; bodies of another kind.
-//! Comes in: a case's own place; the definitions of `deploy/crds` on the real server.
-//! Goes out: the record.
-//! Not here: objects that are taken (`pools.rs`).
+//! Compares refusals of invalid pools and policies.
 
 use super::cases;
 use super::play::{Answer, Ask, MERGE, Play};

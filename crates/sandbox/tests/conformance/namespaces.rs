@@ -1,4 +1,4 @@
-//! Namespaces: how they begin, and how they end as long as something in them stays.
+//! Compares creation and deletion of namespaces.
 
 use super::cases;
 use super::play::{MERGE, Play, pod};

@@ -1,4 +1,4 @@
-//! Patching: JSON patches, merge patches, strategic ones; what each refuses.
+//! Compares JSON patches, merge patches and strategic merge patches.
 
 use super::cases;
 use super::play::{Ask, JSON_PATCH, MERGE, Play, STRATEGIC};

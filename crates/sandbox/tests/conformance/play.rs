@@ -1,9 +1,6 @@
-//! # Play: the steps of one case
-//! Room:     asks a target, one step after the other; keeps what it answered; says what an answer must be.
-//! Comes in: a target; a name nobody else uses.
-//! Goes out: the record: every step with its answer.
-//! Keeps:    every wait has an end (`PATIENCE`); every case has a namespace and a prefix of its own.
-//! Not here: making records comparable (`record.rs`), reading watches (`watching.rs`).
+//! Runs the steps of one case against a server and records its responses.
+//!
+//! - Invariant: every wait has a limit (`PATIENCE`); every case has a namespace and a prefix of its own.
 
 use super::record::Step;
 use super::target::{Target, Wire};

@@ -1,8 +1,4 @@
-//! # Pools: the two kinds of taintward.io
-//! Room:     DedicatedPools and TaintwardPolicies: made, changed, shown, told of, deleted.
-//! Comes in: a case's own place; the definitions of `deploy/crds` on the real server.
-//! Goes out: the record.
-//! Not here: what they cannot be (`misfits.rs`); what a controller does about pools.
+//! Compares DedicatedPools and TaintwardPolicies: create, change, list, watch, delete.
 
 use super::cases;
 use super::discovery::only;

@@ -1,4 +1,4 @@
-//! Reading: single objects, what is not there, and the forms in which an answer can be had.
+//! Compares reads: single objects, missing ones, response formats.
 
 use super::cases;
 use super::play::Play;

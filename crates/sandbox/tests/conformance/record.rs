@@ -1,10 +1,6 @@
-//! # Record: what was answered, made comparable
-//! Room:     replaces what differs from run to run by placeholders, and says where two records differ.
-//! Comes in: the steps of a case on one target.
-//! Goes out: JSON; differences.
-//! Keeps:    the same original is the same placeholder within a case; versions of objects keep their order. Versions of
-//!           lists and bookmarks have none: what others write at the time moves them.
-//! Not here: asking (`play.rs`).
+//! Makes the records of a case comparable: replaces values that differ from run to run by placeholders.
+//!
+//! - Versions of objects keep their order; versions of lists and bookmarks do not, because other writers change them.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};

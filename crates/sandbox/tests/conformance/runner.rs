@@ -1,11 +1,6 @@
-//! # Runner: the same cases on every target
-//! Room:     runs cases side by side on one target after the other, and compares what was answered.
-//! Comes in: groups of cases; cargo's arguments (filters, `--exact`, `--skip`, `--list`).
-//! Goes out: one line per case and target, an exit code.
-//! Not here: what a case asks; how answers become comparable (`record.rs`).
+//! Runs all cases on each server and compares their records.
 //!
-//! The real server is asked twice, under other names: answers that are not the same then would prove nothing about
-//! anybody else.
+//! - The real server runs them twice: records that differ between these runs would prove nothing.
 
 use super::play::{PATIENCE, Play};
 use super::record::{self, comparable, differences};

@@ -1,4 +1,4 @@
-//! The scale subresource.
+//! Compares the subresource `scale`.
 
 use super::cases;
 use super::play::{APPLY, JSON_PATCH, MERGE, Play, pod};

@@ -1,4 +1,4 @@
-//! What the server thinks of taints: VAL-8 to VAL-10.
+//! Compares the validation of taints (VAL-8 to VAL-10).
 
 use super::cases;
 use super::play::{JSON_PATCH, MERGE, Play, STRATEGIC};

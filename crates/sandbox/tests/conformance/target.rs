@@ -1,8 +1,4 @@
-//! # Target: a server that is asked
-//! Room:     where a server listens and how to get in; plain HTTP/1.1 to it.
-//! Comes in: a kubeconfig's content, or the address of a server without TLS and what lets somebody in.
-//! Goes out: raw answers, nothing interpreted.
-//! Not here: what an answer means (`play.rs`); starting servers (`main.rs`).
+//! Sends HTTP/1.1 requests to a server.
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};

@@ -1,4 +1,4 @@
-//! What the server thinks of tolerations: VAL-1 to VAL-6.
+//! Compares the validation of tolerations (VAL-1 to VAL-6).
 
 use super::cases;
 use super::play::{JSON_PATCH, MERGE, Play, pod};

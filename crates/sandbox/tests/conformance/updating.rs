@@ -1,4 +1,4 @@
-//! Updating: whole objects put in place of others.
+//! Compares updates of whole objects.
 
 use super::cases;
 use super::play::{Ask, MERGE, Play, pod};

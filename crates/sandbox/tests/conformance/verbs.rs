@@ -1,4 +1,4 @@
-//! Everything around the objects: health, verbs, reviews, parameters of every request.
+//! Compares health endpoints, unsupported verbs, reviews and request parameters.
 
 use super::cases;
 use super::play::{Ask, Play};

@@ -1,4 +1,4 @@
-//! Watches: what is told, in which form, and what is refused.
+//! Compares watch events, their formats, and refusals.
 
 use super::cases;
 use super::play::{MERGE, Play};

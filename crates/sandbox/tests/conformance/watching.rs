@@ -1,9 +1,6 @@
-//! # Watching: reading a watch
-//! Room:     opens a watch and reads it event by event, JSON lines or protobuf frames.
-//! Comes in: a play; a path.
-//! Goes out: events, each also part of the play's record.
-//! Keeps:    no read takes longer than `PATIENCE`; that nothing comes is shown by what comes next.
-//! Not here: watches that end by themselves, read whole (`Play::get`).
+//! Reads a watch event by event, as JSON lines or protobuf frames.
+//!
+//! - Invariant: no read takes longer than `PATIENCE`; that nothing comes is shown by what comes next.
 
 use super::play::{Answer, PATIENCE, Play};
 use super::wire;

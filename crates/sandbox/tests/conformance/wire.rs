@@ -1,8 +1,4 @@
-//! # Wire: protobuf made readable
-//! Room:     decodes answers by the schema's field numbers into JSON, so that they can be compared and looked at.
-//! Comes in: bytes of `application/vnd.kubernetes.protobuf`, whole or as frames of a watch.
-//! Goes out: JSON values; what the schema does not know stands under `?NUMBER`.
-//! Not here: encoding; leniency (what is not well-formed fails the case).
+//! Decodes protobuf responses to JSON by the schema's field numbers.
 
 use serde_json::{Map, Value, json};
 use taintward_sandbox::schema::{Schema, Shape, TypeId};

@@ -1,8 +1,4 @@
-//! # Changes: what changes while a countdown runs
-//! Room:     D2, TE-13, TE-17, TE-18: taints taken away and added, tolerations added, changed.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: pods and nodes that come again (`identity.rs`).
+//! Tests changes during a countdown: taints removed and added, tolerations added and changed (D2, TE-13, TE-17, TE-18).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, sleep};
 use serde_json::{Value, json};

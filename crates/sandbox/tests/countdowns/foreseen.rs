@@ -1,8 +1,4 @@
-//! # Foreseen: what a plan says, and what then happens
-//! Room:     random clusters; a change of one node's taints, planned first and then made; every pod's fate compared.
-//! Comes in: seeds.
-//! Goes out: assertions: who was to leave left in the second that was told, and nobody else did.
-//! Not here: words (the command line); verdicts by themselves (`crates/core/src/forecast`).
+//! Tests that a plan comes true: random changes are planned, then made, and every pod is compared.
 
 use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};

@@ -1,8 +1,4 @@
-//! # Hour: who goes when, over an hour
-//! Room:     TE-17, TE-19, TE-20, TE-25, D7: long, short, odd and endless seconds; the order of equals.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: changes while a countdown runs (`changes.rs`).
+//! Tests which pods leave when over an hour: long, short, odd and endless seconds (TE-17, TE-19, TE-20, TE-25, D7).
 
 use super::stage::{LATE, Stage, Subject, after, alone, bears, no_execute, sleep};
 use http::Method;

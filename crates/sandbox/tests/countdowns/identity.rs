@@ -1,8 +1,4 @@
-//! # Identity: which pod, which node
-//! Room:     D4, D5, D6, D10, TE-47: names that come again, pods that are left alone, nodes that vanish.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: what is written (`writes.rs`).
+//! Tests reused names, exempt pods, and nodes that disappear (D4, D5, D6, D10, TE-47).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use http::Method;

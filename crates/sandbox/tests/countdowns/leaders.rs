@@ -1,8 +1,4 @@
-//! # Leaders: one of several acts
-//! Room:     D1, L8, S5, P34: a leader that dies, hands over, loses its lease or cannot renew it.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: the election itself (`crates/kube/tests/lease_driver.rs`).
+//! Tests leaders that crash, hand over, or lose their lease (D1, L8, S5, P34).
 
 use super::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
 use serde_json::Value;

@@ -1,8 +1,4 @@
-//! # Outages: a server that is away in mid-countdown
-//! Room:     D3, L2, L4, L6, S9, P22, P23: late but not early, nothing forgotten, nobody else harmed.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: our own process dying (`restarts.rs`).
+//! Tests outages of the API server during countdowns: pods leave late but not early (D3, L2, L4, L6, S9, P22, P23).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use super::wire::Sent;

@@ -1,8 +1,4 @@
-//! # Restarts: countdowns outlive processes
-//! Room:     D1, S4, L3, L5 (TE-24): killed, killed again and again, suspended, stopped; clocks that are set.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: several controllers (`leaders.rs`).
+//! Tests controllers that are killed, suspended and stopped, and clocks that are set (D1, S4, L3, L5, TE-24).
 
 use super::stage::{LATE, RESOLUTION, Stage, after, alone, bears, no_execute, sleep};
 use serde_json::json;

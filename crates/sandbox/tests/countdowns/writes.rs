@@ -1,8 +1,4 @@
-//! # Writes: what is written, in which order, and by whom not
-//! Room:     TE-30, TE-31, TE-32, TE-34, D4, D8, S1, S10, S14: condition, DELETE, event; nothing in observe mode.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: when (`hour.rs`).
+//! Tests what an eviction writes and in which order (TE-30, TE-31, TE-32, TE-34, D4, D8, S1, S10, S14).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use http::Method;

@@ -1,9 +1,4 @@
-//! # Down: everything is silent, and comes back
-//! Room:     NL-27, NL-28, NL-47, NL-48: no NoExecute taint while all is down, those that are there go, countdowns stand
-//!           still; everybody has a whole grace period afterwards.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: our own blindness (`outages.rs`).
+//! Tests a cluster in which all nodes fall silent and come back (NL-27, NL-28, NL-47, NL-48).
 
 use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, UNREACHABLE, both, flagged};

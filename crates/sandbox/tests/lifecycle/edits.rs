@@ -1,8 +1,4 @@
-//! # Edits: other people's taints on the same node
-//! Room:     S8, NL-6, P45: taints of others, values of users, edits between our read and our write.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: the patch by itself (`crates/kube/tests`).
+//! Tests concurrent edits of other taints on the same node (S8, NL-6, P45).
 
 use super::stage::{HAND, Stage, after, no_execute, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, both, own};

@@ -1,8 +1,4 @@
-//! # Leaders: two controllers, of which one acts on nodes
-//! Room:     S5, S6, L8, P34: a leader that dies or hands over while nodes are dying; one that cannot renew its lease.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: one controller that dies (`restarts.rs`).
+//! Tests leaders that crash, hand over or lose their lease while nodes fall silent (S5, S6, L8, P34).
 
 use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};

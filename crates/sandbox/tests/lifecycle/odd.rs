@@ -1,9 +1,5 @@
-//! # Odd: nodes and leases as nobody would write them
-//! Room:     D11, NL-10, NL-11, NL-24, P24: no conditions, two of a kind, strange zones; leases of the past and the future,
-//!           empty, or no leases at all.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: bytes that cannot be decoded (`crates/kube/tests`, `fuzz`).
+//! Tests odd nodes and leases: missing or duplicate conditions, strange zones, wrong times (D11, NL-10, NL-11, NL-24,
+//! P24).
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};

@@ -1,8 +1,6 @@
-//! # Outages: a server that is away while nodes are well, or dying
-//! Room:     S7, P16, P31, P37, L4: everything away, by errors and by silence; the lease stream alone; writes alone.
-//! Comes in: nothing.
-//! Goes out: assertions: nobody is tainted by mistake, and everybody who is dead is, a whole grace period later at most.
-//! Not here: our own process dying (`restarts.rs`); our own lease (`leaders.rs`).
+//! Tests outages of the API server, of the lease watch, and of writes (S7, P16, P31, P37, L4).
+//!
+//! - No live node is tainted, and every dead one is, at most a grace period later.
 
 use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};

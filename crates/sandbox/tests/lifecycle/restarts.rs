@@ -1,8 +1,4 @@
-//! # Restarts: a controller that dies while nodes are dying
-//! Room:     NL-40, S6, S7, P36, P37: killed in each phase, again and again, suspended.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: several controllers (`leaders.rs`).
+//! Tests controllers that are killed or suspended while nodes fall silent (NL-40, S6, S7, P36, P37).
 
 use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};

@@ -1,8 +1,4 @@
-//! # Storm: ten thousand nodes at once
-//! Room:     S6, S7, L10: a whole cluster vanishes, or most of it: bounded, and no mass taint.
-//! Comes in: nothing; with `CI=true` ten thousand nodes, otherwise a thousand.
-//! Goes out: assertions; how long it took.
-//! Not here: a few nodes (`zones.rs`, `down.rs`).
+//! Tests thousands of nodes that disappear at once (S6, S7, L10); ten thousand with `CI=true`.
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, beat, both};

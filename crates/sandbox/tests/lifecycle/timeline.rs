@@ -1,8 +1,4 @@
-//! # Timeline: one node falls silent, and what follows second by second
-//! Room:     NL-12, NL-16 to NL-19, NL-46, NL-49: silence, declaration, taints, pods; coming back; saying it oneself.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: several nodes at once (`zones.rs`, `down.rs`).
+//! Tests one silent node second by second (NL-12, NL-16 to NL-19, NL-46, NL-49).
 
 use super::stage::{LATE, Stage, after, bears, no_execute, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};

@@ -1,8 +1,4 @@
-//! # Words: what scenarios about nodes are written in
-//! Room:     nodes that speak, fall silent and say what they are; which taints they bore, and from when to when.
-//! Comes in: what a scenario arranges; the server's commit log.
-//! Goes out: failed assertions, with the whole history of the taint.
-//! Not here: the cluster and its controllers (`tests/parts/stage.rs`).
+//! Arranges nodes for the scenarios and asserts which taints they had when.
 
 use super::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
 use jiff::Timestamp;

@@ -1,8 +1,4 @@
-//! # Zones: many nodes fall silent, and how fast they are tainted
-//! Room:     NL-22 to NL-26, NL-43, S6: rates, whose turn it is, zones that are partly or wholly down, labels that change.
-//! Comes in: nothing.
-//! Goes out: assertions.
-//! Not here: everything down (`down.rs`); rates over restarts (`restarts.rs`, `leaders.rs`).
+//! Tests the rate at which silent nodes of several zones are tainted (NL-22 to NL-26, NL-43, S6).
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, Heart, TURN, UNREACHABLE, both};

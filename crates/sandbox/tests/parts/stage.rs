@@ -1,8 +1,5 @@
-//! # Stage: a cluster in memory, controllers at work, and the words scenarios are written in
-//! Room:     arranging nodes, pods and taints; controllers that start, die and stop; saying who went when.
-//! Comes in: what a scenario arranges.
-//! Goes out: failed assertions, with what the server committed.
-//! Not here: scenarios; what stands between controllers and the server (`wire.rs`).
+//! Runs a cluster in memory with controllers that start, crash and stop.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::wire::{self, Fork, Meddler, Recorder, Sent};

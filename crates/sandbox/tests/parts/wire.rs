@@ -1,8 +1,5 @@
-//! # Wire: what stands between controllers and the server
-//! Room:     requests as they reached the server, written down; somebody who meddles between two of them.
-//! Comes in: requests that the faults let through.
-//! Goes out: answers; [`Sent`], one for each.
-//! Not here: faults (`taintward_sandbox::fault`); what scenarios make of it (`stage.rs`).
+//! Records requests between controllers and the server, and lets a test intervene between them.
+
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! What is sent to both servers.
+//! Lists the patches that are sent to both servers.
 
 /// How a case is sent.
 #[derive(Clone, Copy, Debug)]

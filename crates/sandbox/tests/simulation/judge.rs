@@ -1,8 +1,4 @@
-//! # Judge: what the commit log says
-//! Room:     S1-S5, S9, S10 and L1 on the server's own log, computed anew and naively; nothing of the core decides here.
-//! Comes in: commits in order, each with its time; the DELETE requests that arrived.
-//! Goes out: sentences about what must not be.
-//! Not here: playing.
+//! Checks S1-S5, S9, S10 and L1 on the server's commit log, independently of the core.
 
 use super::log::{Commit, Kind};
 use jiff::{SignedDuration, Timestamp};

@@ -1,8 +1,4 @@
-//! # Lies: what node health is told wrongly, and who meddles
-//! Room:     a watch that loses the leases of some nodes; edits between a read and a write; patches without tests.
-//! Comes in: requests and answers of a controller.
-//! Goes out: the same, changed.
-//! Not here: lies about evictions (`between.rs`).
+//! Injects lost watch events and concurrent edits for node lifecycle.
 
 use super::between::Between;
 use super::play::nodes;

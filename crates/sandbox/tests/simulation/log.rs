@@ -1,8 +1,4 @@
-//! # Log: what the server committed, and who did it
-//! Room:     one entry for each commit that somebody judges, in order, with its time and its writer.
-//! Comes in: the store's own log; who is writing just now.
-//! Goes out: [`Commit`]s; a hash of everything, so that a world can be compared with itself.
-//! Not here: judging (`judge.rs`, `ward.rs`).
+//! Records every relevant commit with its time and writer.
 
 use super::play::{leases, nodes, pods};
 use jiff::Timestamp;

@@ -1,9 +1,9 @@
-//! # Simulation: random worlds, random faults, controllers that crash, in virtual time
-//! Room:     many seeds; for each a world is played and judged by the server's commit log.
-//! Comes in: `TAINTWARD_SEEDS` (how many; otherwise 100, or 1000 with `CI=true`), `TAINTWARD_FIRST` (from which on),
-//!           `TAINTWARD_SEED` (this one alone, with its story).
-//! Goes out: a failing seed, and the command that replays it identically.
-//! Not here: the judges (`judge.rs`), what happens in a world (`script.rs`).
+//! Tests the controller with random clusters, faults and crashes, in virtual time.
+//!
+//! - `TAINTWARD_SEEDS` sets the number of seeds, `TAINTWARD_FIRST` the first one, `TAINTWARD_SEED` a single one with
+//!   its history.
+//! - A failure prints the command that replays its seed.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a failing seed is told to people")]
 

@@ -1,9 +1,4 @@
-//! # Nodes: what happens to the nodes of a world that Taintward looks after
-//! Room:     kubelets that fall silent, flap and come back; zones and everything down; leases and conditions that are
-//!           lost, doubled and odd; cordons; own taints put on by hand.
-//! Comes in: chance, from the seed.
-//! Goes out: writes to the server, and a line of the story for each.
-//! Not here: what any world knows (`script.rs`), what it means (`ward.rs`).
+//! Makes random things happen to nodes: silence, odd leases and conditions, cordons, manual taints.
 
 use super::play::{Play, leases, nodes};
 use super::script::SCRIPT;

@@ -1,7 +1,4 @@
-//! # Play: one world
-//! Room:     a cluster, one controller or two, faults between them, a time in which things happen and one of rest.
-//! Comes in: a seed.
-//! Goes out: what the judges found, the story, and what repeats itself with the seed.
+//! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
 use super::between::Between;
 use super::judge::{Asked, Judge};

@@ -1,8 +1,4 @@
-//! # Script: what happens in a world
-//! Room:     pods that come and go, taints, tolerations, nodes replaced, controllers killed and started.
-//! Comes in: chance, from the seed.
-//! Goes out: writes to the server, and a line of the story for each.
-//! Not here: the world and its end (`play.rs`), what it means (`judge.rs`).
+//! Makes random things happen in a cluster: pods, taints, tolerations, nodes, crashes.
 
 use super::play::{Play, nodes, pods};
 use super::twist::Twist;

@@ -1,8 +1,4 @@
-//! # Twist: worlds that are wrong on purpose
-//! Room:     what is worse than in other worlds, and which guard is broken.
-//! Comes in: nothing.
-//! Goes out: [`Twist`].
-//! Not here: how it is done (`between.rs`, `lies.rs`, `play.rs`); that it is found (`main.rs`).
+//! Lists the faults that the checks must detect: guards that are broken on purpose.
 
 /// A world that is wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,5 @@
-//! # Ward: what the commit log says about nodes
-//! Room:     S6, S7, S8, NL-16, NL-21, NL-26, NL-27, NL-40, L7 on the server's own log, computed anew and naively;
-//!           nothing of the core decides here.
-//! Comes in: commits in order, each with its time and its writer; when controllers began, slept and were left alone.
-//! Goes out: sentences about what must not be.
-//! Not here: pods (`judge.rs`); one node by itself (`ward/patient.rs`).
+//! Checks S6, S7, S8, L7 and the node lifecycle rules (NL-16, NL-21, NL-26, NL-27, NL-40) on the commit log,
+//! independently of the core.
 
 mod patient;
 

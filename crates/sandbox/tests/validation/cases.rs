@@ -1,7 +1,9 @@
-//! Cases: one a line. `pods + EDITS` creates the pod of `bases.json` with the edits; `pods EDITS ~ EDITS` creates it
-//! with the first and replaces it with the second on top; `pods/status` replaces its status; `~-` deletes it
-//! before, so that it waits for its finalizers. Edits are divided by ` ; `:
-//! `path=JSON`, or `!path` to remove; paths have dots, and `~1` for a dot within a name.
+//! Parses the cases, one a line.
+//!
+//! - `pods + EDITS` creates the pod of `bases.json` with the edits; `pods EDITS ~ EDITS` creates it with the first and
+//!   then replaces it with the second on top; `pods/status` replaces its status.
+//! - `~-` deletes it before, so that it waits for its finalizers.
+//! - Edits are divided by ` ; `: `path=JSON`, or `!path` to remove; paths have dots, and `~1` for a dot within a name.
 
 use serde_json::{Value, json};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The real server, asked the same.
+//! Sends the cases to a real API server.
 
 use crate::cases::{Case, Verdict, path};
 use http_body_util::BodyExt as _;

@@ -1,9 +1,6 @@
-//! # Heard: what the rules have been told
-//! Room:     namespaces, nodes, pools and policies, told on from the store as far as they have changed.
-//! Comes in: the store, in a transaction.
-//! Goes out: [`CacheUpdate`], by the same reading as where they come from a watch.
-//! Keeps:    after [`SyncedVersion::catch_up`] nothing is missing, and nothing is older than the transaction.
-//! Not here: what is done with it.
+//! Feeds changed namespaces, nodes, pools and policies from the store to the cache of the admission rules.
+//!
+//! - Invariant: after [`SyncedVersion::catch_up`] the cache equals the store in this transaction.
 
 use crate::custom;
 use crate::resource::known;

@@ -1,4 +1,4 @@
-//! Texts with a grammar of their own: quantities, times; and any text at all.
+//! Tests quantities, times and arbitrary text.
 
 use proptest::prelude::*;
 use taintward_core::quantity::canonical;

@@ -1,4 +1,4 @@
-//! Jobs end, count each pod once, and give up when they should.
+//! Tests Jobs: completion, counting, failure.
 
 use super::super::endings::RUNS_FOR;
 use super::{alive, all, sleep};

@@ -1,8 +1,6 @@
-//! # Lists in strategic merge patches
-//! Room:     items merged by key, scalars as a set, deletions; what order comes out.
-//! Comes in: the list there is, the patch's, the order wanted.
-//! Goes out: one list. The order is that of `$setElementOrder`, then of the patch, then of what was there.
-//! Not here: fields (`strategic.rs`).
+//! Merges lists of strategic merge patches by key, and determines the resulting order.
+//!
+//! - The order is that of `$setElementOrder`, then of the patch, then of the object.
 
 use super::{
     JsonFields, PATCH, PatchField, PatchTarget, SET_ORDER, merge_fields, target, unknown_directive,

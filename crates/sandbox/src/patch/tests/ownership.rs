@@ -1,4 +1,4 @@
-//! Who owns what, and since when.
+//! Tests field ownership over several writes.
 
 use super::{at, of};
 use crate::patch::{ApplyError, FieldWriter, apply, keep_times, track};

@@ -1,4 +1,4 @@
-//! The types of k8s-pb, which were made from upstream's own .proto files, against ours.
+//! Compares the encoding with the types of k8s-pb, which are generated from upstream's .proto files.
 
 use k8s_pb::api::{
     apps::v1::Deployment,

@@ -1,4 +1,4 @@
-//! Random objects of a type, as a client might send them.
+//! Generates random objects of a type.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Selectors, both ways.
+//! Tests label selectors.
 
 use super::{LabelQuery, from_object};
 use serde_json::{Value, json};

@@ -1,8 +1,4 @@
-//! # Patient: one node, as its object says
-//! Room:     what is read of a node: its own taints, its conditions, and everything else as one text.
-//! Comes in: the object, and how the node was before.
-//! Goes out: [`Patient`].
-//! Not here: what may not be (`ward.rs`).
+//! Extracts taints and conditions of one node from its object.
 
 use super::super::log::Commit;
 use jiff::Timestamp;
