@@ -1,8 +1,7 @@
-//! # Listen: what a real server says
-//! Room:     nodes and pods of the cluster that `$KUBECONFIG` names, heard and told, line by line.
-//! Comes in: the cluster; seconds to listen, as the first argument (default 60); `pages` as the second for paged lists.
-//! Goes out: lines: seconds since the start, and what was heard; health at the end.
-//! Not here: anything else; it writes nothing to the cluster.
+//! Prints the watch events of nodes and pods of the cluster that `$KUBECONFIG` names.
+//!
+//! - Arguments: seconds to watch (default 60), and `pages` for paged lists. It writes nothing to the cluster.
+
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
 use kube::{Client, Config};

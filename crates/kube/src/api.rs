@@ -1,9 +1,8 @@
-//! # Act: the writes and single reads of the controller
-//! Room:     one method per request; each asks once, within a deadline, with preconditions, and says how it went.
-//! Comes in: names, UIDs and versions that a decision was made for.
-//! Goes out: facts just read, or a [`RequestError`] in the core's words.
-//! Not here: node health (`api/node_lifecycle.rs`); retries, ordering and concurrency (the controller); the decision (the
-//!           core); lists and watches.
+//! Sends the controller's single reads and writes, each once, with a deadline and preconditions.
+//!
+//! - Takes names, UIDs and versions of the decision; returns live facts or a [`RequestError`].
+//! - See `api/node_lifecycle.rs` for nodes, `api/dedicated_pools.rs` for pools, `watch.rs` for lists and watches.
+//!   Retries are the engines'.
 
 mod bodies;
 mod dedicated_pools;

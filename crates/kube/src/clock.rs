@@ -1,9 +1,6 @@
-//! # Clock: the one place of this crate that reads a clock
-//! Room:     hands out [`Now`], both clocks read together, and waits for a moment of the waiting clock.
-//! Comes in: the operating system's clocks, or the runtime's own (tests, simulations); dates of the API server's answers.
-//! Goes out: [`Now`]; waiting that ends at a [`Mono`]; how far the wall clock is off the server's.
-//! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment; where the
-//!           server's clock stands (`clock/server_time.rs`).
+//! Reads the clocks of the system, and waits for a moment of the monotonic clock; nothing else in this crate does.
+//!
+//! - See `clock/server_time.rs` for the API server's clock.
 
 mod server_time;
 

@@ -1,8 +1,6 @@
-//! # Connect: from a configuration to a client
-//! Room:     finds the configuration, builds the client, and says in one sentence what is wrong.
-//! Comes in: flags; the environment; kubeconfig files; the account mounted into a pod.
-//! Goes out: [`Connected`], or a [`ConnectError`].
-//! Not here: requests (`api.rs`, `watch.rs`); retries: a client never repeats a request by itself (P20).
+//! Connects to an API server: finds the configuration, builds the clients, and explains what is wrong.
+//!
+//! - Invariant: a client never repeats a request by itself (P20).
 
 mod auth;
 mod coalesce;

@@ -1,8 +1,4 @@
-//! # Error text: errors and texts of others, fit for a message
-//! Room:     the causes of an error in one line; an error of one kind among the causes; bounded text without control characters.
-//! Comes in: any error; any text.
-//! Goes out: text; the error that was looked for.
-//! Not here: what a request's error means (`api/request_error.rs`).
+//! Formats error chains and foreign texts for messages: one line, bounded, without control characters.
 
 use std::error::Error;
 use taintward_core::text::is_hazard;

@@ -1,8 +1,4 @@
-//! # Event: what a person reads about a pod, node or pool
-//! Room:     a note, and its form in events.k8s.io/v1 and core/v1.
-//! Comes in: what happened, in words.
-//! Goes out: the body of a POST.
-//! Not here: sending (`api.rs`); which note to write, aggregating, rates (the controller).
+//! Builds Kubernetes Events in events.k8s.io/v1 and core/v1.
 
 use crate::api::{micro_time, second_time};
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
-//! # Lease: one of several acts
-//! Room:     drives the election against a coordination.k8s.io Lease and publishes who leads.
-//! Comes in: a client, a clock, names and lengths.
-//! Goes out: [`Leadership`], whenever it changes or is confirmed.
-//! Not here: the rules (`leader_election/election.rs`); what a leader does; whether a loss ends the process (it never has to).
+//! Runs leader election against a Lease and publishes who leads ([`Leadership`]).
+//!
+//! - See `leader_election/election.rs` for the rules.
 
 mod election;
 mod record;

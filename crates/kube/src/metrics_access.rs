@@ -1,9 +1,6 @@
-//! # Readers: whose a token is, and what its bearer may do
-//! Room:     TokenReview and SubjectAccessReview, as an API server answers them for somebody else's requests.
-//! Comes in: a bearer token; a path.
-//! Goes out: whether its bearer may read the path.
-//! Keeps:    the token goes to the API server and nowhere else: it is in no error.
-//! Not here: how long an answer counts (`taintward-controller`); our own permissions (`api::check_access`).
+//! Checks with TokenReview and SubjectAccessReview whether a bearer token may read the metrics.
+//!
+//! - Invariant: the token is in no error message.
 
 use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;

@@ -1,8 +1,6 @@
-//! # Nodes: one node as an object, for people's commands
-//! Room:     a live read; a patch that applies to exactly what was read; what the server says, in its own words.
-//! Comes in: a node's name; a body made by [`EditableNode`]; who writes, and whether it is only tried.
-//! Goes out: the object as it is now, or a [`NodeRequestError`].
-//! Not here: the controller's own writes (`api.rs`); what is changed (whoever asks); retries (nobody).
+//! Reads and patches nodes for people's commands, with the server's own messages.
+//!
+//! - Nothing is retried. See `api.rs` for the controller's requests.
 
 use crate::api::{JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded};
 use crate::error_text::quiet;

@@ -1,8 +1,4 @@
-//! # Objects: any object by its place, for people's commands
-//! Room:     reads, server-side apply, replacement, deletion; what the server says, in its own words.
-//! Comes in: a [`ObjectRef`]; a whole object as JSON.
-//! Goes out: the object as it is then, or a [`NodeRequestError`].
-//! Not here: which objects, in which order, and what they mean (whoever asks); retries (nobody).
+//! Reads, applies, replaces and deletes any object by its path, for people's commands.
 
 use crate::api::{RequestError, RequestSpec, ResourcePath, hear, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, said, warnings};

@@ -1,10 +1,7 @@
-//! # Pages: lists of any kind, for people's commands
-//! Room:     one list, page by page, as JSON; one object.
-//! Comes in: which objects; how long a page may take.
-//! Goes out: objects as they were written, one at a time; a [`RequestError`] that names the missing permission.
-//! Keeps:    one page is in memory; nothing is asked twice. A list that takes longer than the server remembers goes on
-//!           where it was, as the server offers: its later part is then of a later moment, and no object is told twice.
-//! Not here: the controller's lists and watches (`watch.rs`); what stands in the pages (whoever asks).
+//! Reads lists of any kind page by page as JSON, for people's commands.
+//!
+//! - Invariant: memory holds one page. If the continue token expires, the list goes on where it was, as the server
+//!   offers, and returns no object twice.
 
 use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, hear, push_encoded};
 use bytes::Bytes;

@@ -1,8 +1,6 @@
-//! # Pools: what is written for dedicated pools
-//! Room:     the bodies of writes: finalizer and status of a pool, the one patch of a node, the names of known nodes.
-//! Comes in: objects as they were read; what the core has found out.
-//! Goes out: bytes, or nothing where nothing is to be written.
-//! Not here: sending; what a pool wants of a node (`taintward_core::admission::pool`).
+//! Builds the bodies of writes for dedicated pools: finalizer, status, node patch, known nodes.
+//!
+//! - See `api/dedicated_pools.rs` for sending them.
 
 mod finalizer;
 mod known_nodes;

@@ -1,20 +1,8 @@
-//! # Listen: everything the API server says about one kind of object
-//! Room:     the loop that lists, watches, notices when either stops working, and starts again at a fitting pace.
-//! Comes in: a client without retries of its own; answers of a server that may stall, lie, break off or refuse.
-//! Goes out: [`WatchEvent`] in batches through a bounded channel; [`StreamHealth`] for whoever asks how it goes.
-//! Keeps:    where the watch stands, never an object (S12).
-//! Not here: bytes (`decode.rs`); what is done with a fact; any clock but tokio's, for waiting.
+//! Lists and watches the objects of one kind and sends [`WatchEvent`]s to a consumer, whatever the server does.
 //!
-//! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
-//! `resourceVersion=0`. What the stream promises its consumer: between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`]
-//! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
-//! order. No object goes back in time, unless the server's store does. A list that breaks off is never ended: what it told
-//! holds, and the next list begins anew. Where changes follow all the same, [`WatchEvent::ListAborted`] says so before.
-//!
-//! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`config`);
-//! that it leads nowhere though somebody answers these, by the server's promise to end it in time
-//! ([`WatchSettings::watch_timeout`]). One may have lost an event all the same, by a fault of the server or of a proxy. So
-//! everything is listed again at intervals (L4), beside the watch, which tells of changes all the while (`background_list.rs`).
+//! - Invariant: no object goes back in time; objects that a completed list lacks are gone; nothing is believed longer
+//!   than the relist interval (L4); no object is stored (S12).
+//! - See `watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
 
 use crate::decode::{ObjectIdentity, UndecodableObject, WatchedObject};
 use kube::Client;
@@ -139,6 +127,17 @@ impl Default for WatchSettings {
 }
 
 /// Listens to all objects of one kind.
+///
+/// Lists are streamed by a watch (WatchList) where the server supports that, else paged; both are consistent reads,
+/// never `resourceVersion=0`. Between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`] every object that
+/// exists is sent at least once, so all others are gone; outside of a list every change is sent in order. No object
+/// goes back in time, unless the server's store does. A list that breaks off is never completed: what it sent holds,
+/// and the next list starts again. If changes follow in between, [`WatchEvent::ListAborted`] is sent before them.
+///
+/// A healthy watch may be silent for hours. HTTP/2 pings detect a dead connection (`config`). The server's promise to
+/// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
+/// lose an event: so everything is listed again at intervals (L4), beside the watch, which goes on meanwhile
+/// (`background_list.rs`).
 pub struct Watcher<F> {
     client: Client,
     settings: WatchSettings,

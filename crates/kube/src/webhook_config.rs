@@ -1,9 +1,6 @@
-//! # Webhooks: where a webhook's certificate is kept, and who is told to believe it
-//! Room:     one Secret, and the webhook configurations of one name.
-//! Comes in: names; what is to be written, and over which version.
-//! Goes out: what they say, with their versions; a [`RequestError`] where a request failed.
-//! Keeps:    nothing is written over a version that was not read; of a configuration only `caBundle` is.
-//! Not here: what they ought to say (the webhook's rotation); retries.
+//! Reads and writes the Secret of the webhook's certificate, and the `caBundle` of its configurations.
+//!
+//! - Invariant: nothing is written over a version that was not read; of a configuration only `caBundle` is written.
 
 use crate::api::{ErrorHints, JSON_PATCH, RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! What becomes of each answer, of silence, and of our own pace.
+//! Tests how responses, timeouts and our own rate limit are classified.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! What node health sends.
+//! Tests the requests of node lifecycle.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! What becomes of each answer to node health.
+//! Tests how the responses to node lifecycle are classified.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! Requests about dedicated pools: what is asked, in which order, and what each answer means.
+//! Tests the requests of dedicated pools, their order, and their responses.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! What is sent for each request.
+//! Tests the body and the preconditions of each request.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! Own taints are written as asked, and nobody else's are ever touched (NL-20, S8): nodes by chance, against a model.
+//! Tests with random nodes that managed taints are written as requested and others never touched (NL-20, S8).
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! Pods of others on a pool's nodes: each is evicted for what it is at that moment, or not at all.
+//! Tests the eviction of unauthorized pods from a pool's nodes, for what each is at that moment.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! A connection that dies without a word is found dead in time for the lease to be renewed over another.
+//! Tests that a dead connection is detected in time to renew the lease over another one.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! What is told of requests, and what their answers' dates make of the clock.
+//! Tests what is observed of requests, and the clock offset from the dates of responses.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! What is said when the server cannot be talked to, and which permissions are missing.
+//! Tests the messages about an unreachable server and about missing permissions.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,5 +1,5 @@
-//! Credentials that change, end, come late or not at all: a server of our own that believes only some, and real files,
-//! programs and connections. What needs no server is in `src/connect/`.
+//! Tests credentials that change, expire or come late, with real files, programs and connections.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod credentials {

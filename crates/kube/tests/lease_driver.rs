@@ -1,4 +1,5 @@
-//! The election's driver against a lease on a server made of a closure, in virtual time.
+//! Tests leader election against a simulated Lease, in virtual time.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

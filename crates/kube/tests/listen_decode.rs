@@ -1,4 +1,5 @@
-//! Decoding: protobuf and JSON give equal facts, odd values do what they should, and no bytes do harm.
+//! Tests decoding: both encodings give equal facts, odd values are handled, and no bytes do harm.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod listen_decode {

@@ -1,4 +1,5 @@
-//! The list/watch layer against a scripted server, in virtual time: one test per way a server can behave.
+//! Tests the list and watch loop against a scripted server, in virtual time.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod listen_server {

@@ -1,4 +1,5 @@
-//! Nodes as people change them: what is sent, what it rests on, and what is made of the answers.
+//! Tests the node requests of people's commands.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

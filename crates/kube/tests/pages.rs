@@ -1,4 +1,5 @@
-//! Lists in pages, for people's commands: to the last page, also when the server forgets their moment on the way.
+//! Tests paged lists of people's commands, also when the continue token expires.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -1,4 +1,5 @@
-//! Pools, policies, and what admission looks at: read from bytes, written for a server.
+//! Tests decoding and writing of pools, policies and related objects.
+
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod pools {

@@ -1,8 +1,4 @@
-//! # Bodies: what writes say, and the little that is read of their answers
-//! Room:     JSON of patches and delete options; times in the API's forms.
-//! Comes in: UIDs, versions, times.
-//! Goes out: bytes.
-//! Not here: sending (`response.rs`).
+//! Builds JSON bodies of patches and delete options, and reads the few needed fields of responses.
 
 use bytes::Bytes;
 use jiff::Timestamp;

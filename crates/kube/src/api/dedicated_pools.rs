@@ -1,11 +1,8 @@
-//! # Pools: the reads and writes of dedicated pools
-//! Room:     finalizer and status of a pool; the one write of a node; the eviction of pods of others; all nodes as they
-//!           are now, and the names of those that are known.
-//! Comes in: pools as they were seen; a way to find out what a node is to be, asked with the node as it is now.
-//! Goes out: what was written, as the server answered; a [`RequestError`].
-//! Keeps:    nothing is put on a node for a pool that is not, at that moment, just as it was when that was decided: who
-//!           deletes a pool finds nothing of it afterwards.
-//! Not here: what a node is to be (the core); the bodies (`pools/`).
+//! Sends the requests of dedicated pools: finalizer, status, node patches, evictions, known nodes.
+//!
+//! - Invariant: a node is written only if its pool is, at that moment, exactly as when the write was decided; so a
+//!   deleted pool leaves nothing behind.
+//! - See `pools.rs` for the bodies.
 
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,

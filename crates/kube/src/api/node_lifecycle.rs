@@ -1,9 +1,6 @@
-//! # Health: the reads and writes of node health
-//! Room:     live reads of a node and its lease; taints, conditions and labels of a node; the readiness of its pods.
-//! Comes in: what the engine pulled, for an incarnation and, where given, a version.
-//! Goes out: what was read; a node's new version; a [`RequestError`].
-//! Keeps:    what was decided by one state is never written onto another: that is a [`ApiFailure::Conflict`].
-//! Not here: what is written, and in which words (the core); the JSON of it (`node_lifecycle/node_bodies.rs`, `node_lifecycle/taints.rs`).
+//! Sends the requests of node lifecycle: live reads of nodes and leases, taints, conditions, labels, pod readiness.
+//!
+//! - Invariant: a decision about one state is never written onto another: that is an [`ApiFailure::Conflict`].
 
 use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
 use super::request_error::ErrorHints;

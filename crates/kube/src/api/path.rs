@@ -1,8 +1,6 @@
-//! # Path: which object a request is about
-//! Room:     REST paths from names, and words for people.
-//! Comes in: names, possibly hostile ones.
-//! Goes out: a path that can only mean this one object.
-//! Not here: query strings and methods (`api.rs`).
+//! Builds REST paths of objects.
+//!
+//! - Invariant: a hostile name cannot make the path of another object.
 
 use super::RequestError;
 use crate::error_text::quiet;

@@ -1,8 +1,4 @@
-//! # Access: what we may do
-//! Room:     asks the server about single permissions, before they are needed.
-//! Comes in: verbs and resources.
-//! Goes out: those that are missing, each with the rule that grants it.
-//! Not here: what is needed for what (the controller).
+//! Checks with SelfSubjectAccessReviews which permissions are missing, and names the rule that grants each.
 
 use super::{RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;

@@ -1,8 +1,4 @@
-//! # Pace: requests a second
-//! Room:     a token bucket for `--kube-api-qps` and `--kube-api-burst`.
-//! Comes in: the wish to send, and how long it may wait.
-//! Goes out: a turn, or how long it would have taken.
-//! Not here: the server's own fairness (429); rates per zone.
+//! Limits requests per second with a token bucket (`--kube-api-qps`, `--kube-api-burst`).
 
 use crate::clock::Clock;
 use std::sync::{Arc, Mutex, PoisonError};

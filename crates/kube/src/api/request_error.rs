@@ -1,8 +1,4 @@
-//! # Refusal: a request that did not do what was asked
-//! Room:     from HTTP and the network to the core's [`ApiFailure`], and one sentence for people.
-//! Comes in: status, headers, body of an answer; errors of the client.
-//! Goes out: [`RequestError`].
-//! Not here: what to do about it (the core).
+//! Classifies why a request failed ([`RequestError`]) into the core's [`ApiFailure`] and a sentence for people.
 
 use super::path::ResourcePath;
 use crate::config::NoCredentials;

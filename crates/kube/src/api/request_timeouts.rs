@@ -1,8 +1,4 @@
-//! # Request timeouts: how long a request may take
-//! Room:     the server's time limit and ours; how late a request can still be carried out.
-//! Comes in: how much time is left.
-//! Goes out: [`RequestTimeouts`].
-//! Not here: sending (`api.rs`).
+//! Computes the server's and our time limit of a request, and how late it may still be carried out.
 
 use std::time::Duration;
 use taintward_core::time::Span;

@@ -1,8 +1,4 @@
-//! # Answer: one request, its answer
-//! Room:     sends through the client and reads a bounded answer.
-//! Comes in: method, object, body.
-//! Goes out: [`Response`], or the [`RequestError`] it amounts to.
-//! Not here: time limits (whoever asks); retries (nobody).
+//! Sends one request and reads its response with a size limit.
 
 use super::path::ResourcePath;
 use super::request_error::{ErrorHints, RequestError};

@@ -1,8 +1,4 @@
-//! # Stamp: `timeAdded` onto a taint
-//! Room:     the JSON Patch of `--stamp-taints`, with the tests that make losing a concurrent edit impossible.
-//! Comes in: a node as seen, which of its taints, and when that appeared.
-//! Goes out: the patch, or none where nothing is to do.
-//! Not here: whether to stamp, and once per instance only (the core).
+//! Builds the JSON Patch that sets `timeAdded` of a taint (`--stamp-taints`), with tests against concurrent edits.
 
 use super::bodies::second_time;
 use bytes::Bytes;

@@ -1,11 +1,7 @@
-//! # Server: where the API server's clock stands
-//! Room:     from the dates of answers to the time that the server's clock shows, and how far that may be wrong.
-//! Comes in: dates, each with when its request was sent and when its answer came, by the waiting clock.
-//! Goes out: the server's time and its uncertainty; why a date was not used.
-//! Keeps:    while dates are what servers' clocks show, and clocks drift apart by less than [`DRIFT`], the truth is in
-//!           what is told. One wrong date, or two, change nothing if they contradict the others, and shift what is told
-//!           by no more than two seconds if they do not: where answers take long, dates agree that are that far apart.
-//! Not here: headers (`config/observe.rs`); what the time means (the core).
+//! Estimates the time of the API server's clock from the dates of its responses, with its uncertainty.
+//!
+//! - Invariant: while clocks drift apart by less than [`DRIFT`], the true time is within the bounds. One or two wrong
+//!   dates change nothing if they contradict the others, and otherwise shift the estimate by two seconds at most.
 
 use taintward_core::time::{Mono, Span, Wall};
 

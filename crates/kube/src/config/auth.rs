@@ -1,10 +1,7 @@
-//! # Auth: requests get what they are sent with
-//! Room:     adds the credentials of this moment, sends over connections that were made with them, looks at the answer.
-//! Comes in: requests; [`Credentials`].
-//! Goes out: answers, a 401 too: nothing is sent twice (P20).
-//! Keeps:    nothing new goes over a connection that was made as somebody else, or in trust of another authority; what
-//!           runs on one ends by itself.
-//! Not here: renewal (`credentials.rs`).
+//! Adds the current credentials to each request, and uses only connections that were made with them.
+//!
+//! - Invariant: nothing is sent twice, not even after a 401 (P20).
+//! - See `credentials.rs` for renewal.
 
 use super::credentials::Credentials;
 use futures::future::BoxFuture;

@@ -1,13 +1,6 @@
-//! # Gather: many small records in one look
-//! Room:     a connection whose reads come together when there is much to read.
-//! Comes in: a connection.
-//! Goes out: the same bytes; after a read, the next one waits a moment so that more has arrived by then.
-//! Keeps:    what comes after a silence is read at once; nothing waits longer than what the connection was made with.
-//! Not here: what is read. Only for streams: a request's answer would wait for nothing.
+//! Delays reads of a busy stream for a moment, so that many small records are read at once.
 //!
-//! A streamed list sends every object in a record of its own. Woken for each, a reader spends three quarters of its
-//! time on being woken (docs/benchmarks.md). Heartbeats come one by one, hundreds a second, and none of them is urgent: there
-//! the moment grows for as long as more was there each time (docs/benchmarks-lifecycle.md).
+//! - Invariant: what arrives after a silence is read at once, and no delay exceeds the connection's limit.
 
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -28,6 +21,10 @@ pub(super) const LONG_MOMENT: Duration = Duration::from_millis(200);
 const ROOM: usize = 256 << 10;
 
 /// A connection that is read in portions.
+///
+/// A streamed list sends every object in a record of its own. A reader that is woken for each spends three quarters of
+/// its time on waking up (docs/benchmarks.md). Heartbeats come one by one, hundreds a second, and none of them is
+/// urgent: for them the delay grows while more has arrived each time (docs/benchmarks-lifecycle.md).
 pub(super) struct CoalescingStream<T> {
     inner: T,
     buffer: Box<[u8]>,

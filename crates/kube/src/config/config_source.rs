@@ -1,8 +1,4 @@
-//! # Source: where the configuration is
-//! Room:     the order of places, and what is wrong with the one that counts.
-//! Comes in: flags and surroundings.
-//! Goes out: a [`kube::Config`] and where it is from.
-//! Not here: building a client (`layers.rs`).
+//! Finds the configuration: flag, `$KUBECONFIG`, home folder, or the service account of a pod.
 
 use super::proxy::ProxyEnvironment;
 use super::{ConnectError, ConnectSettings, KubeconfigSection};

@@ -1,10 +1,6 @@
-//! # Attempt: a connection that is being made is not thrown away
-//! Room:     attempts that outlive the requests that wanted them.
-//! Comes in: a connector; requests that give up before it is done.
-//! Goes out: its connections, one at a time.
-//! Keeps:    requests have three seconds and a server may need longer for a handshake: who comes next takes what the
-//!           one before has begun. An attempt ends after its time, whoever waits for it.
-//! Not here: what a connection is made of (`layers.rs`).
+//! Keeps connection attempts alive beyond the request that started them, for the next request.
+//!
+//! - Invariant: an attempt ends at its own time limit. A handshake may take longer than a request waits.
 
 use futures::future::BoxFuture;
 use http::Uri;

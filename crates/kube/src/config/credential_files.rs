@@ -1,9 +1,6 @@
-//! # Files: what the configuration says of who we are and whom we trust
-//! Room:     the token, the client's certificate and key, the authority: data, or files that somebody may replace.
-//! Comes in: a [`Config`].
-//! Goes out: [`LoadedCredentials`]: what each of them said when it could last be read.
-//! Keeps:    a file that is missing, empty or unreadable for a while takes nothing away.
-//! Not here: when files are looked at (`credentials.rs`); what a plugin gives (`exec_plugin.rs`).
+//! Reads token, client certificate, key and CA of a kubeconfig, from data or from files that may be replaced.
+//!
+//! - Invariant: a file that is missing or unreadable for a while leaves the last contents in use.
 
 use super::TlsProblem;
 use super::config_source::words;

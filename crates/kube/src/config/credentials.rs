@@ -1,13 +1,7 @@
-//! # Credentials: what requests are sent with, kept fresh
-//! Room:     one holder for all connections of a configuration; it renews outside of requests.
-//! Comes in: files that change, a plugin, the answers of the server.
-//! Goes out: [`RequestCredentials`]: the header and the TLS of requests sent from now on.
-//! Keeps:    a plugin runs once at a time; what cannot be renewed stays in use, and it is said once; no secret is printed.
-//! Not here: adding it to requests (`auth.rs`); reading (`credential_files.rs`, `exec_plugin.rs`, `tls.rs`).
+//! Holds and renews the credentials of all connections of a configuration.
 //!
-//! As in client-go, a 401 goes to whoever asked, and makes the next requests better: files are read again, and a plugin
-//! runs again. Unlike there, no request waits for that, unless there are no credentials at all yet: a request is given
-//! up after a few seconds, and a plugin that takes longer would be given up with it, again and again.
+//! - Invariant: an exec plugin runs once at a time; what cannot be renewed stays in use; no secret is logged.
+//! - See `credential_files.rs` and `exec_plugin.rs` for the sources, `auth.rs` for requests.
 
 use super::TlsProblem;
 use super::credential_files::{ClientIdentity, CredentialFiles, LoadedCredentials, bearer};
@@ -65,6 +59,10 @@ enum CredentialState {
 }
 
 /// A handle to the credentials of one configuration; the last one that goes ends their renewal.
+///
+/// As in client-go, a 401 is returned to its request and renews the credentials of the next ones: files are read again,
+/// and a plugin runs again. Unlike there, no request waits for that unless there are no credentials at all: a request
+/// has a time limit of a few seconds, and a slower plugin would be ended with it again and again.
 #[derive(Clone)]
 pub(super) struct Credentials {
     told: watch::Receiver<CredentialState>,

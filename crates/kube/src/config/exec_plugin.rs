@@ -1,9 +1,7 @@
-//! # Exec: the program that gives credentials
-//! Room:     runs an exec plugin of a kubeconfig and reads its `ExecCredential`.
-//! Comes in: [`ExecConfig`]; whether anybody can be asked.
-//! Goes out: [`IssuedCredential`], or why there is nothing, in words that quote neither its output nor its environment.
-//! Keeps:    it is never waited for without end, and dies, with all it has started, as soon as nobody waits for it.
-//! Not here: when it runs (`credentials.rs`).
+//! Runs the exec plugin of a kubeconfig and reads its `ExecCredential`.
+//!
+//! - Invariant: it has a time limit and is killed with its children when it is no longer needed; errors quote neither
+//!   its output nor its environment.
 
 use super::config_source::words;
 use super::credential_files::ClientIdentity;

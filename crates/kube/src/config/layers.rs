@@ -1,8 +1,4 @@
-//! # Stack: the layers of the client
-//! Room:     TCP, proxies, TLS, HTTP; what every request passes through.
-//! Comes in: a [`Config`] and [`Credentials`].
-//! Goes out: [`ClientSet`] that send each request once.
-//! Not here: limits of single requests (`api.rs`).
+//! Builds the HTTP clients from their layers: TCP, proxy, TLS, HTTP, credentials, observation.
 
 use super::auth::AuthService;
 use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};

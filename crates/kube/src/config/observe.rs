@@ -1,9 +1,6 @@
-//! # Observe: every request and its answer, watched from aside
-//! Room:     counts, durations and dates of whatever goes through a client: single requests, lists, watches, the lease.
-//! Comes in: a client; who wants to be told.
-//! Goes out: a client that does the same; the server's time to the [`Clock`], the rest to an [`RequestObserver`].
-//! Keeps:    requests and answers as they are; each request is told of once, also one that was given up.
-//! Not here: what a date means (`clock/server_time.rs`), series (the controller).
+//! Observes every request of a client: count, duration and the server's date.
+//!
+//! - Invariant: requests and responses pass unchanged, and each request is reported once, also if it is dropped.
 
 use super::Connected;
 use crate::clock::{Clock, IgnoredDate};

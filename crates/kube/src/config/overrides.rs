@@ -1,9 +1,6 @@
-//! # Overrides: what flags say instead of the kubeconfig
-//! Room:     another cluster, user or server than the context's; somebody else to act as.
-//! Comes in: [`ConfigOverrides`]; a kubeconfig, merged from its files.
-//! Goes out: the kubeconfig as if it had said so.
-//! Keeps:    a name that is not there is an error, never another cluster or another user.
-//! Not here: which files are read (`config_source.rs`).
+//! Applies flags such as `--cluster`, `--user`, `--server` and `--as` to a kubeconfig.
+//!
+//! - Invariant: an unknown name is an error, never another cluster or user.
 
 use super::ConnectError;
 use super::config_source::names;

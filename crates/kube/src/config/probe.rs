@@ -1,8 +1,4 @@
-//! # Probe: can the server be talked to?
-//! Room:     one request, and one sentence for each way it can fail.
-//! Comes in: a client.
-//! Goes out: the server's version, or a [`ProbeError`].
-//! Not here: single permissions (`access.rs`).
+//! Probes the API server with one request and explains each way in which it can fail.
 
 use super::NoCredentials;
 use super::observe::date;

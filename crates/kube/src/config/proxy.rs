@@ -1,8 +1,4 @@
-//! # Proxy: the way to the server leads through another
-//! Room:     which proxy there is, and what its address means.
-//! Comes in: the address, as a kubeconfig or `$HTTPS_PROXY` has it; `$NO_PROXY`.
-//! Goes out: connectors through it.
-//! Not here: TLS to the server, and everything else about connections (`layers.rs`).
+//! Selects the proxy from kubeconfig, `$HTTPS_PROXY` and `$NO_PROXY`, and connects through it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,4 @@
-//! # Tls: whom we trust, and what we show
-//! Room:     one configuration of TLS, from PEM texts.
-//! Comes in: a [`Config`]; the authority and the client's identity as they are now.
-//! Goes out: a [`rustls::ClientConfig`].
-//! Not here: where the texts come from (`credential_files.rs`, `exec_plugin.rs`).
+//! Builds the TLS configuration from PEM texts.
 
 use super::config_source::words;
 use super::credential_files::ClientIdentity;

@@ -1,10 +1,7 @@
-//! # Election: who may act, by our own clock
-//! Room:     client-go's rules of leader election as a machine that neither waits nor sends.
-//! Comes in: the time; what the lease said; how a write went.
-//! Goes out: what to read or write next, and when; until when this process leads.
-//! Keeps:     at most one of all machines leads at any moment, as long as their clocks' rates differ by less than
-//!           lease duration to renew deadline (S5); any outage heals by itself (L8).
-//! Not here: HTTP and sleeping (`lease.rs`); the object's JSON (`record.rs`).
+//! Decides the steps of leader election by client-go's rules, as a state machine without I/O or clocks.
+//!
+//! - Invariant: at most one process leads at any moment, while clock rates differ by less than lease duration to renew
+//!   deadline (S5); after any outage election goes on by itself (L8).
 
 use super::record::LeaseRecord;
 use crate::api::micro_time;

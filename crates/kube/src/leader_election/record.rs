@@ -1,8 +1,6 @@
-//! # Record: what a Lease object says
-//! Room:     the five fields of an election, and their place in coordination.k8s.io/v1 JSON.
-//! Comes in: the object as read.
-//! Goes out: [`LeaseRecord`]; the object with a new one in its place, all else untouched (S8).
-//! Not here: what follows from it (`election.rs`).
+//! Reads and writes the election record in the JSON of a Lease.
+//!
+//! - Invariant: all other fields of the object stay (S8).
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
-//! # Object: a node as it was read, and the patch that changes its taints
-//! Room:     the node's JSON, whole: fields this program does not know are kept.
-//! Comes in: the body of a read; what becomes of its taints and of annotations.
-//! Goes out: taints and annotations; a JSON Patch, or none where nothing is to do; the object as it would be.
-//! Keeps:    a patch applies only where taints and annotations it rests on are what was read (S8, KT-9).
-//! Not here: which taints are wanted (`taintward_core::taint_edit`).
+//! Holds a whole node and builds the JSON Patch that changes its taints and annotations.
+//!
+//! - Invariant: unknown fields survive; the patch applies only where what it depends on is as it was read (S8, KT-9).
 
 use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
 use bytes::Bytes;

@@ -1,9 +1,6 @@
-//! # Finalizer of a pool
-//! Room:     the merge patch that puts our finalizer on a pool, or takes it off.
-//! Comes in: the pool as it was read.
-//! Goes out: the patch; none where the finalizers are as they are to be.
-//! Keeps:    it applies to the version that was read only; finalizers of others stay, in their order.
-//! Not here: when it may go (the controller).
+//! Builds the merge patch that adds or removes the finalizer of a pool.
+//!
+//! - Invariant: it applies only to the version that was read; other finalizers stay in their order.
 
 use bytes::Bytes;
 use serde_json::json;

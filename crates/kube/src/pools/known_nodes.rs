@@ -1,9 +1,4 @@
-//! # Known nodes: which nodes a pod may be tied to
-//! Room:     the ConfigMap by which an admission policy tells nodes that are known from those that are not.
-//! Comes in: the names, and what becomes of pods that are tied to other nodes; the ConfigMap as it was read.
-//! Goes out: the merge patch of that ConfigMap, or none where it says just that.
-//! Keeps:    a node that is not known may become one of a pool's: what is not listed is not known.
-//! Not here: the policy (`taintward install`); which nodes are known.
+//! Builds the merge patch of the ConfigMap that tells the admission policy which nodes are known.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -1,10 +1,7 @@
-//! # Node of a pool: the one JSON Patch
-//! Room:     the node's JSON, whole, and the patch that gives it what a pool wants of it.
-//! Comes in: the body of a read; the edits that were worked out for this very node.
-//! Goes out: the patch; none where nothing is to do; a [`PoolNodeMismatch`] where the edits are of another state.
-//! Keeps:    it applies only where taints, labels and record are what was read, and names nothing but what the edits
-//!           name (S8). Record and what it speaks of go in one write.
-//! Not here: what is wanted (the core); sending.
+//! Builds the JSON Patch that gives a node the taints, labels and record of its pool.
+//!
+//! - Invariant: it applies only to what was read, and touches only what the edits name (S8); the record and its marks
+//!   are written together.
 
 use crate::decode::{Decoded, ObjectBody, object_from_body};
 use crate::node_client::{test, written};

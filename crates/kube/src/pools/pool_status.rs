@@ -1,9 +1,6 @@
-//! # Status of a pool
-//! Room:     the merge patch of its status.
-//! Comes in: the pool as it was read; what its status is to say and to remember.
-//! Goes out: the patch.
-//! Keeps:    the patch applies to the version that was read only, and names every field that it once wrote.
-//! Not here: what it says (the core); reading it (`decode/json/status.rs`); sending, to the subresource `status`.
+//! Builds the merge patch of the status of a pool.
+//!
+//! - Invariant: it applies only to the version that was read, and names every field that earlier versions wrote.
 
 use crate::api::second_time;
 use bytes::Bytes;

@@ -1,8 +1,4 @@
-//! # Step: one attempt, before and after
-//! Room:     what to ask for next, where a watch stands, how an attempt ended, what it received.
-//! Comes in: versions and tokens of the server.
-//! Goes out: values that the loop and its attempts hand each other.
-//! Not here: the loop (`watch_loop.rs`), the attempts (`watch_stream.rs`, `list_pages.rs`).
+//! Defines the input and the result of one attempt to list or watch.
 
 use super::batcher::ReceiverDropped;
 use super::watch_error::WatchError;

@@ -1,16 +1,7 @@
-//! # Check: a list beside the watch
-//! Room:     everything is listed again while the watch goes on; the watch that follows the list then takes its place.
-//! Comes in: answers to the list, one at a time, whenever the watch has nothing to tell.
-//! Goes out: things heard, as of any list; the new watch.
-//! Keeps:    the watch is heard all the while, and is not touched if the list fails. What both tell is told in order
-//!           (`delivered_objects.rs`): of what the watch told since the list was asked for, only a later state is news. The list
-//!           counts as begun (`SyncBegins`) before the first word of the watch that it may not know of, so that nothing
-//!           that came, or is gone, meanwhile is swept or comes back. At most one connection more.
-//! Not here: when it is due (`relist.rs`); lists without a watch beside them (`watch_stream.rs`, `list_pages.rs`).
+//! Lists everything again beside a running watch, and then replaces the watch.
 //!
-//! The new watch goes on from the list's own version. If the old one was ahead of that, what it told comes once more, and
-//! is no news. If the list stands for an earlier version than the watch did when the list was asked for, the server's
-//! store was replaced by an older one: then the list's word is the only one that counts.
+//! - Invariant: the watch goes on and is not affected if the list fails; `delivered_objects.rs` keeps both in order. At
+//!   most one more connection is open.
 
 use super::WatchEvent;
 use super::attempt::{NextRequest, ReceivedCounts, WatchPosition};
@@ -29,6 +20,13 @@ use futures::future::BoxFuture;
 use taintward_core::identity::ResourceVersion;
 
 /// A list that is being made beside the watch.
+///
+/// The list counts as started before the first watch event that it may not include, so that no object that came or went
+/// meanwhile is lost or comes back.
+///
+/// The new watch continues at the list's version. If the old watch was ahead of that, its events come again and are not
+/// news. If the list has an older version than the watch had when the list was requested, the server's store was
+/// replaced by an older one: then only the list counts.
 pub(super) enum BackgroundList {
     /// A request was sent.
     Asked(BoxFuture<'static, Result<BodyStream, WatchError>>, RequestedList),

@@ -1,10 +1,7 @@
-//! # Pace: how long to pause before the next attempt
-//! Room:     pauses keyed on how the last attempt ended, so that no way of failing becomes a hot loop.
-//! Comes in: how long the stream was in step, whether anybody answered at all; how long the server asks to wait.
-//! Goes out: a pause: hardly any after a stream that lasted, growing ones after short ones, capped, with jitter.
-//! Keeps:    a server that comes back is found at once, however long it was away; one that has too much to do, or
-//!           ends each stream soon, is asked ever more rarely (P26).
-//! Not here: sleeping.
+//! Computes the pause before the next attempt, from how the last one ended.
+//!
+//! - Invariant: a server that comes back is found at once, however long it was away; an overloaded one is asked ever
+//!   more rarely (P26); no kind of failure becomes a hot loop.
 
 use std::time::Duration;
 

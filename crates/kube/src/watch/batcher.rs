@@ -1,8 +1,6 @@
-//! # Outbox: from the stream to the consumer
-//! Room:     batches; and which unreadable objects were named in the log already.
-//! Comes in: things heard, one by one.
-//! Goes out: `Vec`s of at most the batch limit through a bounded channel; a warning once per unreadable object.
-//! Not here: dropping anything. A full channel makes the stream wait.
+//! Sends watch events in batches through a bounded channel, and warns once about each undecodable object.
+//!
+//! - Nothing is dropped: a full channel pauses the watch.
 
 use super::WatchEvent;
 use crate::decode::{ObjectIdentity, UndecodableObject, WatchedObject, sanitize};

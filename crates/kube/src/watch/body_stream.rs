@@ -1,8 +1,4 @@
-//! # Talk: one request and its streaming answer
-//! Room:     sending, judging the answer's head, receiving chunks under the silence watchdog.
-//! Comes in: a request; the client.
-//! Goes out: [`BodyStream`] chunks of a body known to be protobuf or JSON; else a [`WatchError`].
-//! Not here: retries; what the chunks say.
+//! Sends one list or watch request and streams its body, with a timeout for silence.
 
 use super::watch_error::{WatchError, WatchedResource};
 use crate::api::seconds_asked;

@@ -1,14 +1,8 @@
-//! # Told: who knows an object in a later state
-//! Room:     while a list is made beside a watch, what both told of the same objects: the list shows a moment that the
-//!           watch may be ahead of, or behind.
-//! Comes in: names and versions of objects, by the watch and by the list.
-//! Goes out: whether that is news.
-//! Keeps:    no object goes back in time: what is older than what was told is no news, and who is gone stays gone.
-//!           Bounded (S12): what is too much ends the list beside the watch, not the watch's word.
-//! Not here: objects; making the list (`background_list.rs`).
+//! Tracks the versions that a watch and a list beside it have delivered, to drop outdated ones.
 //!
-//! Versions of one resource are ordered, across incarnations of a name as well. Where one can't be read, the watch is
-//! believed.
+//! - Invariant: no object goes back in time. Bounded (S12): too many objects end the list, not the watch.
+//! - Versions of a resource are ordered, also across objects of the same name; if one cannot be parsed, the watch
+//!   counts.
 
 use crate::decode::ObjectIdentity;
 use std::collections::HashMap;

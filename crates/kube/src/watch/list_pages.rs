@@ -1,8 +1,4 @@
-//! # Pages: one page of a list, from request to end
-//! Room:     items as they arrive, and the page's head.
-//! Comes in: the body of one page.
-//! Goes out: things heard; whether to go on with the next page or with the watch.
-//! Not here: what to do after trouble (`watch_loop.rs`): a page that fails is asked for again, not the list.
+//! Reads one page of a list; a page that fails is requested again, not the list.
 
 use super::attempt::{AttemptEnd, AttemptError, NextRequest, ReceivedCounts, WatchPosition};
 use super::body_stream;

@@ -1,10 +1,8 @@
-//! # Relist: when everything is listed again though nothing seems wrong
-//! Room:     how old the last complete list may become; when a list that failed is tried again.
-//! Comes in: lists beginning, ending, failing; whoever asks for one ([`RelistTrigger`]).
-//! Goes out: the moment at which the next list is due.
-//! Keeps:    an event that a server or proxy lost is found within the interval: jitter and what a list itself takes
-//!           are subtracted, never added (L4). No way of failing becomes a hot loop.
-//! Not here: making the list (`background_list.rs`, or `watch_loop.rs` where no watch is open).
+//! Schedules complete lists beside a healthy watch ([`RelistTrigger`]).
+//!
+//! - Invariant: a lost event is found within the interval: jitter and the duration of a list are subtracted, never
+//!   added (L4).
+//! - See `background_list.rs` for the list itself.
 
 use super::backoff::Jitter;
 use std::time::Duration;

@@ -1,8 +1,4 @@
-//! # Served: what an API server has
-//! Room:     whether a kind that need not be there is lacking, by the server's own account of all it has (discovery).
-//! Comes in: a client, a kind that somebody said 404 about.
-//! Goes out: true only if the API server itself leaves no room for it.
-//! Not here: what follows (`watch_loop.rs`).
+//! Finds out by discovery whether the API server lacks an optional kind.
 
 use super::body_stream;
 use super::watch_error::WatchedResource;

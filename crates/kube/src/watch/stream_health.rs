@@ -1,8 +1,4 @@
-//! # Health: how the listening goes
-//! Room:     what `/readyz`, metrics and the log tell people about one stream.
-//! Comes in: from the loop, as things happen.
-//! Goes out: [`StreamHealth`], always the latest, through a watch channel.
-//! Not here: judging it: readiness is the business of whoever serves it.
+//! Publishes the health of a watch for readiness, metrics and the log.
 
 use std::time::Duration;
 use tokio::time::Instant;

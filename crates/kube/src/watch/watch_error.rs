@@ -1,8 +1,4 @@
-//! # Trouble: why an attempt ended badly
-//! Room:     the kinds that are treated differently, each with one clear sentence.
-//! Comes in: status codes, ERROR events, broken connections, nonsense.
-//! Goes out: [`WatchError`].
-//! Not here: what follows from it (`watch_loop.rs`).
+//! Classifies why an attempt to list or watch failed.
 
 use super::stream_health::MissingAccess;
 use crate::decode::ApiStatus;

@@ -1,8 +1,6 @@
-//! # Session: the loop of one listener
-//! Room:     what to ask for next, and what each way of ending means for that.
-//! Comes in: how the last attempt ended.
-//! Goes out: the next attempt, after a fitting pause.
-//! Not here: one attempt (`watch_stream.rs`, `list_pages.rs`); lists beside a watch (`background_list.rs`); bytes.
+//! Runs the list and watch loop of one kind: what to request next after each way of ending.
+//!
+//! - See `watch_stream.rs` and `list_pages.rs` for single attempts, `background_list.rs` for lists beside a watch.
 
 use super::attempt::{AttemptEnd, AttemptError, NextRequest, ReceivedCounts, WatchPosition};
 use super::background_list::BackgroundList;

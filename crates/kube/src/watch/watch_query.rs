@@ -1,8 +1,4 @@
-//! # Query: what is asked for
-//! Room:     paths and query strings of lists and watches, and their headers.
-//! Comes in: the kind, and where to go on.
-//! Goes out: requests without body.
-//! Not here: sending (`body_stream.rs`).
+//! Builds the requests of lists and watches.
 
 use super::attempt::WatchPosition;
 use super::watch_error::WatchError;

@@ -1,8 +1,4 @@
-//! # Watching: one watch, from request to end
-//! Room:     a streamed list and what follows it, or what follows a known position.
-//! Comes in: events of one stream.
-//! Goes out: things heard; where the watch stands; how it ended.
-//! Not here: what to do next (`watch_loop.rs`).
+//! Runs one watch, from request to end: a streamed list and its changes, or the changes after a version.
 
 use super::WatchEvent;
 use super::attempt::{AttemptEnd, AttemptError, NextRequest, ReceivedCounts, WatchPosition};

@@ -1,4 +1,5 @@
-//! A server made of a closure, behind a real client, in the runtime's (virtual) time.
+//! Serves requests of a real client with a closure, in virtual time.
+
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use bytes::Bytes;

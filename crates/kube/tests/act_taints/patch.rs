@@ -1,4 +1,4 @@
-//! JSON Patch (RFC 6902) as far as it is needed here: whole or not at all.
+//! Applies JSON Patches (RFC 6902) as far as the tests need it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! # Certificates: ours and the server's, in files that are replaced
+//! Tests client and server certificates in files that are replaced.
 
 use super::server::{Authority, Pair, Server, State};
 use super::setting::{Setting, ask, believed};

@@ -1,4 +1,4 @@
-//! # Plugins: programs that give credentials, or do not
+//! Tests exec plugins.
 
 use super::server::{Server, State};
 use super::setting::{REQUEST, Setting, ask, believed};

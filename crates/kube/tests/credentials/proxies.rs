@@ -1,4 +1,4 @@
-//! # Proxies: the way leads through another server
+//! Tests connections through proxies.
 
 use super::server::{Authority, Server, State};
 use super::setting::{REQUEST, Setting, ask};

@@ -1,7 +1,4 @@
-//! # Server: believes some tokens and some certificates
-//! Room:     a server on loopback, with TLS or without, that answers 401 to strangers as an API server does.
-//! Comes in: whom it believes, from now on.
-//! Goes out: what it has seen.
+//! Serves on loopback, and accepts chosen tokens and certificates only.
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::net::SocketAddr;

@@ -1,7 +1,4 @@
-//! # Setting: a folder with a kubeconfig, and what it names
-//! Room:     files that are replaced as kubelets and certificate managers do, programs, requests.
-//! Comes in: fields of the user and of the cluster.
-//! Goes out: clients, and how long it took until one was believed.
+//! Creates a folder with a kubeconfig and its files, and replaces them as kubelets do.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

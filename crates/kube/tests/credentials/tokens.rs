@@ -1,4 +1,4 @@
-//! # Tokens: in files that are replaced
+//! Tests tokens in files that are replaced.
 
 use super::server::{Server, State};
 use super::setting::{Setting, ask, believed};

@@ -1,8 +1,4 @@
-//! # Bytes: protobuf by hand
-//! Room:     single fields, for messages that no writer writes.
-//! Comes in: numbers and values.
-//! Goes out: bytes.
-//! Not here: whole objects.
+//! Builds protobuf fields by hand.
 
 /// A length-delimited field.
 pub(crate) fn field(number: u32, content: &[u8]) -> Vec<u8> {

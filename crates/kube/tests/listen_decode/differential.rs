@@ -1,8 +1,6 @@
-//! # Differential: two encodings, one fact
-//! Room:     generated objects through both readers, against what they must give.
-//! Comes in: samples.
-//! Goes out: equality, of facts and of whole bodies.
-//! Not here: bytes no writer writes (`mangled.rs`).
+//! Compares the facts of both encodings for generated objects.
+//!
+//! - See `mangled.rs` for malformed bytes.
 
 use super::sample::{sample_lease, sample_node, sample_pod};
 use k8s_pb::apimachinery::pkg::runtime::{TypeMeta, Unknown};

@@ -1,8 +1,4 @@
-//! # Edges: single odd values, and what they must do
-//! Room:     one test per oddity, in both encodings where both can write it.
-//! Comes in: hand-made bytes.
-//! Goes out: facts, or an [`UndecodableObject`] that says who and why.
-//! Not here: generated objects (`differential.rs`).
+//! Tests single odd values of pods and taints, in both encodings.
 
 use super::bytes::{field, integer};
 use serde_json::{Value, json};

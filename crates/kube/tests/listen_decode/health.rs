@@ -1,8 +1,4 @@
-//! # Health: odd nodes and leases
-//! Room:     labels, conditions and renewals as nobody should write them, in both encodings where both can.
-//! Comes in: hand-made bytes.
-//! Goes out: facts, or an [`UndecodableObject`] that says who and where.
-//! Not here: generated objects (`differential.rs`); pods and taints (`edges.rs`).
+//! Tests odd nodes and leases, in both encodings.
 
 use super::bytes::{field, integer};
 use serde_json::{Value, json};

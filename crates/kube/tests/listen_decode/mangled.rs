@@ -1,8 +1,4 @@
-//! # Mangled: bytes no writer writes
-//! Room:     valid objects cut, flipped, doubled and spliced; and noise.
-//! Comes in: samples and proptest's choices.
-//! Goes out: nothing but the fact that every decoder returned.
-//! Not here: which mistakes are found (`edges.rs`).
+//! Tests that damaged objects and noise make no decoder panic.
 
 use super::sample::{sample_lease, sample_node, sample_pod};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent;

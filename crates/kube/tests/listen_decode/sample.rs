@@ -1,8 +1,4 @@
-//! # Sample: one pod, node or lease, written three ways
-//! Room:     generated values, hostile ones among them; k8s-pb and k8s-openapi as independent writers.
-//! Comes in: proptest's choices.
-//! Goes out: protobuf bytes, JSON bytes, and the fact both must give.
-//! Not here: comparing (`differential.rs`).
+//! Generates pods as protobuf (k8s-pb), JSON (k8s-openapi) and the expected fact, with hostile values.
 
 use k8s_openapi::api::core::v1 as api;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;

@@ -1,8 +1,4 @@
-//! # Behaviour: what tests say about things heard
-//! Room:     short words for what was heard.
-//! Comes in: batches of the listener.
-//! Goes out: lines to compare.
-//! Not here: objects in detail: `decode`'s own tests compare those.
+//! Formats watch events as short lines to compare.
 
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::WatchEvent;

@@ -1,8 +1,6 @@
-//! # Beside: lists that are made while the watch goes on
-//! Room:     that what happens meanwhile is told at once, in order, and neither lost nor swept by the list.
-//! Comes in: scripted servers whose lists take long.
-//! Goes out: what was heard, when; health.
-//! Not here: when lists are due (`relists.rs`); any order of everything (`interleaved.rs`).
+//! Tests lists beside a running watch: changes meanwhile are sent at once, in order, and not lost.
+//!
+//! - See `relists.rs` for when lists are due, `interleaved.rs` for random orders.
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};

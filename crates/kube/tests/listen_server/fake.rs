@@ -1,8 +1,4 @@
-//! # Fake: a scripted API server
-//! Room:     answers by script as a `tower` service, and remembers what was asked and when.
-//! Comes in: requests of the listener.
-//! Goes out: answers whose bodies pause, break off or go silent as told.
-//! Not here: what objects look like (`objects.rs`).
+//! Serves scripted responses and records requests and their times.
 
 use bytes::Bytes;
 use futures::stream;

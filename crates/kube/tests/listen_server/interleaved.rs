@@ -1,9 +1,4 @@
-//! # Interleaved: any order of what the watch tells and what lists show
-//! Room:     that no object ever goes back in time, nothing alive is swept, and what is known in the end is what there is.
-//! Comes in: a server with a history: lists that show one moment of it however long they take, watches that are late,
-//!           end, break, and lose events; by seed.
-//! Goes out: nothing: what was heard is compared with the history as it comes.
-//! Not here: single cases (`beside.rs`).
+//! Tests random interleavings of watches and lists: no object goes back in time, and the final state is right.
 
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{Wire, bookmark, event, pod_json, refusal, stream};

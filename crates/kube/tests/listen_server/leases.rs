@@ -1,8 +1,4 @@
-//! # Leases: the same listener on another path
-//! Room:     lists, changes and refusals of the nodes' leases.
-//! Comes in: a scripted server.
-//! Goes out: what the listener asked, heard and complained of.
-//! Not here: what listeners of all kinds do (`lists.rs`, `watches.rs`, `troubles.rs`).
+//! Tests the watch of the nodes' leases.
 
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{Wire, envelope, frame, line, refusal, stream};

@@ -1,8 +1,4 @@
-//! # Lists: streamed, paged, refused, broken off
-//! Room:     how the listener comes to know everything that exists.
-//! Comes in: scripted servers.
-//! Goes out: what was heard and asked.
-//! Not here: what follows a list (`watches.rs`, `troubles.rs`).
+//! Tests lists: streamed, paged, refused, broken off.
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};

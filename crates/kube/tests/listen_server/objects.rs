@@ -1,8 +1,4 @@
-//! # Objects: what the scripted server sends
-//! Room:     pods, events, lists and statuses, in protobuf (by an independent encoder) and JSON.
-//! Comes in: names and versions.
-//! Goes out: bytes of bodies.
-//! Not here: odd objects; tests make those themselves.
+//! Builds the objects of the scripted server in protobuf (by an independent encoder) and JSON.
 
 use super::fake::Reply;
 use k8s_pb::api::core::v1::{Pod, PodSpec};

@@ -1,8 +1,4 @@
-//! # Outages: servers that are away and come back
-//! Room:     how soon after its return the streams are there again, whoever answers meanwhile; what is not hurried.
-//! Comes in: scripted servers that come back at a moment.
-//! Goes out: what was asked, and when; health.
-//! Not here: how a dead connection is found (`config`); refusals in general (`troubles.rs`).
+//! Tests how soon watches are back after an outage, and what is not hurried.
 
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{Wire, event, refusal, stream, streamed};

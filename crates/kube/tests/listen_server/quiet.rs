@@ -1,9 +1,4 @@
-//! # Quiet: kinds of which nothing is heard for an hour, in good health
-//! Room:     that silence is no trouble: real servers tell where a watch stands only once that is further on than
-//!           where it began, which in a cluster where nothing happens may take as long as nothing happens.
-//! Comes in: scripted servers that accept everything and have nothing to tell.
-//! Goes out: health, second by second; what was asked.
-//! Not here: dead connections (`config`); watches that miss something (`relists.rs`).
+//! Tests kinds without any change for an hour: silence is no failure.
 
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{BOTH, Wire, page, refusal, stream, streamed};

@@ -1,8 +1,4 @@
-//! # Relists: a watch that looks healthy and lost something
-//! Room:     that what was lost is found in time and not before; that looking for it never costs what the watch tells.
-//! Comes in: scripted servers that keep an event to themselves.
-//! Goes out: what was heard, asked, and when.
-//! Not here: lists after lost history (`troubles.rs`); the moments themselves (`watch/relist.rs`).
+//! Tests that events lost by the server are found within the relist interval.
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};

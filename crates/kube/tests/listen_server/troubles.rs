@@ -1,8 +1,4 @@
-//! # Troubles: refusals, outages, lost history, nonsense
-//! Room:     that each heals by itself, at a bounded rate, and that the health tells.
-//! Comes in: scripted servers.
-//! Goes out: what was heard, asked and told.
-//! Not here: ordinary lists and watches (`lists.rs`, `watches.rs`).
+//! Tests refusals, outages, lost history and malformed responses: each heals at a bounded rate and shows in health.
 
 use super::behaviour::words;
 use super::fake::{Reply, Rig, without_lists_again};

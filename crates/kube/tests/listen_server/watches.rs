@@ -1,8 +1,4 @@
-//! # Watches: what follows a list
-//! Room:     going on from where a watch stood; heartbeats; objects that can't be read.
-//! Comes in: scripted servers.
-//! Goes out: what was heard and asked.
-//! Not here: outages and refusals (`troubles.rs`).
+//! Tests watches after a list: continuation, bookmarks, undecodable objects.
 
 use super::behaviour::words;
 use super::fake::Rig;

@@ -1,4 +1,4 @@
-//! Bytes that no server writes do no harm: every cut, and every byte turned in several ways.
+//! Tests that damaged objects make no decoder panic.
 
 use super::sample::pool;
 use k8s_pb::api::core::v1 as pb;

@@ -1,4 +1,4 @@
-//! The patch of a node: exactly the edits, on exactly what was read.
+//! Tests that a node's patch has exactly the edits, and applies only to what was read.
 
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{

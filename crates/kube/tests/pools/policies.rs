@@ -1,4 +1,4 @@
-//! Policies are read field by field; what cannot be understood is named.
+//! Tests that policies are decoded field by field, and that errors name the field.
 
 use super::sample::{fact, why};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Pools are read field by field; what cannot be understood is named.
+//! Tests that pools are decoded field by field, and that errors name the field.
 
 use super::sample::{pool, seen, why};
 use serde_json::{Value, json};

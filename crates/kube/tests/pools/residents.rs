@@ -1,4 +1,4 @@
-//! Pods as pools count them: the same in both encodings.
+//! Tests the pods that pools count, in both encodings.
 
 use super::sample::fact;
 use k8s_pb::api::core::v1 as pb;

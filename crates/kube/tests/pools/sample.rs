@@ -1,4 +1,4 @@
-//! Objects to read, whole.
+//! Builds complete objects to decode.
 
 use serde_json::{Value, json};
 use taintward_core::dedicated_pools::PoolFact;

@@ -1,4 +1,4 @@
-//! What is written of a pool is read back as it was told.
+//! Tests that a written pool status is decoded again as it was.
 
 use super::sample::{pool, seen};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Namespaces and nodes: the same in both encodings.
+//! Tests namespaces and nodes in both encodings.
 
 use super::sample::fact;
 use k8s_pb::api::core::v1 as pb;

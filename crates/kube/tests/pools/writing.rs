@@ -1,4 +1,4 @@
-//! The finalizer, and taking back that a pool is ready.
+//! Tests the finalizer, and withdrawing the readiness of a pool.
 
 use super::sample;
 use serde_json::{Value, json};

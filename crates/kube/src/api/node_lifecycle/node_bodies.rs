@@ -1,8 +1,4 @@
-//! # Bodies of node health
-//! Room:     JSON of patches of conditions and labels; the little that is read of nodes and pods before.
-//! Comes in: UIDs, versions, times, the core's words.
-//! Goes out: bytes.
-//! Not here: taints (`taints.rs`); sending (`health.rs`).
+//! Builds the patches of node conditions, labels and pod readiness.
 
 use crate::api::bodies::second_time;
 use bytes::Bytes;

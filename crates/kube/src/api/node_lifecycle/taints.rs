@@ -1,9 +1,6 @@
-//! # Taints of node health: the one JSON Patch
-//! Room:     which entries of `spec.taints` go and which come (NL-20, NL-45).
-//! Comes in: a node as just read, and own taints.
-//! Goes out: the patch, or none where nothing is to do.
-//! Keeps:    it applies to exactly what was read, and names no taint but own ones (S8).
-//! Not here: which taints a node should have (the core); sending (`health.rs`).
+//! Builds the JSON Patch that changes managed taints of a node (NL-20, NL-45).
+//!
+//! - Invariant: it applies to exactly what was read and touches managed taints only (S8).
 
 use super::node_bodies::NodeBody;
 use crate::api::bodies::second_time;

@@ -1,3 +1,5 @@
+//! Tests the estimate of the API server's time.
+
 use super::*;
 use proptest::prelude::*;
 

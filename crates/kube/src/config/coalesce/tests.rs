@@ -1,4 +1,4 @@
-//! Virtual time: what is read when, both ways.
+//! Tests in virtual time what is read when.
 
 use super::{CoalescingStream, LONG_MOMENT, MOMENT, ROOM};
 use hyper::rt::{Read, ReadBuf};

@@ -1,3 +1,5 @@
+//! Tests where the configuration comes from, and the errors of each source.
+
 use super::super::{ConfigOverrides, Impersonation};
 use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,5 @@
+//! Tests that attempts are taken over and end.
+
 use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::time::sleep;

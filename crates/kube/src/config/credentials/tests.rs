@@ -1,3 +1,5 @@
+//! Tests when credentials are renewed.
+
 use super::super::auth::AuthService;
 use super::*;
 use crate::config::exec_plugin::ExecPlugin;

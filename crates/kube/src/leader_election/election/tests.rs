@@ -1,4 +1,6 @@
-//! Rules one by one, on a single candidate; many candidates against a store: `tests/world.rs`.
+//! Tests the rules on a single candidate.
+//!
+//! - See `tests/world.rs` for many candidates.
 
 mod world;
 

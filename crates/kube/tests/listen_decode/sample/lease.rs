@@ -1,8 +1,4 @@
-//! # Sample leases
-//! Room:     one node's lease, written three ways.
-//! Comes in: proptest's choices.
-//! Goes out: protobuf bytes, JSON bytes, and the fact both must give.
-//! Not here: metadata and small values (`sample.rs`).
+//! Generates leases in both encodings with the expected fact.
 
 use super::{SampleMeta, Timestamp, meta, moment, option, pbmeta, sample_meta, text};
 use k8s_openapi::api::coordination::v1 as api;

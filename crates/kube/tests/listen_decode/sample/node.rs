@@ -1,8 +1,4 @@
-//! # Sample nodes
-//! Room:     one node, written three ways.
-//! Comes in: proptest's choices.
-//! Goes out: protobuf bytes, JSON bytes, and the fact both must give.
-//! Not here: metadata and small values (`sample.rs`).
+//! Generates nodes in both encodings with the expected fact.
 
 use super::{SampleMeta, api, api_time, moment, option, pb, pb_time, sample_meta, text, vec, wall};
 use proptest::collection::btree_map;

@@ -1,4 +1,4 @@
-//! Candidates with clocks of their own, a store, and a network that loses, delays and repeats nothing but answers.
+//! Tests many candidates with clocks of their own, a shared store, and an unreliable network.
 
 mod slow;
 

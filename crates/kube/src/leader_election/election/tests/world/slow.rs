@@ -1,4 +1,4 @@
-//! Servers that take seconds for a write, or never say that they did it; leases that are deleted or taken.
+//! Tests slow and silent servers, and leases that are deleted or taken.
 
 use super::*;
 
