@@ -1,8 +1,4 @@
-//! # Admin: what a probe, a scraper or a person with curl asks
-//! Room:     the signs of life of the loops; the ports they are shown on are those of taintward-server.
-//! Comes in: a beat of each loop.
-//! Goes out: checks.
-//! Not here: serving `/metrics`, `/healthz`, `/livez`, `/readyz` (taintward-server).
+//! Provides the health checks of the control loops for the admin ports of taintward-server.
 
 mod liveness;
 

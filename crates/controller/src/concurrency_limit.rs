@@ -1,10 +1,6 @@
-//! # Limit: how many requests may be unanswered at once
-//! Room:     additive increase, multiplicative decrease, within fixed bounds.
-//! Comes in: how each request ended, how long it took, and the time.
-//! Goes out: the number of requests that may be in flight.
-//! Keeps:    one cut for one overload: answers to requests sent before a cut do not cut again. What one webhook or one
-//!           namespace fails at never cuts: everybody else would wait for it.
-//! Not here: which request is next; what is an overload (the client).
+//! Limits how many requests are in flight: additive increase, multiplicative decrease (AIMD).
+//!
+//! - Invariant: one overload reduces the limit once; failures of single webhooks or namespaces never do.
 
 use taintward_core::time::{Mono, Span};
 

@@ -1,10 +1,7 @@
-//! # Split: one stream, several listeners
-//! Room:     what was heard of nodes and pods, handed to taint eviction, to node health and to pools, each with its part.
-//! Comes in: batches of whole objects from a stream; whether pools need anything.
-//! Goes out: batches of parts, in the same order, to whoever runs.
-//! Keeps:    nothing is dropped: the slowest sets the pace; what can't be read is counted once (D11). Pools hear from the
-//!           beginning of a list on, and nothing at all while there are none.
-//! Not here: decoding (the client), what a part is told to its engine as (`watch_inputs.rs`, `node_lifecycle/node_inputs.rs`, `dedicated_pools.rs`).
+//! Distributes the events of one watch to eviction, node lifecycle and dedicated pools, each with its part.
+//!
+//! - Invariant: nothing is dropped, so the slowest consumer sets the pace; an undecodable object is counted once (D11).
+//!   Pools receive events from the start of a list on, and only while there are pools.
 
 use crate::metrics::{Resource, WatchMetrics};
 use taintward_core::admission::pool::PodOnNodeFact;

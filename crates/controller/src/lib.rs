@@ -1,10 +1,10 @@
-//! # taintward-controller: runs the engines
+//! Runs the engines of the core against an API server.
 //!
-//! The loop around the core: the one place where facts, time and requests meet.
-//!
-//! Comes in: settings; the request to stop.
-//! Goes out: evictions on a cluster; metrics, health, log lines, events.
-//! Not here: deciding (taintward-core), the API server's protocol (taintward-kube), flags (taintward).
+//! Each engine has a control loop: watches feed it, its effects become requests, its notices become log lines, metrics
+//! and events. [`run`] wires the loops of `taintward run`, [`webhook`] the admission webhook with its cache and
+//! certificate. Decisions are the core's (taintward-core), requests and watches are taintward-kube's, flags are the
+//! program's.
+
 #![forbid(unsafe_code)]
 
 pub mod admin;

@@ -1,8 +1,4 @@
-//! # Logging: one line per record, for people or for machines
-//! Room:     where log records go, which are shown, and in which form.
-//! Comes in: `tracing` events of this program and of its libraries.
-//! Goes out: lines on standard error: text in the manner of klog, or one JSON object each.
-//! Not here: what is worth a record (each room decides), metrics.
+//! Sets up logging: levels, text or JSON, to standard error.
 
 mod line_format;
 mod log_counter;

@@ -1,10 +1,7 @@
-//! # Metrics: what an operator can alarm on
-//! Room:     every series of `/metrics`, in groups; no globals.
-//! Comes in: what the rooms report, and readings of the monotonic clock.
-//! Goes out: the text a Prometheus server reads, in either of its two forms.
-//! Keeps:    labels from closed lists only, but for zones, of which there are few and never more than a fixed number: the
-//!           number of series does not depend on the cluster (reliability S12).
-//! Not here: how series are made and served (taintward-server), deciding anything.
+//! Registers all metrics of the controllers.
+//!
+//! - Invariant: labels have closed lists of values, except for a bounded number of zones, so that the number of series
+//!   does not depend on the cluster (S12).
 
 mod effects;
 mod evictions;

@@ -1,10 +1,7 @@
-//! # Readers: who may read the metrics, as the API server knows it
-//! Room:     answers that are remembered for a while, and how often it is asked for others.
-//! Comes in: bearer tokens of whoever reaches the secure port.
-//! Goes out: whether they may.
-//! Keeps:    what is remembered, and what is asked at the same time, is bounded, whoever sends how many tokens: strangers
-//!           cost the API server [`AT_ONCE`] requests at a time, and never a place of those who are known.
-//! Not here: the two questions (`taintward_kube::readers`), HTTP (`taintward_server::admin`).
+//! Caches whether a bearer token may read the metrics, as the API server decides.
+//!
+//! - Invariant: cache and concurrent checks are bounded for any number of tokens: unknown ones cost the API server
+//!   [`AT_ONCE`] requests at a time and never displace known ones.
 
 use std::collections::HashMap;
 use std::future::Future;

@@ -1,8 +1,4 @@
-//! # Settings: what the operator decided
-//! Room:     every choice `taintward run` knows, already checked against the others.
-//! Comes in: from the command line, a test, or the demo, as plain data.
-//! Goes out: to `run`, which trusts it.
-//! Not here: flags, environment variables and their error texts (they are the command line's business).
+//! Holds the validated settings of `taintward run`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;

@@ -1,8 +1,5 @@
-//! # Shutdown: the operator asks us to stop
-//! Room:     SIGTERM and SIGINT, as a state that any number of tasks can wait for.
-//! Comes in: signals of the operating system.
-//! Goes out: [`Shutdown`]: requested or not yet. A second signal ends the process at once.
-//! Not here: what stopping means (in-flight effects, the lease): that is `run`'s.
+//! Turns SIGTERM and SIGINT into a [`Shutdown`] that any number of tasks can wait for; a second signal ends the
+//! process.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -1,8 +1,4 @@
-//! # Streams: listening to nodes and pods, and telling how it goes
-//! Room:     the listeners' settings; their health as a readiness check, metrics and log lines.
-//! Comes in: stream health from the client.
-//! Goes out: checks, counters, a line whenever something changes for the worse or the better.
-//! Not here: the streams themselves (the client), what is done with the facts (`eviction.rs`).
+//! Reports the health of watches as readiness check, metrics and log lines.
 
 use crate::metrics::{self, Resource, Restart, WatchMetrics};
 use std::time::Duration;

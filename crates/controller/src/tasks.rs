@@ -1,8 +1,4 @@
-//! # Tasks: what ends with the controller
-//! Room:     guards around spawned tasks.
-//! Comes in: handles.
-//! Goes out: nothing; dropping a guard ends its tasks, so a controller that is dropped half-way does not act on.
-//! Not here: ending in good order (`run.rs`).
+//! Aborts spawned tasks when their owner is dropped.
 
 use tokio::task::{AbortHandle, JoinHandle};
 

@@ -1,9 +1,6 @@
-//! # Stamper: `timeAdded` for taints that were seen appearing without one
-//! Room:     which taints to stamp, one try after the other (`--stamp-taints`, D1).
-//! Comes in: notices of taints seen appearing, once per instance.
-//! Goes out: one small patch per taint, whose tests make losing a concurrent edit impossible.
-//! Keeps:    never a second stamp for one instance: whoever takes it away has the last word.
-//! Not here: the patch itself (the client).
+//! Writes `timeAdded` for taints that were seen appearing without one (`--stamp-taints`, D1).
+//!
+//! - Invariant: one write per taint instance, which loses no concurrent edit.
 
 use crate::controller::ControllerContext;
 use crate::eviction::moment;

@@ -1,8 +1,4 @@
-//! # Hear: from what was heard to what the engine is told
-//! Room:     the translation of stream news into engine inputs.
-//! Comes in: batches of [`WatchEvent`] for nodes and pods. Whoever watches a cluster and keeps an engine hears like this.
-//! Goes out: [`EvictionInput`]s, in the same order.
-//! Not here: decoding (the client), deciding (the core).
+//! Converts watch events of nodes and pods to inputs of the eviction engine.
 
 use crate::metrics::{Unknown, WatchMetrics};
 use std::time::Duration;

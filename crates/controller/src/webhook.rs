@@ -1,10 +1,7 @@
-//! # Webhook: the admission webhook at work
-//! Room:     wiring: the server, what it watches, and the certificate it keeps.
-//! Comes in: settings, and the request to stop.
-//! Goes out: an error in one sentence, or the end the operator asked for.
-//! Keeps:    questions are answered from the first moment, with or without an API server; nothing of an answer waits for
-//!           a request of ours.
-//! Not here: answering (taintward-webhook), the rules (taintward-core), flags, signals.
+//! Runs the admission webhook: server, cache watches, certificate.
+//!
+//! - Invariant: reviews are answered from the first moment, with or without an API server; no response waits for a
+//!   request of ours.
 
 mod cache_watches;
 mod certificate_rotator;

@@ -1,9 +1,4 @@
-//! # Lines: log lines about single objects, no more than a log bears
-//! Room:     how many lines with the same message a second, and how many were withheld.
-//! Comes in: the wish to write one.
-//! Goes out: yes or no; one line with the number of those that were withheld.
-//! Not here: the lines themselves (the tellers of the loops). What was written to the API server is told of one by one:
-//!           its answers are the bound.
+//! Limits the rate of log lines about single objects, and reports how many were withheld.
 
 use crate::log_rate_limit::LogRateLimit;
 use std::collections::BTreeMap;

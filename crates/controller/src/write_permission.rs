@@ -1,8 +1,4 @@
-//! # Right: may we act
-//! Room:     the right to write, as the mode and the lease give it.
-//! Comes in: leadership; how long a request may take.
-//! Goes out: yes or no, for a request that would be sent now; a wake-up when that may have changed.
-//! Not here: the election itself (the client).
+//! Decides whether requests that write may be sent now, by mode and leadership.
 
 use taintward_core::time::{Mono, Span};
 use taintward_kube::leader_election::Leadership;

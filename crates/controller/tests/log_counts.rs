@@ -1,4 +1,5 @@
-//! Every record that is shown is counted, and no other; in a process of its own, as the counters are the process's.
+//! Tests that exactly the shown log records are counted, in a process of its own.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A panic is a log record. The hook is the process's, so this test has a process of its own.
+//! Tests that a panic is one log record, in a process of its own.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io;

@@ -1,8 +1,4 @@
-//! # Heartbeat: is a loop still going round
-//! Room:     the last sign of life of one loop, and how old it may get.
-//! Comes in: a beat at each turn of the loop.
-//! Goes out: fine, or since when it is silent.
-//! Not here: what the loop does.
+//! Detects a control loop that hangs, by the age of its last heartbeat.
 
 use crate::metrics::MonoClock;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Signs of life in time of our own.
+//! Tests heartbeats with a clock of their own.
 
 use super::*;
 use crate::metrics::MonoClock;

@@ -1,8 +1,6 @@
-//! # Line: one record, one line
-//! Room:     the two forms of a log line.
-//! Comes in: a `tracing` event and the time.
-//! Goes out: exactly one line, whatever the values hold; values are cut at [`VALUE_MAX`] bytes.
-//! Not here: filtering, writers, spans (a record stands alone).
+//! Formats one log record as one line.
+//!
+//! - Invariant: no value breaks the line; values are cut at [`VALUE_MAX`] bytes.
 
 use super::LogFormat;
 use std::error::Error;

@@ -1,8 +1,4 @@
-//! # Count: how many records were shown
-//! Room:     one counter for each level, for the whole process: there is one log, and it begins before any metrics.
-//! Comes in: records that are shown.
-//! Goes out: [`COUNTS`].
-//! Not here: the lines (`line_format.rs`).
+//! Counts the shown log records by level, for the whole process.
 
 use crate::metrics::{ByLabel, LogLevel};
 use prometheus_client::metrics::counter::Counter;

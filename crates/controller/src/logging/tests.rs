@@ -1,4 +1,4 @@
-//! Log lines as they come out of the whole chain: macro, filter, format, writer.
+//! Tests log lines from macro to writer.
 
 use super::*;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,4 @@
-//! # Effects: requests and what became of them
-//! Room:     counts and durations of the requests that write or confirm.
-//! Comes in: the beginning and end of each request.
-//! Goes out: series.
-//! Not here: the requests of the watches (`watches`) and of the lease.
+//! Counts and times the requests of effects.
 
 use super::labels::{Controller, Effect, Outcome};
 use prometheus_client::metrics::counter::Counter;

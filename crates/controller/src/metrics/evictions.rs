@@ -1,8 +1,4 @@
-//! # Evictions: who left, who waits, and whether the promises were kept
-//! Room:     upstream's two metrics (TE-37, TE-38) and the monitors of S2, S3 and L1.
-//! Comes in: a [`DeletionTimes`] for each pod deleted, a [`EvictionGauges`] whenever the engine has settled.
-//! Goes out: series.
-//! Not here: requests and their failures (`effects`).
+//! Counts evictions with upstream's metrics (TE-37, TE-38), and monitors S2, S3 and L1.
 
 use super::labels::Sign;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};

@@ -1,8 +1,4 @@
-//! # Labels: the closed lists
-//! Room:     every label of the controller and every value it can have.
-//! Comes in: what happened, as other rooms name it.
-//! Goes out: label sets that are known in full before anything happens.
-//! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
+//! Defines every label of the controllers and its possible values.
 
 use taintward_core::api_error::ApiFailure;
 use taintward_kube::clock::IgnoredDate;

@@ -1,8 +1,4 @@
-//! # Lease: whether this process leads
-//! Room:     leadership as client-go shows it, and the margin that S5 lives on.
-//! Comes in: leadership and until when it is certain.
-//! Goes out: series.
-//! Not here: the election.
+//! Shows leadership as client-go does, and the margin until it expires (S5).
 
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;

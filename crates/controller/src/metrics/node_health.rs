@@ -1,9 +1,6 @@
-//! # Node health: zones, and what is done about nodes
-//! Room:     upstream's series about zones (NL-29), and counts of nodes by what becomes of them.
-//! Comes in: what each zone is like, whenever that was counted; taints put on; how long looking took.
-//! Goes out: series.
-//! Keeps:    at most so many zones have series of their own (S12); the others share one counter, and have no gauges.
-//! Not here: requests and their failures (`effects`).
+//! Shows zones with upstream's metrics (NL-29), and nodes by state.
+//!
+//! - Invariant: a bounded number of zones have series of their own (S12); the others share a counter.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -1,9 +1,6 @@
-//! # Pools: how dedicated pools are doing
-//! Room:     counts of pools by how they stand, and of nodes and pods of all pools together.
-//! Comes in: sums, whenever they were counted.
-//! Goes out: series.
-//! Keeps:    no series has the name of a pool: a pool's own numbers are in its status.
-//! Not here: requests and their failures (`effects`).
+//! Counts pools by state, and the nodes and pods of all pools together.
+//!
+//! - No series has the name of a pool; a pool's own counts are in its status.
 
 use super::labels::PoolStanding;
 use prometheus_client::metrics::gauge::Gauge;

@@ -1,8 +1,4 @@
-//! # Queues: work that waits
-//! Room:     the `workqueue_*` series dashboards for Kubernetes controllers expect, under upstream's names (TE-5).
-//! Comes in: items that enter, leave and are done.
-//! Goes out: series.
-//! Not here: the queues.
+//! Shows work queues with client-go's `workqueue_*` metrics (TE-5).
 
 use super::labels::Queue;
 use prometheus_client::metrics::counter::Counter;

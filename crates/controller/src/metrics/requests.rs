@@ -1,8 +1,4 @@
-//! # Requests: all that is asked of the API server
-//! Room:     client-go's counts and durations, for single requests, lists, watches and the lease alike.
-//! Comes in: the end of each request, or the head of its answer.
-//! Goes out: series.
-//! Not here: what requests were for (`effects`), how streams are (`watches`).
+//! Counts and times all requests with client-go's metrics.
 
 use super::labels::{Code, DateIgnored, Method, Verb};
 use prometheus_client::metrics::counter::Counter;

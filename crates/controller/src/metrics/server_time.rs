@@ -1,8 +1,4 @@
-//! # Server time: how far our clock is off the API server's
-//! Room:     the offset, its uncertainty, whether they are known.
-//! Comes in: what the clock knows.
-//! Goes out: series.
-//! Not here: knowing it (the client), what is said about it (`run/clock_watch.rs`).
+//! Shows the offset of our clock from the API server's.
 
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! The text of `/metrics`, read back by a small reader of our own that is as strict as the format.
+//! Tests the text of `/metrics` with a strict parser.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};

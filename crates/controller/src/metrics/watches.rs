@@ -1,8 +1,4 @@
-//! # Watches: whether the facts are fresh
-//! Room:     the state of the two streams of facts, and what in them could not be understood.
-//! Comes in: phases, restarts, signs of life, objects and values that made no sense.
-//! Goes out: series.
-//! Not here: listening itself.
+//! Shows the state of watches, and counts what could not be decoded.
 
 use super::labels::{Phase, Resource, Restart, Unknown};
 use prometheus_client::metrics::counter::Counter;

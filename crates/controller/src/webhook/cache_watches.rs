@@ -1,10 +1,6 @@
-//! # Watches: what the rules are told of the cluster
-//! Room:     a stream for each kind of object, and the way of its news to [`ClusterCache`].
-//! Comes in: what a listener hears.
-//! Goes out: tidings; how each stream is doing.
-//! Keeps:    until a first list is complete nothing of it is told: half of the pools are not all pools. What cannot be
-//!           understood is as good as gone, and said so.
-//! Not here: listening (the client), what the rules make of it.
+//! Watches the objects that the admission rules need and updates the webhook's cache.
+//!
+//! - Invariant: nothing of an incomplete first list is used; an undecodable object counts as absent and is reported.
 
 use crate::stream_health::{StreamLog, check, listener};
 use kube::Client;

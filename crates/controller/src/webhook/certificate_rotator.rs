@@ -1,10 +1,8 @@
-//! # Keeper: the certificate of our own making
-//! Room:     the loop that reads the Secret and the webhook configurations, does what rotation says, and shows it.
-//! Comes in: names; what the API server has.
-//! Goes out: writes of the Secret and of `caBundle`; the certificate on show.
-//! Keeps:    the order that rotation asks for: configurations are read before the Secret; nothing is written over what was
-//!           not read; after every write, and every failure, all is read again. Whatever fails leaves what is on show.
-//! Not here: what is to be done (taintward-webhook's rotation), requests (the client).
+//! Runs certificate rotation: reads the webhook configurations and the Secret, applies the next step, serves the
+//! result.
+//!
+//! - Invariant: configurations are read before the Secret; nothing is written over an unread version; after every write
+//!   or failure everything is read again. Failures leave the served certificate.
 
 use super::SelfSignedSettings;
 use std::convert::Infallible;

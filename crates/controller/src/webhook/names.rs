@@ -1,8 +1,4 @@
-//! # Names: what the webhook is called
-//! Room:     the names of its Service, and those of the rules that hold.
-//! Comes in: a Service and its namespace; settings of rules.
-//! Goes out: names for a certificate; words for the log.
-//! Not here: the rules themselves.
+//! Lists the DNS names of the webhook's Service, and the names of its active rules.
 
 use taintward_core::admission::review::{AdmissionRule, ReviewSettings};
 

@@ -1,4 +1,4 @@
-//! What is heard, told to the rules.
+//! Tests how watch events update the webhook's cache.
 
 use super::*;
 use taintward_admission::rules::{RuleReviewer, UntilReady};
