@@ -32,7 +32,7 @@ pub enum DedicatedPoolInput {
     Namespaces(ObjectEvent<PoolNamespaceFact>),
     /// What the watch of pods says; those without a node, or that are over, are gone.
     Pods(ObjectEvent<PodOnNodeFact>),
-    /// How long the last [`super::DedicatedPoolEngine::tick`] took.
+    /// How long the last [`Engine::tick`](crate::engine::Engine::tick) took.
     TickTook(Span),
     /// What came of an effect.
     EffectDone {
