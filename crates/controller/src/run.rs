@@ -1,8 +1,7 @@
-//! # Run: the whole controller
-//! Room:     wiring the rooms together; the errors that end the process.
-//! Comes in: settings, and the request to stop.
-//! Goes out: an error in one sentence, or the end the operator asked for.
-//! Not here: flags, signals, log formats; the loops (`eviction.rs`, `node_lifecycle.rs`, `dedicated_pools.rs`).
+//! Wires and runs the controllers: connections, watches, election, control loops, health.
+//!
+//! - See `control_loop.rs` for the loop, `eviction.rs`, `node_lifecycle.rs` and `dedicated_pools.rs` for what each
+//!   controller adds.
 
 mod clock_watch;
 mod election;

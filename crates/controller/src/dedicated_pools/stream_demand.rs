@@ -1,12 +1,7 @@
-//! # Demand: the switch of the watches that only pools need
-//! Room:     whether nodes, pods and namespaces are handed over for pools.
-//! Comes in: whether they are needed.
-//! Goes out: a switch that watches read; a list, when it is switched on.
-//! Not here: when they are needed (the core's `dedicated_pools/watch_demand.rs`); watching (`run/watches.rs`), handing over
-//!           (`fan_out.rs`).
+//! Switches the watches of nodes, pods and namespaces for pools on and off.
 //!
-//! Nodes and pods come by the watches that the other controllers have. When they are needed for pools these list once
-//! more, out of their turn: it is what they do every few minutes anyway, and the world that comes of it is complete.
+//! - The watches of other controllers are shared: when pools need them, they list once more, as they do every few
+//!   minutes.
 
 use taintward_kube::watch::RelistTrigger;
 use tokio::sync::watch;

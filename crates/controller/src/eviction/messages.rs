@@ -1,8 +1,5 @@
-//! # Words: saying why, for people
-//! Room:     the sentences of events and log lines about one eviction.
-//! Comes in: grounds from the engine, and the time to put them on the wall clock.
-//! Goes out: text; upstream's words first (TE-34), then taint, toleration and timing (D8).
-//! Not here: when something is said, and where.
+//! Formats the messages of events and log lines about an eviction: upstream's words first (TE-34), then taint,
+//! toleration and times (D8).
 
 use jiff::Timestamp;
 use taintward_core::eviction::EvictionReason;

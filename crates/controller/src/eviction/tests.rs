@@ -1,4 +1,5 @@
-//! Events of evictions wait for the right to write, and no longer than the lead lasts. Log lines are not one per pod.
+//! Tests that events wait for permission to write, no longer than the lead lasts, and that log lines are bounded.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;

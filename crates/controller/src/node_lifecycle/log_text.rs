@@ -1,8 +1,6 @@
-//! # Words: saying why a node was tainted, for people
-//! Room:     the sentences of log lines about nodes and zones.
-//! Comes in: reasons from the engine, and the time to put them on the wall clock.
-//! Goes out: text.
-//! Not here: upstream's words for events (the core's `node_lifecycle/event_messages.rs`); when something is said.
+//! Formats the log messages about tainted nodes and zones.
+//!
+//! - See the core's `node_lifecycle/event_messages.rs` for upstream's messages of events.
 
 use crate::eviction::{length, moment};
 use taintward_core::node_lifecycle::{ManagedTaints, TaintCause, TaintRate, ZoneState};

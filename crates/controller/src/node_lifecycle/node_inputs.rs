@@ -1,9 +1,5 @@
-//! # Hear: from what was heard to what node health is told
-//! Room:     the translation of stream news into inputs of the health engine.
-//! Comes in: batches of [`WatchEvent`] for nodes, leases and pods.
-//! Goes out: [`NodeLifecycleInput`]s, in the same order.
-//! Keeps:    what can't be read is told as such (D11).
-//! Not here: decoding (the client), deciding (the core).
+//! Converts watch events of nodes, leases and pods to inputs of node lifecycle; an undecodable object is an input too
+//! (D11).
 
 use crate::watch_inputs::since;
 use taintward_core::identity::PodRef;

@@ -1,9 +1,6 @@
-//! # Eyes: whether what we see can be believed
-//! Room:     which streams are broken, and proof that the API server takes our own requests (S7).
-//! Comes in: the health of the streams of nodes and leases; renewals of our lease; answers to a small question of ours.
-//! Goes out: [`NodeLifecycleInput`]s that say what could not be heard, and that we are not the ones who are cut off.
-//! Keeps:    looked at before anything is pulled; a doubt is told at once, a proof when there is one.
-//! Not here: what follows from a doubt (the core).
+//! Observes whether our own watches and requests work, and tells the engine (S7).
+//!
+//! - Invariant: checked before an effect is pulled; an interruption is reported at once.
 
 use crate::write_permission::WritePermission;
 use futures::future::BoxFuture;

@@ -1,8 +1,4 @@
-//! # Time: how far our clock is off the API server's, in words and numbers
-//! Room:     one warning for each episode, and the series.
-//! Comes in: what the clock knows.
-//! Goes out: log lines, metrics.
-//! Not here: knowing it (the client); what follows from it for starts (the core).
+//! Reports the offset of our clock from the API server's: metrics, and one warning per episode.
 
 use crate::metrics::ControllerMetrics;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
-//! # Election: our part in it, and how it is shown
-//! Room:     the lease's rules and our candidacy; leadership as metrics, log lines and health checks.
-//! Comes in: settings; leadership from the client.
-//! Goes out: what the client's election needs; series, lines, checks.
-//! Not here: the election itself (the client), what leading permits (`write_permission.rs`).
+//! Configures leader election and reports leadership as metrics, log lines and health checks.
 
 use crate::control_loop::LOOP_SILENCE_MAX;
 use crate::metrics;

@@ -1,8 +1,4 @@
-//! # Signs: what the process shows of itself
-//! Room:     metrics, signs of life of the loops, what is synced; the health checks made of them.
-//! Comes in: settings, a clock, the health of the streams.
-//! Goes out: [`Check`]s.
-//! Not here: serving them (`admin`).
+//! Holds the health state of the process and builds the checks from it.
 
 use super::watches::WatchSlot;
 use super::{WatchSet, mode};

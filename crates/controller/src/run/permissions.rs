@@ -1,8 +1,4 @@
-//! # Needs: what we must be allowed to do
-//! Room:     the permissions of each mode and controller, and a word about those that are missing.
-//! Comes in: settings; a client to ask the server with.
-//! Goes out: [`Permission`]s; log lines that name the rule to add.
-//! Not here: asking (the client); the manifests (deploy/).
+//! Lists the permissions that each mode and controller needs, and logs the missing ones.
 
 use super::PROBE_MAX;
 use crate::settings::{ControllerSettings, ElectionSettings, Marking, MetricsReadersSetting, WriteMode};

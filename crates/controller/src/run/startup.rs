@@ -1,9 +1,6 @@
-//! # Beginning: before the API server answers
-//! Room:     what is shown from the first moment on, and the ends of what feeds it later.
-//! Comes in: settings, signs of life, streams that have not begun.
-//! Goes out: [`Check`]s; the wait for the API server, visible in them.
-//! Keeps:    who only waits is alive: a restart would not bring the server back.
-//! Not here: the looks at the server (`wait_for_api_server.rs`), what is done once it answers (`run.rs`).
+//! Provides health checks while the process waits for the API server.
+//!
+//! - Invariant: a waiting process is alive: a restart would not help.
 
 use super::election::{self, LeaseProblem};
 use super::wait_for_api_server::{self, StartupOutcome};

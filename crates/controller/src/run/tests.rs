@@ -1,4 +1,4 @@
-//! What is shown while nothing can be done yet.
+//! Tests the health checks of a waiting process.
 
 use super::*;
 use crate::admin::Scope;

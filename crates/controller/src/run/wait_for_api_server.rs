@@ -1,8 +1,4 @@
-//! # Reach: waiting for the API server
-//! Room:     looks at the server until it answers.
-//! Comes in: a client, the request to stop.
-//! Goes out: what is waited for, at each look; whether to go on.
-//! Not here: one look (the client).
+//! Waits until the API server answers.
 
 use super::PROBE_MAX;
 use crate::shutdown::Shutdown;

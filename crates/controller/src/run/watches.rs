@@ -1,8 +1,4 @@
-//! # Ears: the streams that are listened to
-//! Room:     a listener for each kind of object, and the ways of its news to the loops that run.
-//! Comes in: settings; a client for streams.
-//! Goes out: the queues the loops read from; health of each stream.
-//! Not here: listening (the client), what the loops do with it.
+//! Starts the watches and connects them to the queues of the control loops.
 
 use super::HealthState;
 use crate::dedicated_pools::{self, PoolStreamDemand};

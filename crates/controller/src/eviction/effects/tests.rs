@@ -1,4 +1,5 @@
-//! S2: a DELETE is given no more time than its justification has left.
+//! Tests that a DELETE gets no more time than its confirmation has left (S2).
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;

@@ -1,4 +1,4 @@
-//! What the health of a stream, renewals and answers tell the engine; streams that break, close, and are found again.
+//! Tests what watch health, renewals and responses tell the engine.
 
 use super::*;
 use std::sync::Arc;
