@@ -1,11 +1,85 @@
-//! # taintward-core: decides
+//! Decides who leaves a node, when and why.
 //!
-//! Facts and the time go in; decisions with reasons come out. Everything that later acts, explains, previews
-//! or simulates asks this crate, so an explanation cannot drift from what the controller does.
+//! Facts and the time go in; decisions with reasons come out. The controller, the webhook, `plan`, `explain` and the sandbox
+//! all ask this crate, so that an explanation cannot drift from what the controller does. It has no clock, no I/O, no
+//! randomness, no logging, no async, no hash-ordered collections and no dependencies.
 //!
-//! Comes in: [`fact::NodeFact`], [`fact::PodFact`], results of effects, and [`time::Now`].
-//! Goes out: [`verdict::Verdict`]s, effects to carry out, notices to report, the next moment to look again.
-//! Not here: clocks, I/O, randomness, logging, async, hash-ordered collections, Kubernetes' own object types.
+//! ```text
+//! facts of nodes and pods ─┐   ┌─ toleration_matching ─ taint_start ─ countdown_hold ─┐
+//!                          ├─> │                      verdict                         │ ─> stays, leaves, until when, why
+//! time ────────────────────┘   └──────────────────────────────────────────────────────┘
+//!        the same facts ─────> engines: eviction, node_lifecycle, dedicated_pools ─────> effects, notices, next wakeup
+//!        a cluster_snapshot ─> forecast: what would happen if nodes changed
+//!        an admission request > admission: what the webhook changes or refuses
+//! ```
+//!
+//! [`engine::Engine`] is the contract of the engines. This one evicts a pod as soon as its toleration has run out, and not
+//! before:
+//!
+//! ```
+//! use taintward_core::engine::{Engine, Lane};
+//! use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+//! use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+//! use taintward_core::identity::{NodeName, PodName, Uid};
+//! use taintward_core::taint::{Taint, TaintEffect};
+//! use taintward_core::time::{Mono, Now, Wall};
+//! use taintward_core::toleration::{Toleration, TolerationOperator};
+//!
+//! let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
+//! let effect = TaintEffect::NoExecute;
+//! let taint = Taint { key: "gpu-failed".into(), value: "".into(), effect: effect.clone(), time_added: None };
+//! let toleration = Toleration {
+//!     key: "gpu-failed".into(),
+//!     operator: TolerationOperator::Exists,
+//!     value: "".into(),
+//!     effect: Some(effect),
+//!     seconds: Some(60),
+//! };
+//! let node = |taints| NodeFact {
+//!     name: NodeName::new("n1"),
+//!     uid: Uid::new("node-uid"),
+//!     version: None,
+//!     created: None,
+//!     taints,
+//!     taints_changed: None,
+//! };
+//! let pod = PodFact {
+//!     uid: Uid::new("pod-uid"),
+//!     name: PodName::new("shop", "cart"),
+//!     node: NodeName::new("n1"),
+//!     version: None,
+//!     generation: 1,
+//!     tolerations: vec![toleration],
+//!     priority: 0,
+//!     node_critical: false,
+//!     owner: PodOwnerKind::Other,
+//!     standing: PodLifePhase::Live,
+//!     mirror: false,
+//!     marked: false,
+//!     marked_by_another: false,
+//!     arrival: BindingTimes { scheduled: None, started: None, created: None },
+//! };
+//!
+//! let mut engine = EvictionEngine::new(EvictionConfig::default());
+//! for input in [
+//!     EvictionInput::NodeListStarted { silent_since: None },
+//!     EvictionInput::NodeApplied { fact: node(vec![]), listed: true },
+//!     EvictionInput::NodeListCompleted,
+//!     EvictionInput::PodListStarted { silent_since: None },
+//!     EvictionInput::PodApplied { fact: pod, listed: true },
+//!     EvictionInput::PodListCompleted,
+//!     EvictionInput::NodeApplied { fact: node(vec![taint]), listed: false },
+//! ] {
+//!     engine.handle(input, at(0));
+//! }
+//! assert_eq!(engine.next_wakeup(), Some(Mono::from_secs(60)));
+//! engine.tick(Mono::from_secs(59));
+//! assert_eq!(engine.next_effect(Lane::Fresh, at(59)), None);
+//! engine.tick(Mono::from_secs(60));
+//! // First a live read of the node, then the DELETE.
+//! let effect = engine.next_effect(Lane::Fresh, at(60));
+//! assert_eq!(effect, Some(EvictionEffect::ReadNode { node: NodeName::new("n1") }));
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
