@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use load::LoadGenerator;
 use measure::BenchResults;
 use std::env;
-use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, cluster};
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {
@@ -125,7 +125,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     let tools = Binaries::find_or_build()?;
     let contender = Contenders::new(arguments)?;
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
-    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
+    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     let mut results = BenchResults::default();

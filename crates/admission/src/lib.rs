@@ -11,6 +11,7 @@
 
 pub mod certificate;
 pub mod metrics;
+mod open_error;
 pub mod review;
 pub mod rules;
 pub mod server;

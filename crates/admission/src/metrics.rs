@@ -1,6 +1,6 @@
 //! Defines the metrics of the webhook.
 
-use crate::review::{Did, Half, RuleOutcome};
+use crate::review::{Did, Half, Outcome, RuleOutcome};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -12,24 +12,6 @@ use taintward_server::closed_label;
 use taintward_server::metrics::{
     ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
 };
-
-closed_label! {
-    /// What became of a question.
-    Outcome, "outcome", {
-        /// The object came in as it was.
-        Allowed => "allowed",
-        /// The object came in with something added.
-        Patched => "patched",
-        /// The object was kept out.
-        Denied => "denied",
-        /// A rule broke down; the object came in as it was.
-        Panicked => "panicked",
-        /// The object could not be judged: it was kept out where a pool or the brake does so, else it came in as it was.
-        Unjudged => "unjudged",
-        /// It was no question that can be answered.
-        Malformed => "malformed",
-    }
-}
 
 closed_label! {
     /// Why a request was not looked into.

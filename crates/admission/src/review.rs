@@ -5,23 +5,26 @@
 
 mod decode;
 mod filter;
+mod invalid_review;
 mod lenient;
+mod outcome;
 mod patch;
 mod request;
 mod response;
 mod verdict;
 
+pub use decode::decode;
 pub(crate) use decode::shown;
-pub use decode::{InvalidReview, decode};
 pub use filter::{FilteredReview, KEPT_MAX, ReviewFilter, VALUES_MAX};
+pub use invalid_review::InvalidReview;
 pub(crate) use lenient::{BorrowedText, LenientFields};
+pub use outcome::Outcome;
 pub use patch::{
     AffinityShapeOfPod, JsonPatchBuilder, PatchedRequirement, PatchedTerm, PatchedToleration, TermExpressions,
 };
 pub use request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
 pub use verdict::{Did, ReviewDenial, ReviewVerdict, RuleOutcome, WARNING_MAX, WARNINGS_MAX};
 
-use crate::metrics::Outcome;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_server::closed_label;

@@ -9,6 +9,9 @@ mod connection;
 mod memory_budget;
 mod route;
 
+pub use crate::open_error::OpenError;
+pub use crate::settings::WallClock;
+
 use crate::certificate::{CertificateFileReloader, LiveCertificate};
 use crate::metrics::{Ended, WebhookMetrics};
 use crate::review::{RequestOrigin, Reviewer};
@@ -19,9 +22,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_core::time::Wall;
-use taintward_server::admin::{self, Admin, Check, ListenError, Scope};
-use taintward_server::certificate::{CertificateError, ClientAuthorities};
+use taintward_server::admin::{self, Admin, Check, Scope};
+use taintward_server::certificate::ClientAuthorities;
 use taintward_server::connection_limit::ConnectionLimit;
 use taintward_server::io_timeout::keep_alive;
 use taintward_server::metrics::CachedPage;
@@ -35,33 +37,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How old the page of metrics may be: whoever asks for it all the time does not have it made each time.
 const METRICS_AGE: Duration = Duration::from_secs(1);
-
-/// Reads the wall clock.
-pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
-
-/// Why the server cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The port for questions cannot be had.
-    #[error(
-        "cannot listen on {address}: {source}; choose another port with --secure-port or address with --bind-address"
-    )]
-    Listen {
-        /// The address and port.
-        address: SocketAddr,
-        /// The operating system's reason.
-        source: io::Error,
-    },
-    /// The port for metrics cannot be had.
-    #[error(transparent)]
-    Metrics(#[from] ListenError),
-    /// There is no certificate to show, or none to measure clients by.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// The certificate ended, or has not begun.
-    #[error("the certificate given with --tls-cert-file is not valid now: {0}")]
-    NotNow(String),
-}
 
 /// What is served.
 pub struct WebhookService {

@@ -2,7 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use taintward_core::time::Wall;
+
+/// Reads the wall clock.
+pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
 
 /// Everything the server needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 //! - See `controller.rs` for what differs between the controllers.
 
 use crate::admin::LoopHeartbeat;
-use crate::controller::{Controller, ControllerContext, InputOf, ReportSink};
+use crate::controller::{Controller, InputOf, ReportSink};
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectExecutor, EffectResult};
 use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::MonoClock;

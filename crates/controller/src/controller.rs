@@ -1,16 +1,13 @@
 //! Defines what one controller adds to the control loop: its requests, its reports, and what it shares with the others.
 
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResult};
 use crate::event_recorder::{EventRecorder, RecorderLimits};
-use crate::metrics::{self, ControllerMetrics};
-use crate::settings::WriteMode;
+use crate::metrics;
 use crate::write_log::WriteLogLimits;
-use crate::write_permission::WritePermission;
-use std::sync::Arc;
 use taintward_core::engine::Engine;
 use taintward_core::time::{Mono, Now, Span};
-use taintward_kube::api::{ApiClient, RequestError};
-use taintward_kube::clock::Clock;
+use taintward_kube::api::RequestError;
 
 /// The inputs of a controller's engine.
 pub(crate) type InputOf<C> = <<C as Controller>::Engine as Engine>::Input;
@@ -114,22 +111,6 @@ pub(crate) trait Controller {
 
     /// Waits for requests of the controller's own.
     async fn drain(&mut self, _: &ControllerContext) {}
-}
-
-/// What every controller works with.
-pub(crate) struct ControllerContext {
-    pub(crate) api: ApiClient,
-    pub(crate) clock: Clock,
-    pub(crate) permission: WritePermission,
-    pub(crate) mode: WriteMode,
-    pub(crate) metrics: Arc<ControllerMetrics>,
-}
-
-impl ControllerContext {
-    /// Whether a request may be sent now.
-    pub(crate) fn may_write(&self) -> bool {
-        self.permission.is_given(self.clock.now().mono, self.api.longest_request())
-    }
 }
 
 /// Where reports go beside metrics.

@@ -9,7 +9,8 @@ mod stream_demand;
 
 pub(crate) use stream_demand::PoolStreamDemand;
 
-use crate::controller::{Controller, ControllerContext, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::EffectRequest;
 use crate::event_recorder::RecorderLimits;
 use crate::metrics;

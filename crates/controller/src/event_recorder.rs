@@ -4,7 +4,7 @@
 //! - Invariant: effects come first (TE-35: the original's events share its request budget). While pods are evicted, events
 //!   of evictions only trickle.
 
-use crate::controller::ControllerContext;
+use crate::controller_context::ControllerContext;
 use crate::metrics::{ControllerMetrics, Effect};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};

@@ -11,7 +11,8 @@ pub(crate) mod tests;
 
 pub(crate) use messages::{length, moment};
 
-use crate::controller::{Controller, ControllerContext, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::EffectRequest;
 use crate::event_recorder::RecorderLimits;
 use crate::log_rate_limit::LogRateLimit;

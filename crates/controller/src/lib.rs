@@ -11,6 +11,7 @@ pub mod admin;
 mod concurrency_limit;
 mod control_loop;
 mod controller;
+mod controller_context;
 mod dedicated_pools;
 mod effect_executor;
 mod event_recorder;

@@ -3,8 +3,6 @@
 mod line_format;
 mod log_counter;
 
-pub(crate) use log_counter::COUNTS;
-
 use std::io;
 pub use taintward_server::escape::escaped;
 use tracing::Subscriber;

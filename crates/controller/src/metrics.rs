@@ -31,11 +31,14 @@ pub use taintward_server::metrics::{
 };
 pub use watches::WatchMetrics;
 
-use crate::logging::COUNTS;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use taintward_core::time::Wall;
 use taintward_server::metrics::{MetricsRegistry, ProcessCollector, Render};
+
+/// Log records shown so far, by level: one log for the whole process.
+pub(crate) static LOG_MESSAGES: LazyLock<ByLabel<LogLevel, Counter>> = LazyLock::new(ByLabel::counters);
 
 /// What a process is, for the labels that never change.
 #[derive(Clone, Debug)]
@@ -94,7 +97,7 @@ impl ControllerMetrics {
         shelf.shared(
             "taintward_log_messages",
             "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
-            &COUNTS,
+            &LOG_MESSAGES,
         );
         shelf.constant(
             "taintward_build_info",

@@ -10,7 +10,8 @@ mod node_inputs;
 mod observation;
 mod reporting;
 
-use crate::controller::{Controller, ControllerContext, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResult};
 use crate::event_recorder::RecorderLimits;
 use crate::metrics;

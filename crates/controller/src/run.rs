@@ -13,7 +13,8 @@ mod watches;
 
 use crate::admin::{Admin, AdminListener, ListenError};
 use crate::control_loop::{ControlLoop, LoopHealth};
-use crate::controller::{Controller, ControllerContext};
+use crate::controller::Controller;
+use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
 use crate::eviction::EvictionController;
 use crate::metrics_readers;
@@ -54,9 +55,6 @@ pub enum RunError {
     Lease(#[from] InvalidTimings),
 }
 
-/// How long one look at the server may take.
-const PROBE_MAX: Duration = Duration::from_secs(5);
-
 /// Runs the controller until it is asked to stop.
 ///
 /// An unreachable server, credentials that cannot be had and missing permissions are waited for, visibly; what waiting
@@ -91,7 +89,7 @@ pub async fn run_on(
 
 fn log_start(settings: &ControllerSettings, cluster: &str) {
     let controllers = names(settings).join(",");
-    tracing::info!(mode = mode(settings), controllers, cluster, "taintward starts");
+    tracing::info!(mode = settings.mode.as_str(), controllers, cluster, "taintward starts");
 }
 
 async fn run_in(
@@ -126,7 +124,7 @@ async fn run_in(
     let definition = watches.pools.health.clone();
     let relist_now = watches.relist_now.clone();
     let EngineQueues { eviction, node_lifecycle, pools } =
-        watches.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
+        watches.listen((&streams, &heartbeats), &settings, &signs.metrics, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
         signs.metrics.lease.clone(),
@@ -294,13 +292,6 @@ fn api(
     match settings.cluster.limit {
         Some(limit) => api.with_pace(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
         None => api,
-    }
-}
-
-fn mode(settings: &ControllerSettings) -> &'static str {
-    match settings.mode {
-        WriteMode::Enforce => "enforce",
-        WriteMode::Observe => "observe",
     }
 }
 

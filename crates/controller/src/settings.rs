@@ -118,6 +118,16 @@ pub enum WriteMode {
     Observe,
 }
 
+impl WriteMode {
+    /// `enforce` or `observe`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Observe => "observe",
+        }
+    }
+}
+
 /// Which pods are marked with the `DisruptionTarget` condition before the DELETE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marking {

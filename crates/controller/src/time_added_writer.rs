@@ -2,7 +2,7 @@
 //!
 //! - Invariant: one write per taint instance, which loses no concurrent edit.
 
-use crate::controller::ControllerContext;
+use crate::controller_context::ControllerContext;
 use crate::eviction::moment;
 use crate::metrics::Effect;
 use futures::future::BoxFuture;

@@ -17,6 +17,7 @@ pub mod pod_toleration_restriction;
 pub mod policy;
 pub mod pool;
 pub mod request;
+mod requester;
 pub mod review;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use crate::api::TestApi;
 use crate::audit::{AuditEntry, AuditTail};
 use crate::binaries::Binaries;
 use crate::certificates::{self, SignedIdentity, TestAuthority};
+use crate::cluster_config::{Account, ClusterConfig, PATIENCE};
 use crate::etcd::EtcdStore;
 use crate::kubeconfig;
 use crate::kwok;
@@ -23,100 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A server on a busy machine has answered well within this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
-
 /// How often a start is tried again when somebody else took a port between looking and starting.
 const STARTS: usize = 3;
-
-/// What kind of cluster is wanted.
-#[derive(Clone, Debug)]
-pub struct ClusterConfig {
-    /// API servers on the one etcd.
-    pub servers: usize,
-    /// Whether requests are recorded.
-    pub audit: Audit,
-    /// Feature gates of the API servers, as in `A=true,B=false`.
-    pub feature_gates: String,
-    /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
-    pub admission: Vec<AdmissionConfig>,
-    /// Whether etcd waits for its disk.
-    pub disk: DiskSync,
-}
-
-/// Plugins of an API server, besides those that are on by default.
-#[derive(Clone, Debug, Default)]
-pub struct AdmissionConfig {
-    /// Switched on, as in `ExtendedResourceToleration`.
-    pub on: Vec<&'static str>,
-    /// Switched off, besides ServiceAccount and TaintNodesByCondition (`servers.rs`).
-    pub off: Vec<&'static str>,
-    /// An `AdmissionConfiguration`, YAML or JSON; empty for none.
-    pub configuration: String,
-}
-
-impl Default for ClusterConfig {
-    fn default() -> Self {
-        Self {
-            servers: 1,
-            audit: Audit::Full,
-            feature_gates: String::new(),
-            admission: Vec::new(),
-            disk: DiskSync::Unsynced,
-        }
-    }
-}
-
-/// Whether the API servers keep an audit log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audit {
-    /// Every request; writes with bodies.
-    Full,
-    /// Nothing: for benchmarks.
-    Off,
-}
-
-/// What etcd does before it says that something is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DiskSync {
-    /// Nothing: what tests write does not outlive them.
-    Unsynced,
-    /// It waits until the disk has it, as every etcd that is meant to last: for benchmarks of writes.
-    Synced,
-}
-
-/// Who talks to the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Account {
-    /// May do everything (group `system:masters`).
-    Admin,
-    /// The account deploy/rbac.yaml describes; may do exactly what that file grants.
-    Taintward,
-}
-
-impl Account {
-    /// The user name the API server sees.
-    pub fn user(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Taintward => "system:serviceaccount:kube-system:taintward",
-        }
-    }
-
-    pub(crate) fn group(self) -> &'static str {
-        match self {
-            Self::Admin => "system:masters",
-            Self::Taintward => "system:serviceaccounts",
-        }
-    }
-
-    pub(crate) fn file(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Taintward => "taintward",
-        }
-    }
-}
 
 /// A running control plane. Dropped, or its owner killed, it ends and its folder is removed.
 #[derive(Debug)]
@@ -138,6 +47,17 @@ struct ApiServerProcess {
 }
 
 impl Cluster {
+    /// The kubeconfig of an account for one of the API servers.
+    pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
+        kubeconfig::path(self.folder(), account, server)
+    }
+
+    /// A new kubeconfig for the first API server, in which the admin acts as this user of these groups. The server adds
+    /// `system:authenticated`; and, to a service account of no groups, those of service accounts.
+    pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
+        kubeconfig::write_impersonating(self.folder(), user, groups)
+    }
+
     /// Starts a control plane and waits until it is ready and the accounts are in place.
     pub async fn start(tools: &Binaries, options: ClusterConfig) -> Result<Self> {
         let mut attempt = 1;

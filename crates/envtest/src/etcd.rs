@@ -1,6 +1,6 @@
 //! Runs the etcd of a cluster, and saves and restores its data.
 
-use crate::cluster::{DiskSync, PATIENCE};
+use crate::cluster_config::{DiskSync, PATIENCE};
 use crate::process::ChildProcess;
 use crate::servers;
 use crate::wait;

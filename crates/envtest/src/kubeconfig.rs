@@ -1,36 +1,29 @@
 //! Writes kubeconfigs for accounts, or for the admin impersonating a user.
 
 use crate::certificates::TestAuthority;
-use crate::cluster::{Account, Cluster};
+use crate::cluster_config::Account;
 use anyhow::{Context as _, Result};
 use kube::config::Kubeconfig;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-impl Cluster {
-    /// The kubeconfig of an account for one of the API servers.
-    pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
-        file(self.folder(), account, server)
-    }
-
-    /// A new kubeconfig for the first API server, in which the admin acts as this user of these groups. The server adds
-    /// `system:authenticated`; and, to a service account of no groups, those of service accounts.
-    pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let mut kubeconfig = Kubeconfig::read_from(self.kubeconfig(Account::Admin, 0))?;
-        let named = kubeconfig.auth_infos.first_mut().and_then(|named| named.auth_info.as_mut());
-        let admin = named.context("a kubeconfig without user")?;
-        admin.impersonate = Some(user.into());
-        admin.impersonate_groups = Some(groups.iter().map(|&group| group.into()).collect());
-        let path = self.folder().join(format!("as-{}.kubeconfig", MADE.fetch_add(1, Ordering::Relaxed)));
-        fs::write(&path, serde_json::to_string(&kubeconfig)?)?;
-        Ok(path)
-    }
+/// The path of the kubeconfig of an account for one of the API servers.
+pub(crate) fn path(folder: &Path, account: Account, server: usize) -> PathBuf {
+    folder.join(format!("{}-{server}.kubeconfig", account.file()))
 }
 
-fn file(folder: &Path, account: Account, server: usize) -> PathBuf {
-    folder.join(format!("{}-{server}.kubeconfig", account.file()))
+/// Writes a kubeconfig for the first API server, in which the admin acts as this user of these groups.
+pub(crate) fn write_impersonating(folder: &Path, user: &str, groups: &[&str]) -> Result<PathBuf> {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let mut kubeconfig = Kubeconfig::read_from(path(folder, Account::Admin, 0))?;
+    let named = kubeconfig.auth_infos.first_mut().and_then(|named| named.auth_info.as_mut());
+    let admin = named.context("a kubeconfig without user")?;
+    admin.impersonate = Some(user.into());
+    admin.impersonate_groups = Some(groups.iter().map(|&group| group.into()).collect());
+    let path = folder.join(format!("as-{}.kubeconfig", MADE.fetch_add(1, Ordering::Relaxed)));
+    fs::write(&path, serde_json::to_string(&kubeconfig)?)?;
+    Ok(path)
 }
 
 /// Writes that of an account, with a certificate of its own.
@@ -56,6 +49,6 @@ pub(crate) fn write(
         certificate.display(),
         key.display(),
     );
-    fs::write(file(folder, account, server), text)?;
+    fs::write(path(folder, account, server), text)?;
     Ok(())
 }

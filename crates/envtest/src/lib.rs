@@ -15,7 +15,8 @@ pub mod api;
 pub mod audit;
 pub mod binaries;
 pub mod certificates;
-pub mod cluster;
+mod cluster;
+mod cluster_config;
 mod etcd;
 pub mod fixtures;
 pub mod heartbeats;
@@ -30,5 +31,6 @@ mod watchdog;
 
 pub use api::{TestApi, TestApiError};
 pub use binaries::Binaries;
-pub use cluster::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, DiskSync};
+pub use cluster::Cluster;
+pub use cluster_config::{Account, AdmissionConfig, Audit, ClusterConfig, DiskSync};
 pub use process::ChildProcess;

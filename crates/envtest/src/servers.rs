@@ -1,7 +1,6 @@
 //! Builds the command lines of etcd, kube-apiserver and kube-controller-manager, and the audit policy.
 
-use crate::ClusterConfig;
-use crate::cluster::Audit;
+use crate::cluster_config::{Audit, ClusterConfig};
 use anyhow::Result;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -135,7 +134,7 @@ pub(crate) fn controller_manager(program: &Path, kubeconfig: &Path, controllers:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::AdmissionConfig;
+    use crate::cluster_config::AdmissionConfig;
 
     #[test]
     fn each_server_admits_in_its_own_way() {

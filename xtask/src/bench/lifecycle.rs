@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::heartbeats::{Heartbeats, plans};
 use taintward_envtest::node_history::NodeHistory;
-use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, access, cluster, wait};
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, access, wait};
 
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";
@@ -75,7 +75,7 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
     let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
-    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
+    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await?;
     let mut readings = LifecycleReadings::default();
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi, cluster, usage};
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, usage};
 
 /// Pods created and patched one by one, for the rates.
 const RATED: usize = 5000;
@@ -103,7 +103,7 @@ async fn ours(pods: usize) -> Result<SandboxReadings> {
 
 async fn real(tools: &Binaries, pods: usize) -> Result<SandboxReadings> {
     let began = Instant::now();
-    let options = ClusterConfig { audit: cluster::Audit::Off, ..ClusterConfig::default() };
+    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let mut cluster = Cluster::start(tools, options).await?;
     let start = began.elapsed().as_secs_f64();
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);

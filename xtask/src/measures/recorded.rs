@@ -7,13 +7,13 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 13] = [
-    ("production lines", 98_000.0),
+    ("production lines", 96_000.0),
     ("types that share their name, %", 2.0),
     ("type names declared twice in a crate", 0.0),
     ("pub(super), pub(in ...) per 1,000 lines", 25.0),
-    ("import circles", 26.0),
+    ("import circles", 17.0),
     ("files in the largest import circle", 10.0),
-    ("import circles between folders", 6.0),
+    ("import circles between folders", 1.0),
     ("control loops", 1.0),
     ("watch-to-store paths", 7.0),
     ("mirrors of a Pod", 5.0),

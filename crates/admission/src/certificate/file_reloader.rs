@@ -4,7 +4,8 @@
 
 use super::LiveCertificate;
 use crate::metrics::WebhookMetrics;
-use crate::server::{OpenError, WallClock};
+use crate::open_error::OpenError;
+use crate::settings::WallClock;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,6 +5,7 @@
 
 use super::RequestOrigin;
 use super::filter::FilteredReview;
+use super::invalid_review::InvalidReview;
 use super::lenient::{BorrowedText, LenientFields};
 use super::request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
 use serde_json::value::RawValue;
@@ -19,30 +20,6 @@ const UID_MAX: usize = 256;
 
 /// The most of a stranger's text that is shown to him again, in characters.
 const SHOWN_MAX: usize = 80;
-
-/// What makes no sense: what is wrong with it, in one line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub struct InvalidReview {
-    reason: String,
-    of_object: bool,
-}
-
-impl InvalidReview {
-    /// The question makes no sense, so that there is nothing to be answered.
-    pub(crate) fn question(reason: String) -> Self {
-        Self { reason, of_object: false }
-    }
-
-    /// The object in a question that can be answered.
-    pub(crate) fn object(reason: String) -> Self {
-        Self { reason, of_object: true }
-    }
-
-    pub(super) fn is_of_object(&self) -> bool {
-        self.of_object
-    }
-}
 
 /// Reads an AdmissionReview of `admission.k8s.io/v1`.
 ///

@@ -7,7 +7,7 @@
 mod scanner;
 mod wanted_fields;
 
-use super::decode::InvalidReview;
+use super::invalid_review::InvalidReview;
 use scanner::{JsonScanner, ScanSink, SyntaxError, ValueKind};
 use wanted_fields::{NOTHING, REVIEW, WantedFields};
 

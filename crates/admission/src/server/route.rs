@@ -3,8 +3,8 @@
 use super::ConnectionContext;
 use super::body::{BodyError, ReviewBody, read, throw_away};
 use super::memory_budget::{BUFFER, BodyReservation, BudgetExceeded};
-use crate::metrics::{Outcome, Refused};
-use crate::review::{FilteredReview, Half, InvalidReview, ReviewResponse, judge_sifted, unchanged};
+use crate::metrics::Refused;
+use crate::review::{FilteredReview, Half, InvalidReview, Outcome, ReviewResponse, judge_sifted, unchanged};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};

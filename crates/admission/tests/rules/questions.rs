@@ -2,7 +2,7 @@
 
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_admission::metrics::Outcome;
+use taintward_admission::review::Outcome;
 use taintward_admission::review::{Did, Half, RuleOutcome};
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 

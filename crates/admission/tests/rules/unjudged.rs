@@ -2,7 +2,7 @@
 
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_admission::metrics::Outcome;
+use taintward_admission::review::Outcome;
 use taintward_admission::review::{Half, KEPT_MAX, judge};
 use taintward_admission::rules::{CacheUpdate, ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::PoolEnforcement;

@@ -1,6 +1,6 @@
 //! Makes the requests of effects about dedicated pools.
 
-use crate::controller::ControllerContext;
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel};
 use crate::metrics::Effect as Kind;
 use crate::write_permission::WritePermission;

@@ -2,7 +2,8 @@
 //!
 //! - See the core's `dedicated_pools/conditions.rs` for the conditions of a pool.
 
-use crate::controller::{ControllerContext, ReportSink};
+use crate::controller::ReportSink;
+use crate::controller_context::ControllerContext;
 use crate::event_recorder::EventRecorder;
 use crate::settings::WriteMode;
 use taintward_core::admission::pool::{Reason, UnauthorizedPod};

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no DELETE is carried out when the confirmation that justifies it is older than W (S2).
 
-use crate::controller::ControllerContext;
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel, split_error};
 use crate::metrics::Effect as Kind;
 use taintward_core::api_error::ApiFailure;

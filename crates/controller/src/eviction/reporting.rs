@@ -1,7 +1,8 @@
 //! Reports the notices of the eviction engine: log lines, metrics and events.
 
 use super::{EvictionController, messages};
-use crate::controller::{ControllerContext, ReportSink};
+use crate::controller::ReportSink;
+use crate::controller_context::ControllerContext;
 use crate::event_recorder::PodEvent;
 use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};

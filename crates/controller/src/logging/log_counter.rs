@@ -1,14 +1,9 @@
 //! Counts the shown log records by level, for the whole process.
 
-use crate::metrics::{ByLabel, LogLevel};
-use prometheus_client::metrics::counter::Counter;
-use std::sync::LazyLock;
+use crate::metrics::{LOG_MESSAGES, LogLevel};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
-
-/// Records shown so far.
-pub(crate) static COUNTS: LazyLock<ByLabel<LogLevel, Counter>> = LazyLock::new(ByLabel::counters);
 
 /// Counts.
 pub(super) struct LogCounter;
@@ -20,6 +15,6 @@ impl<S: Subscriber> Layer<S> for LogCounter {
             Level::WARN => LogLevel::Warning,
             _ => LogLevel::Info,
         };
-        COUNTS.of(level).inc();
+        LOG_MESSAGES.of(level).inc();
     }
 }

@@ -1,6 +1,6 @@
 //! Makes the requests of node lifecycle effects.
 
-use crate::controller::ControllerContext;
+use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel, split_error};
 use crate::metrics::Effect as Kind;
 use taintward_core::node_lifecycle::{NodeLifecycleEffect, NodeLifecycleInput};

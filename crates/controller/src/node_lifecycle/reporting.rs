@@ -3,7 +3,8 @@
 //! - See `node_lifecycle/log_text.rs` for the wording, and the core's `node_lifecycle/event_messages.rs` for upstream's events.
 
 use super::log_text;
-use crate::controller::{ControllerContext, ReportSink};
+use crate::controller::ReportSink;
+use crate::controller_context::ControllerContext;
 use crate::metrics::ControllerMetrics;
 use crate::write_log::WriteLogLimits;
 use taintward_core::identity::{PodName, PodRef};

@@ -1,7 +1,6 @@
 //! Holds the health state of the process and builds the checks from it.
 
-use super::watches::WatchSlot;
-use super::{WatchSet, mode};
+use super::watches::{WatchSet, WatchSlot};
 use crate::admin::{Check, LoopHeartbeat, Scope};
 use crate::control_loop::LoopHealth;
 use crate::metrics::{self, ControllerMetrics, MonoClock};
@@ -23,7 +22,7 @@ impl HealthState {
     pub(super) fn new(settings: &ControllerSettings, clock: &Clock, host: &str) -> Self {
         let about = metrics::BuildInfo {
             version: env!("CARGO_PKG_VERSION"),
-            mode: mode(settings),
+            mode: settings.mode.as_str(),
             lease: settings.election.as_ref().map_or_else(String::new, |election| election.name.clone()),
             started: clock.now().wall,
             host: host.to_owned(),

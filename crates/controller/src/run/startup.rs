@@ -3,8 +3,9 @@
 //! - Invariant: a waiting process is alive: a restart would not help.
 
 use super::election::{self, LeaseProblem};
+use super::health::HealthState;
 use super::wait_for_api_server::{self, StartupOutcome};
-use super::{HealthState, WatchSet};
+use super::watches::WatchSet;
 use crate::admin::{Check, Scope};
 use crate::settings::ControllerSettings;
 use crate::shutdown::Shutdown;

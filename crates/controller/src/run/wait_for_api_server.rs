@@ -1,10 +1,12 @@
 //! Waits until the API server answers.
 
-use super::PROBE_MAX;
 use crate::shutdown::Shutdown;
 use std::time::Duration;
 use taintward_kube::config::{ProbeError, probe};
 use tokio::sync::watch;
+
+/// How long one look at the server may take.
+pub(super) const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// The pause between two looks.
 const PROBE_PAUSE: Duration = Duration::from_secs(3);

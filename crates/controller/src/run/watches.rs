@@ -1,16 +1,16 @@
 //! Starts the watches and connects them to the queues of the control loops.
 
-use super::HealthState;
 use crate::dedicated_pools::{self, PoolStreamDemand};
 use crate::eviction;
 use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
-use crate::metrics::Resource;
+use crate::metrics::{ControllerMetrics, Resource};
 use crate::node_lifecycle;
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
 use kube::Client;
+use std::sync::Arc;
 use taintward_core::dedicated_pools::DedicatedPoolInput;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::node_lifecycle::NodeLifecycleInput;
@@ -77,16 +77,15 @@ impl WatchSet {
         self,
         (streams, heartbeats): (&Client, &Client),
         settings: &ControllerSettings,
-        signs: &HealthState,
+        metrics: &Arc<ControllerMetrics>,
         clock: &Clock,
         tasks: &mut TaskSet,
     ) -> EngineQueues {
         let (relist_now, demanded) = (self.relist_now, self.demand.on());
-        let mut hearing = WatchSpawner { streams, settings, signs, clock, tasks, relist_now, demanded };
+        let mut hearing = WatchSpawner { streams, settings, metrics, clock, tasks, relist_now, demanded };
         let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
         let pods = hearing.shared::<DecodedPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
-        let metrics = &signs.metrics;
         let eviction = nodes.eviction.zip(pods.eviction);
         let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, clock, metrics));
         let node_lifecycle = nodes
@@ -115,7 +114,7 @@ struct SplitQueues<S: Split> {
 struct WatchSpawner<'a> {
     streams: &'a Client,
     settings: &'a ControllerSettings,
-    signs: &'a HealthState,
+    metrics: &'a Arc<ControllerMetrics>,
     clock: &'a Clock,
     tasks: &'a mut TaskSet,
     relist_now: RelistTrigger,
@@ -169,13 +168,13 @@ impl WatchSpawner<'_> {
             None => tokio::spawn(listen()),
             Some(demanded) => tokio::spawn(stream_health::while_demanded(demanded, ear.out, listen)),
         });
-        let watches = self.signs.metrics.watches.clone();
+        let watches = self.metrics.watches.clone();
         self.tasks.0.push(tokio::spawn(stream_health::report(ear.resource, ear.health, watches)));
         news
     }
 
     fn meter(&self, resource: Resource) -> EventMeter {
-        EventMeter { watches: self.signs.metrics.watches.clone(), clock: self.clock.clone(), resource }
+        EventMeter { watches: self.metrics.watches.clone(), clock: self.clock.clone(), resource }
     }
 }
 

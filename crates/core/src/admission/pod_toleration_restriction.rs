@@ -6,7 +6,7 @@
 
 use super::exists;
 use super::messages::{text_of, toleration_of};
-use super::request::Operation;
+use super::requester::Operation;
 use super::toleration_coverage::TolerationCoverage;
 use crate::taint::{TaintEffect, keys};
 use crate::toleration::Toleration;

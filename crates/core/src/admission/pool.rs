@@ -26,10 +26,11 @@ mod node_record;
 mod pods_on_nodes;
 mod pool_entry;
 mod status;
+mod validity;
 mod violations;
 
 pub use affinity::{alternatives, narrowed};
-pub use assess::{PoolAssessment, PoolValidity, assess};
+pub use assess::{PoolAssessment, assess};
 pub use findings::{PoolFinding, Reason};
 pub use membership::{MADE_FOR, Membership, PodOwner, PoolExemption, PoolExemptions, membership};
 pub use node_plan::{NodeEdits, NodePlan, PoolConflict, PoolNode, RecordEdit, reconcile};
@@ -39,6 +40,7 @@ pub use pool_entry::{PoolEntry, entry, is_ordinary, might_tolerate};
 pub use status::{
     NAMED_MOST, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_trespasser, remembered, status,
 };
+pub use validity::PoolValidity;
 pub use violations::{PoolMutation, PoolViolation, mutation, violation};
 
 /// What keeps others off: one taint of this key and value for each effect.

@@ -2,6 +2,8 @@
 //!
 //! - Invariant: an unknown fact is `None`, never empty; a rule that needs it does nothing.
 
+pub use super::requester::{MAKERS, Operation, PodIdentity, Requester};
+
 use super::pod_toleration_restriction::NamespaceTolerationLists;
 use super::policy::{RequestedSeconds, TolerationPolicy};
 use super::pool::{DedicatedPool, PodOwner};
@@ -10,75 +12,6 @@ use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use crate::toleration::Toleration;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-/// What is done to the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
-    /// It is made.
-    Create,
-    /// It is changed.
-    Update,
-}
-
-/// Who asks, as the API server has authenticated them (`userInfo`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requester {
-    /// `username`.
-    pub user: Box<str>,
-    /// `groups`.
-    pub groups: Vec<Box<str>>,
-}
-
-/// The controllers of Kubernetes that make pods, by the accounts they use: who asks says nothing about for whom. The
-/// first two make those of DaemonSets.
-pub const MAKERS: [&str; 6] = [
-    "system:kube-controller-manager",
-    "system:serviceaccount:kube-system:daemon-set-controller",
-    "system:serviceaccount:kube-system:replicaset-controller",
-    "system:serviceaccount:kube-system:replication-controller",
-    "system:serviceaccount:kube-system:statefulset-controller",
-    "system:serviceaccount:kube-system:job-controller",
-];
-
-impl Requester {
-    /// One of the controllers that make pods for others.
-    pub fn makes_pods_for_others(&self) -> bool {
-        MAKERS.contains(&&*self.user)
-    }
-
-    /// The controller that makes the pods of DaemonSets.
-    pub fn makes_daemons(&self) -> bool {
-        MAKERS[..2].contains(&&*self.user)
-    }
-
-    /// A kubelet.
-    pub fn is_kubelet(&self) -> bool {
-        self.is_in("system:nodes")
-    }
-
-    /// Whether it is in a group.
-    pub fn is_in(&self, group: &str) -> bool {
-        self.groups.iter().any(|own| **own == *group)
-    }
-}
-
-/// Whose a pod is: what exemptions and membership in pools are decided by, for pods that are asked for and pods that
-/// run already.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodIdentity {
-    /// `metadata.namespace`; of a request, that of the request.
-    pub namespace: Box<str>,
-    /// `spec.serviceAccountName`; empty means `default`.
-    pub service_account: Box<str>,
-    /// `spec.priorityClassName`.
-    pub priority_class: Box<str>,
-    /// Which kind of controller owns it.
-    pub owner: PodOwnerKind,
-    /// The annotation `kubernetes.io/config.mirror` is there.
-    pub mirror: bool,
-    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR); empty where there is none.
-    pub made_for: Box<str>,
-}
 
 /// A pod as it is asked for. Everything that is not needed is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

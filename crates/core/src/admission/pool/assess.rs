@@ -7,6 +7,7 @@
 use super::findings::{PoolFinding, Reason, faults};
 use super::node_plan::{NodeWithoutMarks, PoolNode};
 use super::node_record::RecordTrust;
+use super::validity::PoolValidity;
 use super::{DedicatedPool, is_control_plane, keeps_off};
 use crate::admission::messages::few;
 use crate::taint::keys;
@@ -15,29 +16,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// What a pool may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PoolValidity {
-    /// Everything.
-    #[default]
-    Applied,
-    /// Keep the nodes it has, and take no more. Its rules for pods hold.
-    Frozen,
-    /// Nothing, until it is corrected. Its nodes stay as they are; its rules for pods do not hold.
-    Refused,
-}
-
-impl PoolValidity {
-    /// `Applied`
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Applied => "Applied",
-            Self::Frozen => "Frozen",
-            Self::Refused => "Refused",
-        }
-    }
-}
 
 /// How a pool stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! - See `violations.rs` for what follows from it.
 
 use super::{DedicatedPool, ServiceAccount};
-use crate::admission::request::{Operation, PodIdentity, Requester};
+use crate::admission::requester::{Operation, PodIdentity, Requester};
 use crate::fact::PodOwnerKind;
 use crate::scheduling::Labels;
 use alloc::boxed::Box;

@@ -5,8 +5,8 @@
 //! - A taint or label with another value is a [`PoolConflict`]; an invalid pool leaves its nodes as they are.
 //! - See `assess.rs` for whether a pool may have nodes at all.
 
-use super::assess::PoolValidity;
 use super::node_record::{AppliedMark, NodeRecordAnnotation, RecordTrust};
+use super::validity::PoolValidity;
 use super::{DedicatedPool, PoolLabel};
 use crate::scheduling::Labels;
 use crate::taint::Taint;

@@ -3,10 +3,10 @@
 //! - Invariant: names are bounded. A pod whose membership is unknown counts as unauthorized where the pool denies
 //!   others, and is never evicted.
 
-use super::assess::PoolValidity;
 use super::membership::{Membership, PodOwner, PoolExemption, PoolExemptions, is_of_system, membership};
 use super::node_plan::{PoolNode, reconcile};
 use super::node_record::{AppliedMark, NodeRecordAnnotation, RecordTrust};
+use super::validity::PoolValidity;
 use super::{DaemonSetPolicy, DedicatedPool, PoolPlacement};
 use crate::admission::messages::{text_of, toleration_of};
 use crate::admission::request::PodIdentity;

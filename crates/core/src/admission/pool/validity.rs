@@ -1,0 +1,24 @@
+//! Defines what a pool may do, given the findings about it.
+
+/// What a pool may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PoolValidity {
+    /// Everything.
+    #[default]
+    Applied,
+    /// Keep the nodes it has, and take no more. Its rules for pods hold.
+    Frozen,
+    /// Nothing, until it is corrected. Its nodes stay as they are; its rules for pods do not hold.
+    Refused,
+}
+
+impl PoolValidity {
+    /// `Applied`
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "Applied",
+            Self::Frozen => "Frozen",
+            Self::Refused => "Refused",
+        }
+    }
+}
