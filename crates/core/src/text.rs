@@ -1,7 +1,8 @@
 //! Replaces characters of foreign text that forge lines, control terminals, change the direction or are invisible.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
+use core::error::Error;
 use core::fmt::Write as _;
 
 /// Control characters (C0, DEL, C1: the terminal's escape sequences begin with them), line and paragraph separators,
@@ -20,6 +21,21 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
         true => Cow::Owned(text.replace(is_hazard, "\u{fffd}")),
         false => Cow::Borrowed(text),
     }
+}
+
+/// An error with its causes, outermost first. A cause that the text before it has in it is not repeated.
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let cause_text = error.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// Appends a character's number as JSON and YAML write it within double quotes: `\u202e`.

@@ -6,6 +6,7 @@
 //!
 //! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
 
+use crate::error_text::sanitize;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
@@ -29,7 +30,7 @@ mod tolerations;
 pub(crate) mod watch_event;
 
 pub use api_status::ApiStatus;
-pub(crate) use decode_error::{DecodeError, sanitize};
+pub(crate) use decode_error::DecodeError;
 pub use field_semantics::FIELD_MANAGER;
 pub(crate) use node_and_pod::TerminatingPod;
 pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};

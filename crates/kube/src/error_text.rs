@@ -3,21 +3,6 @@
 use std::error::Error;
 use taintward_core::text::is_hazard;
 
-/// An error with what lies behind it.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut inner = error.source();
-    while let Some(cause) = inner {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        inner = cause.source();
-    }
-    text
-}
-
 /// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
 pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut at = Some(error);
@@ -46,9 +31,19 @@ const QUOTED_MAX: usize = 1000;
 /// Text from elsewhere, made fit for a message: bounded, and without characters that move the cursor, break lines or
 /// turn the direction of writing.
 pub(crate) fn quiet(text: &str) -> String {
+    bounded(text, |_, bytes| bytes >= QUOTED_MAX)
+}
+
+/// The same, of at most so many characters.
+pub(crate) fn sanitize(text: &str, limit: usize) -> String {
+    bounded(text, |characters, _| characters == limit)
+}
+
+/// Text up to where the number of its characters, or of the bytes that were made of them, is large enough.
+fn bounded(text: &str, is_enough: impl Fn(usize, usize) -> bool) -> String {
     let mut out = String::new();
-    for c in text.chars() {
-        if out.len() >= QUOTED_MAX {
+    for (at, c) in text.chars().enumerate() {
+        if is_enough(at, out.len()) {
             out.push('…');
             break;
         }
@@ -60,7 +55,6 @@ pub(crate) fn quiet(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::sanitize;
 
     #[test]
     fn quoted_text_is_harmless_and_bounded() {

@@ -5,6 +5,7 @@
 use super::LogFormat;
 use std::error::Error;
 use std::fmt::{self, Write as _};
+use taintward_core::text::error_chain;
 use taintward_server::escape::{push_plain, push_quoted};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -163,31 +164,11 @@ impl Visit for LogRecord {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        self.put(field, FieldValue::Text(bounded(format_args!("{}", ErrorChain(value)))));
+        self.put(field, FieldValue::Text(bounded(format_args!("{}", error_chain(value)))));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, FieldValue::Text(bounded(format_args!("{value:?}"))));
-    }
-}
-
-/// An error with its causes, outermost first. A cause that its parent's text already ends with is not repeated.
-struct ErrorChain<'error>(&'error (dyn Error + 'static));
-
-impl fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.0.to_string();
-        f.write_str(&said)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !said.ends_with(&text) {
-                write!(f, ": {text}")?;
-            }
-            said = text;
-            cause = error.source();
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::path::ResourcePath;
 use crate::config::NoCredentials;
 use crate::decode::{foreign_type, status_from_body};
-use crate::error_text::{chain, essence, find, quiet};
+use crate::error_text::{essence, find, quiet};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::text::error_chain;
 use taintward_core::time::Span;
 
 /// The longest patience a server can ask for; one that says a year is asked again before.
@@ -101,7 +102,7 @@ impl RequestError {
                 format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
             return Self::ours(ApiFailure::Unavailable, message);
         }
-        let why = quiet(essence(&chain(why)));
+        let why = quiet(essence(&error_chain(why)));
         let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
@@ -122,7 +123,7 @@ impl RequestError {
 
     /// The request could not be put together.
     pub(crate) fn unsent(method: &Method, on: &ResourcePath<'_>, why: &dyn Error) -> Self {
-        let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
+        let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&error_chain(why)));
         Self::ours(ApiFailure::Rejected, message)
     }
 

@@ -7,7 +7,6 @@ use super::connection_attempts::ConnectionAttempts;
 use super::credentials::Credentials;
 use super::proxy::{Proxy, ProxyKind};
 use super::{ConnectError, ConnectSettings};
-use crate::error_text::chain;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
@@ -25,6 +24,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
 use std::time::Duration;
+use taintward_core::text::error_chain;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 /// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP. With
@@ -56,7 +56,7 @@ pub(super) fn clients(
     config.headers.push((USER_AGENT, agent));
     let place = || place.to_owned();
     let unusable =
-        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: words(&chain(&why)) };
+        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: words(&error_chain(&why)) };
     let proxy = config.proxy_url.clone().map(Proxy::new).transpose();
     let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
     let stack = ClientLayers {

@@ -2,12 +2,13 @@
 
 use super::NoCredentials;
 use super::observe::date;
-use crate::error_text::{chain, essence, find, quiet};
+use crate::error_text::{essence, find, quiet};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
 use kube::client::Body;
 use std::time::Duration;
+use taintward_core::text::error_chain;
 use taintward_core::time::Wall;
 use thiserror::Error;
 
@@ -96,7 +97,7 @@ fn sort(why: &kube::Error) -> ProbeError {
     if let Some(NoCredentials(reason)) = find(why) {
         return ProbeError::Credentials(quiet(reason));
     }
-    let text = quiet(&chain(why));
+    let text = quiet(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
             ProbeError::Unreachable("it does not speak TLS; is it http:// rather than https://".to_owned())

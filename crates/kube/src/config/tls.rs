@@ -2,7 +2,6 @@
 
 use super::config_source::words;
 use super::credential_files::ClientIdentity;
-use crate::error_text::chain;
 use kube::Config;
 use kube::client::ConfigExt as _;
 use kube::config::AuthInfo;
@@ -11,6 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::sync::Arc;
+use taintward_core::text::error_chain;
 
 /// Without `authority`, the configuration's own data count, or the system's authorities.
 pub(super) fn tls(
@@ -25,7 +25,7 @@ pub(super) fn tls(
         let certificates = certificates("certificate-authority", pem)?;
         config.root_cert = Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect());
     }
-    let mut tls = config.rustls_client_config().map_err(|why| words(&chain(&why)))?;
+    let mut tls = config.rustls_client_config().map_err(|why| words(&error_chain(&why)))?;
     if let Some(ClientIdentity { certificate, key }) = identity {
         let certificates = certificates("client-certificate", certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| "client-key holds no private key in PEM")?;

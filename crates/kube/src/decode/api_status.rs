@@ -5,7 +5,8 @@
 //! Not here: what follows from it (`watch/watch_error.rs`, `api.rs`).
 
 use super::protobuf_wire::ProtobufFields;
-use super::{DecodeError, Encoding, json, sanitize};
+use super::{DecodeError, Encoding, json};
+use crate::error_text::sanitize;
 use serde::Deserialize;
 use std::fmt;
 

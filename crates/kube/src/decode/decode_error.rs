@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use taintward_core::text::is_hazard;
 
 /// A reason and a field path, such as `spec.tolerations[3].effect: not UTF-8`.
 #[derive(Debug)]
@@ -42,22 +41,4 @@ impl fmt::Display for DecodeError {
         }
         f.write_str(&self.what)
     }
-}
-
-/// Text from outside, made fit for a log line or a terminal: control and direction characters are escaped, the length
-/// is at most `limit` characters.
-pub(crate) fn sanitize(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    for (at, character) in text.chars().enumerate() {
-        if at == limit {
-            out.push('…');
-            break;
-        }
-        if is_hazard(character) {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-    }
-    out
 }

@@ -4,7 +4,8 @@
 //! Goes out: facts equal to those of `protobuf.rs`; a [`DecodeError`] with the field's path where the bytes are wrong.
 //! Not here: nodes (`json/node.rs`); admission's objects (`json/pool.rs` and its neighbours); the shapes serde reads into (`json/wire_types.rs`); splitting bodies (`frames.rs`, `list.rs`).
 
-use super::{DecodeError, Decoded, DecodedPod, ObjectIdentity, field_semantics, sanitize, timestamps};
+use super::{DecodeError, Decoded, DecodedPod, ObjectIdentity, field_semantics, timestamps};
+use crate::error_text::sanitize;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use taintward_core::fact::{BindingTimes, PodFact};

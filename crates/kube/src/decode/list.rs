@@ -5,6 +5,7 @@
 //! Not here: what an item says (`protobuf.rs`, `json.rs`); asking for pages (`watch/list_pages.rs`).
 
 use super::{DecodeError, Encoding};
+use crate::error_text::sanitize;
 
 mod json_items;
 mod protobuf_items;
@@ -70,9 +71,7 @@ impl ListBody {
 fn check_kind(found: &str, kind: &str) -> Result<(), DecodeError> {
     match found.strip_suffix("List") {
         Some(items) if items == kind => Ok(()),
-        _ => {
-            Err(DecodeError::new(format!("a {} where a {kind}List was expected", super::sanitize(found, 64))))
-        }
+        _ => Err(DecodeError::new(format!("a {} where a {kind}List was expected", sanitize(found, 64)))),
     }
 }
 

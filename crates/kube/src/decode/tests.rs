@@ -1,8 +1,9 @@
 //! The splitters: however the network cuts a body, the same pieces come out, and no more is held than must be.
 
+use super::Encoding;
 use super::frames::FrameDecoder;
 use super::list::{ListBody, ListPiece};
-use super::{Encoding, sanitize};
+use crate::error_text::sanitize;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -4,8 +4,9 @@
 //! Goes out: [`TolerationListAnnotation`]; a list that cannot be read says so, with the place.
 //! Not here: tolerations of pods (`json.rs`, `protobuf/pod.rs`); what the lists do (the core).
 
+use super::DecodeError;
 use super::field_semantics::LONGEST_LIST;
-use super::{DecodeError, sanitize};
+use crate::error_text::sanitize;
 use serde_json::{Map, Value};
 use taintward_core::admission::pod_toleration_restriction::{
     DEFAULTS, NamespaceTolerationLists, TolerationListAnnotation, WHITELIST,

@@ -8,8 +8,9 @@
 use super::protobuf_wire::ProtobufFields;
 use super::{
     ApiStatus, DecodeError, Decoded, Encoding, ObjectIdentity, UndecodableObject, WatchedObject, json,
-    protobuf, sanitize,
+    protobuf,
 };
+use crate::error_text::sanitize;
 
 /// One event.
 pub(crate) enum DecodedWatchEvent<F> {

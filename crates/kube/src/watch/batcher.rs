@@ -3,7 +3,8 @@
 //! - Nothing is dropped: a full channel pauses the watch.
 
 use super::WatchEvent;
-use crate::decode::{ObjectIdentity, UndecodableObject, WatchedObject, sanitize};
+use crate::decode::{ObjectIdentity, UndecodableObject, WatchedObject};
+use crate::error_text::sanitize;
 use std::collections::HashSet;
 use tokio::sync::mpsc;
 

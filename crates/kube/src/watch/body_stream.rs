@@ -2,8 +2,8 @@
 
 use super::watch_error::{WatchError, WatchedResource};
 use crate::api::seconds_asked;
-use crate::decode::{ApiStatus, Encoding, foreign_type, sanitize, status_from_body};
-use crate::error_text::chain;
+use crate::decode::{ApiStatus, Encoding, foreign_type, status_from_body};
+use crate::error_text::sanitize;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{Request, Response, StatusCode, header};
@@ -12,6 +12,7 @@ use kube::Client;
 use kube::client::Body;
 
 use std::time::Duration;
+use taintward_core::text::error_chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The most that is read of an error's body, in bytes.
@@ -36,7 +37,7 @@ pub(super) async fn open(
 ) -> Result<BodyStream, WatchError> {
     let answer =
         timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
-    let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&chain(&error), 400)))?;
+    let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
     if response.status() != StatusCode::OK {
         return Err(refusal(response, source).await);
     }
@@ -62,7 +63,8 @@ impl BodyStream {
             let Some(frame) = frame.map_err(|_| WatchError::IdleTimeout(self.silence))? else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| WatchError::ConnectionLost(sanitize(&chain(&error), 400)))?;
+            let frame =
+                frame.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
             if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {

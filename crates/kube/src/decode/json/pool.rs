@@ -10,7 +10,8 @@ use super::wire_types::{
     PoolUsersJson, Text,
 };
 use super::{read, status, time, uid, version};
-use crate::decode::{DecodeError, Decoded, sanitize};
+use crate::decode::{DecodeError, Decoded};
+use crate::error_text::sanitize;
 use taintward_core::admission::pool::{
     DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint,
     PoolUsers, ServiceAccount,

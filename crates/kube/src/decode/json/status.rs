@@ -9,7 +9,8 @@ use super::wire_types::{
     AppliedMarkJson, AppliedMarksJson, CappedList, LenientObject, NamedPodJson, PoolStatusJson, Text,
 };
 use super::{read, time};
-use crate::decode::{DecodeError, sanitize};
+use crate::decode::DecodeError;
+use crate::error_text::sanitize;
 use taintward_core::admission::pool::{AppliedMark, NamedPod, PoolStatus, PoolValidity};
 use taintward_core::dedicated_pools::{PoolCondition, RecordedStatus};
 use taintward_core::identity::PodName;
