@@ -32,6 +32,8 @@ pub(crate) mod watch_event;
 pub use api_status::ApiStatus;
 pub(crate) use decode_error::DecodeError;
 pub use field_semantics::FIELD_MANAGER;
+pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json};
+pub(crate) use labels::SelectedLabels;
 pub(crate) use node_and_pod::TerminatingPod;
 pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};
 pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};

@@ -54,3 +54,4 @@ pub mod pools;
 pub mod snapshot;
 pub mod watch;
 pub mod webhook_config;
+pub mod wire;

@@ -6,15 +6,17 @@
 //!           know is read here.
 //! Not here: where the JSON comes from (`paged_list.rs`, files).
 
-mod snapshot_json;
-
-use crate::decode::{Decoded, DecodedNode, DecodedPod, WatchedObject as _};
-use snapshot_json::{
-    BudgetSelectorJson, ContainerJson, DisruptionBudgetJson, NodeRequirementJson, NodeTermJson,
-    PreferredTermJson, QuantitiesJson, ScalarJson, SnapshotNodeJson, SnapshotOwner, SnapshotPodJson,
-    SnapshotPodSpec, SnapshotToleration, StringMap,
+use crate::decode::{
+    DecodeError, Decoded, DecodedNode, DecodedPod, NodeJson, SelectedLabels, decoded_node, decoded_pod,
+    read_json,
 };
+use crate::wire::{
+    AffinityJson, CappedList, ContainerJson, DisruptionBudgetJson, Fields, ObjectJson, OwnerReferenceJson,
+    PodJson, PodSpecJson, PreferredTermJson, QuantitiesJson, RequiredTermsJson, TextMap, Whole, scalar_text,
+};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use taintward_core::admission::LabelSelector;
 use taintward_core::cluster_snapshot::{
     BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, OwnerReference, PodRecord,
     SnapshotBuilder,
@@ -24,90 +26,68 @@ use taintward_core::identity::{PodName, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::{
-    ContainerRequests, Labels, NodeOperator, NodeRequirement, NodeTerm, PodRequests, PodSchedulingSpec,
-    PreferredTerm, units,
+    ContainerRequests, NodeTerm, PodRequests, PodSchedulingSpec, PreferredTerm, units,
 };
-use taintward_core::taint::TaintEffect;
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration::Toleration;
 
 /// What is wrong, without the place: the JSON is not what somebody wrote.
-fn broken(why: impl ToString) -> String {
+fn broken(why: DecodeError) -> String {
     let told = why.to_string();
     told.split(" at line ").next().unwrap_or(&told).to_owned()
 }
 
-fn labels(texts: StringMap) -> Labels {
-    texts.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
+fn amounts(QuantitiesJson(written): &QuantitiesJson<'_>) -> Result<BTreeMap<Box<str>, Quantity>, String> {
+    let entries = written.iter().map(|(name, raw)| {
+        let text = scalar_text(raw).ok_or_else(|| format!("{}: neither a string nor a number", &**name))?;
+        let quantity = Quantity::parse(&text);
+        quantity
+            .map(|quantity| (name.into(), quantity))
+            .map_err(|why| format!("{}: {text:?} is no quantity: {why}", &**name))
+    });
+    entries.collect()
 }
 
-fn amounts(written: QuantitiesJson) -> Result<BTreeMap<Box<str>, Quantity>, String> {
-    let one = |(name, amount): (Box<str>, ScalarJson)| {
-        let text = amount.into_text();
-        match Quantity::parse(&text) {
-            Ok(quantity) => Ok((name, quantity)),
-            Err(why) => Err(format!("{name}: {text:?} is no quantity: {why}")),
-        }
+fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, String> {
+    let one = |container: &ContainerJson<'_>| {
+        let requests = amounts(&container.resources.requests)?;
+        Ok(ContainerRequests { requests, sidecar: *container.restart_policy == *"Always" })
     };
-    written.into_iter().map(one).collect()
+    written.iter().map(one).collect()
 }
 
-fn containers(written: Vec<ContainerJson>) -> Result<Vec<ContainerRequests>, String> {
-    let one = |container: ContainerJson| {
-        let requests = amounts(container.resources.requests)?;
-        Ok(ContainerRequests { requests, sidecar: container.restart_policy == "Always" })
-    };
-    written.into_iter().map(one).collect()
-}
-
-fn requirement(written: NodeRequirementJson) -> NodeRequirement {
-    let NodeRequirementJson { key, operator, values } = written;
-    NodeRequirement { key, operator: NodeOperator::new(&operator), values }
-}
-
-fn term(written: NodeTermJson) -> NodeTerm {
-    NodeTerm {
-        expressions: written.match_expressions.into_iter().map(requirement).collect(),
-        fields: written.match_fields.into_iter().map(requirement).collect(),
-    }
-}
-
-fn toleration(written: SnapshotToleration) -> Toleration {
-    let effect = Some(written.effect).filter(|effect| !effect.is_empty());
-    Toleration {
-        key: written.key,
-        operator: TolerationOperator::new(&written.operator),
-        value: written.value,
-        effect: effect.map(|effect| TaintEffect::new(&effect)),
-        seconds: written.toleration_seconds,
-    }
-}
-
-fn wish(spec: SnapshotPodSpec) -> Result<PodSchedulingSpec, String> {
-    let affinity = spec.affinity.node_affinity;
-    let preferred = |one: PreferredTermJson| PreferredTerm { weight: one.weight, term: term(one.preference) };
+fn wish(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, String> {
     let requests = PodRequests {
-        containers: containers(spec.containers)?,
-        init_containers: containers(spec.init_containers)?,
-        pod: amounts(spec.resources.requests)?,
-        overhead: amounts(spec.overhead)?,
+        containers: containers(&spec.containers)?,
+        init_containers: containers(&spec.init_containers)?,
+        pod: amounts(&spec.resources.requests)?,
+        overhead: amounts(&spec.overhead)?,
+    };
+    let affinity = spec.affinity.0.and_then(|Fields(affinity)| affinity.node_affinity).unwrap_or_default().0;
+    let preferred = |one: PreferredTermJson<'_>| PreferredTerm {
+        weight: one.weight.unwrap_or_default(),
+        term: one.preference.0.into(),
+    };
+    let required = |Fields(RequiredTermsJson { node_selector_terms: CappedList(terms) })| {
+        terms.into_iter().map(NodeTerm::from).collect()
     };
     Ok(PodSchedulingSpec {
-        tolerations: spec.tolerations.into_iter().map(toleration).collect(),
-        node_selector: labels(spec.node_selector),
-        required: affinity
-            .required
-            .map(|required| required.node_selector_terms.into_iter().map(term).collect()),
-        preferred: affinity.preferred.into_iter().map(preferred).collect(),
+        tolerations: spec.tolerations.iter().map(Toleration::from).collect(),
+        node_selector: spec.node_selector.labels(),
+        required: affinity.required.map(required),
+        preferred: affinity.preferred.0.into_iter().map(preferred).collect(),
         load: requests.load(),
-        priority: spec.priority,
-        preempts: spec.preemption_policy != "Never",
+        priority: spec.priority.unwrap_or_default(),
+        preempts: **spec.preemption_policy != *"Never",
     })
 }
 
 /// Scheduling rules of a pod that nothing here looks at.
-fn goes_beyond(spec: &SnapshotPodSpec) -> bool {
-    spec.affinity.pod_affinity.is_some()
-        || spec.affinity.pod_anti_affinity.is_some()
+fn goes_beyond(spec: &PodSpecJson<'_, Whole>) -> bool {
+    let between_pods = |affinity: &Fields<_>| {
+        let AffinityJson { pod_affinity, pod_anti_affinity, .. } = &**affinity;
+        pod_affinity.is_some() || pod_anti_affinity.is_some()
+    };
+    spec.affinity.as_ref().is_some_and(between_pods)
         || !spec.topology_spread_constraints.is_empty()
         || spec
             .volumes
@@ -120,22 +100,17 @@ fn goes_beyond(spec: &SnapshotPodSpec) -> bool {
 /// # Errors
 /// What is wrong with it; it was not told.
 pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, String> {
-    let decoded = DecodedPod::from_json(json);
-    if let Decoded::Undecodable(unreadable) = decoded {
-        return Err(broken(unreadable.why));
-    }
-    let SnapshotPodJson { metadata, spec } = serde_json::from_slice(json).map_err(broken)?;
+    let object: PodJson<'_, Whole> = read_json(json).map_err(broken)?;
+    let decoded = decoded_pod(&object, json).map_err(broken)?;
+    let ObjectJson { metadata: Fields(metadata), spec: Fields(spec), .. } = object;
     let beyond = goes_beyond(&spec);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
-    if metadata.name.is_empty() {
-        return Err("metadata.name is missing".to_owned());
-    }
-    let mut read = PodRecord {
-        uid: Uid::new(""),
+    let read = PodRecord {
+        uid: Uid::new(&metadata.uid),
         name: PodName::new(namespace, &metadata.name),
         node: "",
-        labels: labels(metadata.labels),
-        owner: metadata.owner_references.iter().find(|owner| owner.controller).map(owner),
+        labels: metadata.labels.labels(),
+        owner: metadata.controller().map(owner),
         spec: wish(spec)?,
         beyond,
         standing: PodLifePhase::Live,
@@ -144,24 +119,21 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         ready: false,
         arrival: BindingTimes::default(),
     };
-    match decoded {
-        Decoded::Object(DecodedPod { pod, ready, .. }) => {
-            let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
-            let (uid, ready) = (pod.uid, ready == Some(ConditionStatus::True));
-            read.spec.tolerations = pod.tolerations;
-            let node = pod.node;
-            let node = node.as_str();
-            Ok(into.pod(PodRecord { uid, node, standing, mirror, marked, ready, arrival, ..read }))
-        }
-        Decoded::Unbound(identity) => {
-            read.uid = identity.uid.unwrap_or(read.uid);
-            Ok(into.pod(read))
-        }
-        Decoded::Undecodable(unreadable) => Err(broken(unreadable.why)),
-    }
+    Ok(match decoded {
+        Decoded::Object(DecodedPod { pod, ready, .. }) => into.pod(PodRecord {
+            node: pod.node.as_str(),
+            standing: pod.standing,
+            mirror: pod.mirror,
+            marked: pod.marked,
+            ready: ready == Some(ConditionStatus::True),
+            arrival: pod.arrival,
+            ..read
+        }),
+        Decoded::Unbound(_) | Decoded::Undecodable(_) => into.pod(read),
+    })
 }
 
-fn owner(owner: &SnapshotOwner) -> OwnerReference<'_> {
+fn owner<'o>(owner: &'o OwnerReferenceJson<'_>) -> OwnerReference<'o> {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     OwnerReference { group, kind: &owner.kind, name: &owner.name }
 }
@@ -171,18 +143,15 @@ fn owner(owner: &SnapshotOwner) -> OwnerReference<'_> {
 /// # Errors
 /// What is wrong with it.
 pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
-    let DecodedNode { taints, health } = match DecodedNode::from_json(json) {
-        Decoded::Object(seen) => seen,
-        Decoded::Undecodable(unreadable) => return Err(broken(unreadable.why)),
-        Decoded::Unbound(_) => return Err("it is no node".to_owned()),
-    };
-    let SnapshotNodeJson { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
-    let mut allocatable = amounts(status.allocatable)?;
+    let object: NodeJson<'_, TextMap<'_>, Whole> = read_json(json).map_err(broken)?;
+    let labels = SelectedLabels::from(&object.metadata.labels);
+    let DecodedNode { taints, health } = decoded_node(&object, &labels, json).map_err(broken)?;
+    let mut allocatable = amounts(&object.status.allocatable)?;
     let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
     let ready = taintward_core::node_lifecycle::NodeConditions::of(&health.conditions).ready();
     Ok(NodeRecord {
         fact: taints,
-        labels: labels(metadata.labels),
+        labels: object.metadata.labels.labels(),
         unschedulable: health.unschedulable,
         allocatable: allocatable
             .into_iter()
@@ -203,34 +172,27 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
 /// # Errors
 /// What is wrong with it.
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
-    let DisruptionBudgetJson { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
-    let portion = |written: Option<ScalarJson>, field: &str| -> Result<Option<IntOrPercent>, String> {
-        let Some(text) = written.map(ScalarJson::into_text) else { return Ok(None) };
+    let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } =
+        read_json(json).map_err(broken)?;
+    let portion = |written: Option<&RawValue>, field: &str| -> Result<Option<IntOrPercent>, String> {
+        let Some(raw) = written else { return Ok(None) };
+        let text = scalar_text(raw).unwrap_or_else(|| raw.get().into());
         let portion = IntOrPercent::parse(&text);
         portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
     };
     let least = portion(spec.min_available, "minAvailable")?.map(DisruptionLimit::MinAvailable);
     let most = portion(spec.max_unavailable, "maxUnavailable")?.map(DisruptionLimit::MaxUnavailable);
     // Counts of an earlier generation, or of nobody, say nothing.
+    let generation = metadata.generation.unwrap_or_default();
     let counted =
-        status.filter(|counts| counts.observed_generation >= metadata.generation && counts.expected_pods > 0);
+        status.filter(|counts| counts.observed_generation >= generation && counts.expected_pods > 0);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
     Ok(DisruptionBudget {
         namespace: namespace.into(),
-        name: metadata.name.into(),
-        selector: spec.selector.map(selector),
+        name: (&metadata.name).into(),
+        selector: spec.selector.map(|Fields(selector)| LabelSelector::from(selector).0),
         floor: least.or(most),
         status: counted
             .map(|counts| BudgetStatus { healthy: counts.current_healthy, desired: counts.desired_healthy }),
     })
-}
-
-fn selector(written: BudgetSelectorJson) -> Vec<NodeRequirement> {
-    let label = |(key, value): (Box<str>, Option<Box<str>>)| NodeRequirement {
-        key,
-        operator: NodeOperator::In,
-        values: vec![value.unwrap_or_default()],
-    };
-    let expressions = written.match_expressions.into_iter().map(requirement);
-    written.match_labels.into_iter().map(label).chain(expressions).collect()
 }

@@ -7,6 +7,7 @@
 use super::protobuf_wire::ProtobufFields;
 use super::{DecodeError, Encoding, json};
 use crate::error_text::sanitize;
+use crate::wire::{Fields, Text};
 use serde::Deserialize;
 use std::fmt;
 
@@ -50,27 +51,26 @@ impl ApiStatus {
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, DecodeError> {
-        #[derive(Deserialize)]
-        struct StatusJson {
-            message: Option<String>,
-            reason: Option<String>,
-            details: Option<json::LenientObject<StatusDetailsJson>>,
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct StatusJson<'a> {
+            #[serde(borrow)]
+            message: Text<'a>,
+            #[serde(borrow)]
+            reason: Text<'a>,
+            details: Fields<StatusDetailsJson>,
             code: Option<i32>,
         }
 
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct StatusDetailsJson {
             retry_after_seconds: Option<i32>,
         }
 
-        let status: StatusJson = json::read(bytes)?;
-        let wait = status
-            .details
-            .and_then(|json::LenientObject(details)| details.retry_after_seconds)
-            .unwrap_or_default();
-        let (reason, message) = (status.reason.unwrap_or_default(), status.message.unwrap_or_default());
-        Ok(Self::new(status.code.unwrap_or_default(), &reason, &message, wait))
+        let status: StatusJson<'_> = json::read(bytes)?;
+        let wait = status.details.retry_after_seconds.unwrap_or_default();
+        Ok(Self::new(status.code.unwrap_or_default(), &status.reason, &status.message, wait))
     }
 
     fn new(code: i32, reason: &str, message: &str, wait: i32) -> Self {

@@ -4,22 +4,12 @@
 //! Goes out: core vocabulary.
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
-use taintward_core::fact::{PodLifePhase, PodOwnerKind};
+use taintward_core::fact::PodLifePhase;
 use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeConditions};
 use taintward_core::taint::{Taint, TaintEffect};
 
 /// How the API server is told who wrote a field, and the name of the product in messages.
 pub const FIELD_MANAGER: &str = "taintward";
-
-/// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
-/// memory.
-pub(super) const LONGEST_LIST: usize = 200_000;
-
-/// The mirror annotation of a static pod.
-pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// The annotation on the bookmark that ends the initial events.
-pub(super) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// The priority class of pods a node can't do without.
 pub(super) const NODE_CRITICAL: &str = "system-node-critical";
@@ -72,15 +62,6 @@ pub(super) fn ready(before: Option<ConditionStatus>, kind: &str, status: &str) -
 pub(super) fn is_ready(conditions: &[Option<NodeCondition>]) -> bool {
     let told: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
     NodeConditions::of(&told).get(ConditionKind::Ready) == Some(ConditionStatus::True)
-}
-
-/// The owner's kind, from its `apiVersion` and `kind`.
-pub(super) fn owner_of(api_version: &str, kind: &str) -> PodOwnerKind {
-    match (api_version.split_once('/').map(|(group, _)| group), kind) {
-        (Some("apps"), "DaemonSet") => PodOwnerKind::DaemonSet,
-        (Some("batch"), "Job") => PodOwnerKind::Job,
-        _ => PodOwnerKind::Other,
-    }
 }
 
 /// Whether the managed fields are worth looking at (D1): some NoExecute taint doesn't say when it was added.

@@ -2,9 +2,13 @@
 //! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
 //! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
 //! Goes out: [`ZoneKey`], [`PlatformLabels`].
-//! Not here: reading maps (`protobuf.rs`, `json/wire_types.rs`).
+//! Not here: reading maps (`protobuf.rs`, `wire/value.rs`).
 
+use crate::wire::{Text, TextMap};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
+use std::fmt;
 use taintward_core::node_lifecycle::{PlatformLabels, ZoneKey, ZoneLabels};
 
 const KEYS: [&str; 9] = [
@@ -21,7 +25,47 @@ const KEYS: [&str; 9] = [
 
 /// The values, in the order of [`KEYS`].
 #[derive(Default)]
-pub(super) struct SelectedLabels<'a>([Option<Cow<'a, str>>; KEYS.len()]);
+pub(crate) struct SelectedLabels<'a>([Option<Cow<'a, str>>; KEYS.len()]);
+
+/// Values of other labels may be anything.
+impl<'de: 'a, 'a> Deserialize<'de> for SelectedLabels<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SelectedLabelsVisitor;
+
+        impl<'de> Visitor<'de> for SelectedLabelsVisitor {
+            type Value = SelectedLabels<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut labels = SelectedLabels::default();
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    match labels.place(&key) {
+                        Some(place) => *place = Some(map.next_value::<Text<'de>>()?.0),
+                        None => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(labels)
+            }
+        }
+
+        deserializer.deserialize_map(SelectedLabelsVisitor)
+    }
+}
+
+impl<'a> From<&TextMap<'a>> for SelectedLabels<'a> {
+    fn from(map: &TextMap<'a>) -> Self {
+        let mut labels = Self::default();
+        for (key, value) in &map.0 {
+            if let Some(place) = labels.place(key) {
+                *place = Some(value.0.clone());
+            }
+        }
+        labels
+    }
+}
 
 impl<'a> SelectedLabels<'a> {
     /// Where the value of this label goes; `None`: it does not matter.

@@ -4,13 +4,14 @@
 //! Goes out: [`DecodedNode`], [`DecodedPod`], leases; their parts alone where only those are wanted.
 //! Not here: reading (`protobuf.rs`, `json.rs`).
 
-use super::{Decoded, ObjectIdentity, WatchedObject, json, protobuf, settled};
+use super::{Decoded, ObjectIdentity, WatchedObject, field_semantics, json, protobuf, settled};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::node_lifecycle::{self, ConditionStatus, LeaseFact};
+use taintward_core::time::Wall;
 
 /// The namespace of the nodes' leases (NL-10).
 pub const NODE_LEASES: &str = "kube-node-lease";
@@ -22,6 +23,25 @@ pub struct DecodedNode {
     pub taints: NodeFact,
     /// For the node's health.
     pub health: node_lifecycle::NodeHealthFact,
+}
+
+impl DecodedNode {
+    /// `taints_changed` looks at the managed fields, which costs another pass (D1).
+    pub(super) fn of(
+        health: node_lifecycle::NodeHealthFact,
+        taints_changed: impl FnOnce() -> Option<Wall>,
+    ) -> Self {
+        let needs_ownership = field_semantics::needs_ownership(&health.taints);
+        let taints = NodeFact {
+            name: health.name.clone(),
+            uid: health.uid.clone(),
+            version: health.version,
+            created: health.created,
+            taints: health.taints.clone(),
+            taints_changed: needs_ownership.then(taints_changed).flatten(),
+        };
+        Self { taints, health }
+    }
 }
 
 /// A bound pod, as each of the two engines wants it; read in one pass.

@@ -7,10 +7,10 @@
 //!
 //! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
 
-use super::field_semantics::{INITIAL_EVENTS_END, MIRROR, owner_of};
 use super::labels::SelectedLabels;
 use super::protobuf_wire::{ProtobufFields, WireValue};
 use super::{DecodeError, Decoded, ObjectIdentity, timestamps};
+use crate::wire::{INITIAL_EVENTS_END, MIRROR, owner_kind};
 use std::borrow::Cow;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::PodOwnerKind;
@@ -206,7 +206,7 @@ fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
             _ => {}
         }
     }
-    Ok(controls.then(|| owner_of(group, kind)))
+    Ok(controls.then(|| owner_kind(group, kind)))
 }
 
 /// A `Time` or `MicroTime` message; an empty one is Go's zero time.

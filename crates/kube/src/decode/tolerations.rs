@@ -5,8 +5,8 @@
 //! Not here: tolerations of pods (`json.rs`, `protobuf/pod.rs`); what the lists do (the core).
 
 use super::DecodeError;
-use super::field_semantics::LONGEST_LIST;
 use crate::error_text::sanitize;
+use crate::wire::LONGEST_LIST;
 use serde_json::{Map, Value};
 use taintward_core::admission::pod_toleration_restriction::{
     DEFAULTS, NamespaceTolerationLists, TolerationListAnnotation, WHITELIST,

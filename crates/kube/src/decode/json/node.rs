@@ -2,48 +2,71 @@
 //! Room:     labels, taints, conditions, and who owns the taints.
 //! Comes in: the bytes of one node.
 //! Goes out: a [`DecodedNode`] equal to that of `protobuf/node.rs`.
-//! Not here: the shapes serde reads into (`wire_types.rs`).
+//! Not here: the mirrors that serde fills (`wire.rs`).
 
-use super::wire_types::{LenientObject, NodeConditionJson, NodeJson, TaintJson, Text};
 use super::{managed, owns_taints, read, time, uid, version};
-use crate::decode::{DecodeError, Decoded, DecodedNode, field_semantics, timestamps};
-use taintward_core::fact::NodeFact;
+use crate::decode::labels::SelectedLabels;
+use crate::decode::{DecodeError, Decoded, DecodedNode, timestamps};
+use crate::wire::{
+    Essential, Fields, MetaJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, ObjectJson, TaintJson,
+};
 use taintward_core::identity::NodeName;
-use taintward_core::node_lifecycle::{self, ConditionKind, ConditionStatus, NodeCondition};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeHealthFact};
+use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
+
+/// A `Node`, and what is read of its labels.
+pub(crate) type NodeJson<'a, L, E> =
+    ObjectJson<MetaJson<'a, L>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a, E>>>;
 
 /// Reads a `Node`.
 pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<DecodedNode>, DecodeError> {
-    let object: NodeJson<'_> = read(bytes)?;
-    let LenientObject(meta) = object.metadata.unwrap_or_default();
-    let LenientObject(spec) = object.spec.unwrap_or_default();
-    let LenientObject(status) = object.status.unwrap_or_default();
-    let taints = each(&spec.taints.unwrap_or_default().0, "spec.taints", taint)?;
-    let conditions = each(&status.conditions.unwrap_or_default().0, "status.conditions", condition)?;
-    let (uid, version) = (uid(&meta)?, version(&meta));
-    let created = time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?;
-    let taints_changed = if field_semantics::needs_ownership(&taints) { taints_changed(bytes) } else { None };
-    let name = NodeName::new(Text::or_empty(meta.name.as_ref()));
-    let labels = meta.labels.unwrap_or_default();
-    Ok(Decoded::Object(DecodedNode {
-        health: node_lifecycle::NodeHealthFact {
-            name: name.clone(),
-            uid: uid.clone(),
-            version,
-            created,
-            zone: labels.zone(),
-            excluded: labels.excluded(),
-            unschedulable: spec.unschedulable.unwrap_or_default(),
-            taints: taints.clone(),
-            conditions: conditions.into_iter().flatten().collect(),
-            platform: labels.platform(),
-        },
-        taints: NodeFact { name, uid, version, created, taints, taints_changed },
-    }))
+    let mut object: NodeJson<'_, Option<SelectedLabels<'_>>, Essential> = read(bytes)?;
+    let labels = object.metadata.0.labels.take().unwrap_or_default();
+    decoded_node(&object, &labels, bytes).map(Decoded::Object)
 }
 
-pub(super) fn each<E, T>(
+/// What a mirror says; the bytes it was read from are needed for what it leaves out.
+pub(crate) fn decoded_node<L, E>(
+    object: &NodeJson<'_, L, E>,
+    labels: &SelectedLabels<'_>,
+    bytes: &[u8],
+) -> Result<DecodedNode, DecodeError> {
+    let ObjectJson { metadata: meta, spec, status } = object;
+    let health = NodeHealthFact {
+        taints: taints(spec)?,
+        conditions: conditions(status)?.into_iter().flatten().collect(),
+        uid: uid(meta)?,
+        name: NodeName::new(&meta.name),
+        version: version(meta),
+        created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
+        zone: labels.zone(),
+        excluded: labels.excluded(),
+        unschedulable: spec.unschedulable.unwrap_or_default(),
+        platform: labels.platform(),
+    };
+    Ok(DecodedNode::of(health, || taints_changed(bytes)))
+}
+
+pub(super) fn taints(spec: &NodeSpecJson<'_>) -> Result<Vec<Taint>, DecodeError> {
+    let taint = |entry: &TaintJson<'_>| {
+        Ok(Taint { time_added: time(entry.time_added.as_ref(), "timeAdded")?, ..Taint::from(entry) })
+    };
+    each(&spec.taints, "spec.taints", taint)
+}
+
+/// The conditions; `None` for those that do not matter.
+pub(super) fn conditions<E>(
+    status: &NodeStatusJson<'_, E>,
+) -> Result<Vec<Option<NodeCondition>>, DecodeError> {
+    each(&status.conditions, "status.conditions", |entry: &NodeConditionJson<'_>| {
+        let Some(kind) = ConditionKind::new(&entry.kind) else { return Ok(None) };
+        let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
+        Ok(Some(NodeCondition { kind, status: ConditionStatus::new(&entry.status), heartbeat }))
+    })
+}
+
+fn each<E, T>(
     entries: &[E],
     path: &str,
     read: impl Fn(&E) -> Result<T, DecodeError>,
@@ -52,33 +75,12 @@ pub(super) fn each<E, T>(
     numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
 }
 
-pub(super) fn taint(entry: &TaintJson<'_>) -> Result<Taint, DecodeError> {
-    Ok(Taint {
-        key: Text::or_empty(entry.key.as_ref()).into(),
-        value: Text::or_empty(entry.value.as_ref()).into(),
-        effect: TaintEffect::new(Text::or_empty(entry.effect.as_ref())),
-        time_added: time(entry.time_added.as_ref(), "timeAdded")?,
-    })
-}
-
-/// One condition; `None` if it is none of those that matter.
-pub(super) fn condition(entry: &NodeConditionJson<'_>) -> Result<Option<NodeCondition>, DecodeError> {
-    let Some(kind) = ConditionKind::new(Text::or_empty(entry.kind.as_ref())) else { return Ok(None) };
-    let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
-    Ok(Some(NodeCondition {
-        kind,
-        status: ConditionStatus::new(Text::or_empty(entry.status.as_ref())),
-        heartbeat,
-    }))
-}
-
 /// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
 /// that can't be read says nothing.
 pub(in crate::decode) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
-    let entries = managed(bytes)?;
-    let owning = entries.iter().filter(|entry| {
-        Text::or_empty(entry.subresource.as_ref()).is_empty()
+    let owning = managed(bytes).into_iter().filter(|entry| {
+        entry.subresource.is_empty()
             && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))
     });
-    owning.filter_map(|entry| timestamps::from_text(entry.time.as_ref()?.as_str()).ok().flatten()).max()
+    owning.filter_map(|entry| timestamps::from_text(entry.time.as_ref()?).ok().flatten()).max()
 }

@@ -4,30 +4,30 @@
 //! Goes out: a [`PolicyObject`]; a [`DecodeError`] with the field's path where its spec says what is not known.
 //! Not here: what is wrong with a policy that can be read (the core).
 
-use super::wire_types::{CustomResourceJson, LenientObject, PolicySpecJson, Text};
 use super::{read, uid, version};
 use crate::decode::{DecodeError, Decoded, PolicyObject};
+use crate::wire::{Fields, MetaJson, ObjectJson, PolicySpecJson};
 use serde_json::value::RawValue;
 use taintward_core::admission::policy::{SecondsBounds, TolerationDuration, TolerationPolicy};
 
 /// Reads a `TaintwardPolicy`.
 pub(in crate::decode) fn policy(bytes: &[u8]) -> Result<Decoded<PolicyObject>, DecodeError> {
-    let object: CustomResourceJson<'_, PolicySpecJson<'_>> = read(bytes)?;
-    let LenientObject(meta) = object.metadata.unwrap_or_default();
-    let LenientObject(spec) = object.spec.unwrap_or_default();
+    let ObjectJson { metadata: meta, spec: Fields(spec), .. }: ObjectJson<
+        MetaJson<'_>,
+        Fields<PolicySpecJson<'_>>,
+    > = read(bytes)?;
     let uid = uid(&meta)?;
     // None at all would be one for all: that has to be written.
-    let Some(LenientObject(namespaces)) = spec.namespace_selector else {
+    let Some(Fields(namespaces)) = spec.namespace_selector else {
         return Err(DecodeError::new("missing").at("spec.namespaceSelector"));
     };
-    let LenientObject(bounds) = spec.bounds.unwrap_or_default();
     let policy = TolerationPolicy {
-        name: Text::or_empty(meta.name.as_ref()).into(),
+        name: (&meta.name).into(),
         priority: spec.priority.unwrap_or_default(),
-        namespaces: namespaces.selector(),
+        namespaces: namespaces.into(),
         not_ready: stay(spec.not_ready_seconds).map_err(|fault| fault.at("spec.notReadySeconds"))?,
         unreachable: stay(spec.unreachable_seconds).map_err(|fault| fault.at("spec.unreachableSeconds"))?,
-        bounds: SecondsBounds { least: bounds.least, most: bounds.most },
+        bounds: SecondsBounds { least: spec.bounds.least, most: spec.bounds.most },
     };
     Ok(Decoded::Object(PolicyObject { uid, version: version(&meta), policy }))
 }

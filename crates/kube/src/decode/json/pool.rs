@@ -5,13 +5,14 @@
 //! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
 //!           missing, too.
 
-use super::wire_types::{
-    CustomResourceJson, FinalizersObject, LenientObject, PoolMembersJson, PoolSpecJson, PoolTaintJson,
-    PoolUsersJson, Text,
-};
 use super::{read, status, time, uid, version};
 use crate::decode::{DecodeError, Decoded};
 use crate::error_text::sanitize;
+use crate::wire::{
+    Fields, MetaJson, ObjectJson, PoolMembersJson, PoolSpecJson, PoolTaintJson, PoolUsersJson, StringList,
+    Text, member_at,
+};
+use serde_json::value::RawValue;
 use taintward_core::admission::pool::{
     DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint,
     PoolUsers, ServiceAccount,
@@ -21,23 +22,21 @@ use taintward_core::taint::TaintEffect;
 
 /// Reads a `DedicatedPool`.
 pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolFact>, DecodeError> {
-    let object: CustomResourceJson<'_, PoolSpecJson<'_>> = read(bytes)?;
-    let LenientObject(meta) = object.metadata.unwrap_or_default();
-    let Some(LenientObject(spec)) = object.spec else { return Err(DecodeError::new("missing").at("spec")) };
+    let object: ObjectJson<MetaJson<'_>, Option<Fields<PoolSpecJson<'_>>>, Option<&RawValue>> = read(bytes)?;
+    let Fields(meta) = object.metadata;
+    let Some(Fields(spec)) = object.spec else { return Err(DecodeError::new("missing").at("spec")) };
     let uid = uid(&meta)?;
-    let label = spec.label.map(|LenientObject(label)| PoolLabel {
-        key: Text::or_empty(label.key.as_ref()).into(),
-        value: Text::or_empty(label.value.as_ref()).into(),
-    });
+    let label =
+        spec.label.map(|Fields(label)| PoolLabel { key: (&label.key).into(), value: (&label.value).into() });
     let pool = DedicatedPool {
-        name: Text::or_empty(meta.name.as_ref()).into(),
+        name: (&meta.name).into(),
         uid: uid.to_string().into(),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
         leaving: meta.deletion_timestamp.is_some(),
-        taint: taint(spec.taint.unwrap_or_default().0),
+        taint: taint(spec.taint.0),
         label,
-        members: members(spec.nodes.unwrap_or_default().0),
-        users: users(spec.users.unwrap_or_default().0),
+        members: members(spec.nodes.0),
+        users: users(spec.users.0),
         placement: word(spec.placement.as_ref(), &PLACEMENTS).map_err(|fault| fault.at("spec.placement"))?,
         enforcement: word(spec.enforcement.as_ref(), &ENFORCEMENTS)
             .map_err(|fault| fault.at("spec.enforcement"))?,
@@ -46,8 +45,11 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolFact>, DecodeE
         applied_marks: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
     };
     let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
-    let finalizers =
-        read::<FinalizersObject>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
+    let finalizers = member_at(bytes, &["metadata", "finalizers"]).map_or(Ok(Vec::new()), |raw| {
+        let list = serde_json::from_str::<StringList>(raw.get());
+        list.map(|StringList(names)| names)
+            .map_err(|_| DecodeError::new("not a list of names").at("metadata.finalizers"))
+    })?;
     let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
     Ok(Decoded::Object(PoolFact { uid, version, generation, finalizers, pool, recorded: told }))
 }
@@ -68,40 +70,33 @@ const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
 /// One of these words; the default where there is none.
 fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, DecodeError> {
     let Some(text) = text else { return Ok(T::default()) };
-    let found = words.iter().find(|(word, _)| *word == text.as_str());
+    let found = words.iter().find(|(word, _)| **word == **text);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        DecodeError::new(format!("{:?} is none of {}", sanitize(text.as_str(), 32), known.join(", ")))
+        DecodeError::new(format!("{:?} is none of {}", sanitize(text, 32), known.join(", ")))
     })
 }
 
 fn taint(entry: PoolTaintJson<'_>) -> PoolTaint {
     PoolTaint {
-        key: Text::or_empty(entry.key.as_ref()).into(),
-        value: Text::or_empty(entry.value.as_ref()).into(),
-        effects: entry.effects.unwrap_or_default().0.iter().map(|effect| TaintEffect::new(effect)).collect(),
+        key: (&entry.key).into(),
+        value: (&entry.value).into(),
+        effects: entry.effects.0.iter().map(|effect| TaintEffect::new(effect)).collect(),
     }
 }
 
 fn members(entry: PoolMembersJson<'_>) -> PoolMembers {
-    PoolMembers {
-        names: entry.names.unwrap_or_default().0,
-        selector: entry.selector.map(|LenientObject(selector)| selector.selector()),
-    }
+    PoolMembers { names: entry.names.0, selector: entry.selector.map(|Fields(selector)| selector.into()) }
 }
 
 fn users(entry: PoolUsersJson<'_>) -> PoolUsers {
-    let accounts = entry.service_accounts.unwrap_or_default().0;
+    let accounts = entry.service_accounts.0.into_iter();
     PoolUsers {
-        namespaces: entry.namespace_selector.map(|LenientObject(selector)| selector.selector()),
+        namespaces: entry.namespace_selector.map(|Fields(selector)| selector.into()),
         service_accounts: accounts
-            .iter()
-            .map(|account| ServiceAccount {
-                namespace: account.namespace.as_str().into(),
-                name: account.name.as_str().into(),
-            })
+            .map(|account| ServiceAccount { namespace: account.namespace, name: account.name })
             .collect(),
-        users: entry.users.unwrap_or_default().0,
-        groups: entry.groups.unwrap_or_default().0,
+        users: entry.users.0,
+        groups: entry.groups.0,
     }
 }

@@ -1,41 +1,44 @@
 //! # JSON namespaces and members of pools
 //! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
 //! Comes in: the bytes of one object.
-//! Goes out: a [`NamespaceJson`] or [`PoolNodeFact`] equal to that of `protobuf/pool_inputs.rs`.
+//! Goes out: a [`NamespaceObject`] or [`PoolNodeFact`] equal to that of `protobuf/pool_inputs.rs`.
 //! Not here: nodes as the engines want them (`json/node.rs`).
 
-use super::node::{condition, each, taint};
-use super::wire_types::{LenientObject, NamespaceJson, PoolNodeJson, Text};
+use super::node::{conditions, taints};
 use super::{read, uid, version};
 use crate::decode::field_semantics::is_ready;
 use crate::decode::tolerations::namespace_facts;
 use crate::decode::{DecodeError, Decoded, NamespaceObject};
+use crate::wire::{Fields, MetaJson, NodeSpecJson, NodeStatusJson, ObjectJson, TextMap};
 use taintward_core::admission::pool::{PoolNode, RECORD};
 use taintward_core::dedicated_pools::PoolNodeFact;
 
+/// `ObjectMeta` with both its maps.
+type MetaWithMaps<'a> = MetaJson<'a, TextMap<'a>, TextMap<'a>>;
+
 /// Reads a `Namespace`.
 pub(in crate::decode) fn namespace(bytes: &[u8]) -> Result<Decoded<NamespaceObject>, DecodeError> {
-    let object: NamespaceJson<'_> = read(bytes)?;
-    let LenientObject(meta) = object.metadata.unwrap_or_default();
-    let (uid, version) = (uid(&meta)?, version(&meta));
-    let name = Text::or_empty(meta.name.as_ref()).into();
-    let (labels, annotations) = (meta.labels.unwrap_or_default().0, meta.annotations.unwrap_or_default().0);
-    Ok(Decoded::Object(NamespaceObject { uid, version, name, facts: namespace_facts(labels, annotations) }))
+    let Fields(meta) = read::<ObjectJson<MetaWithMaps<'_>>>(bytes)?.metadata;
+    let facts = namespace_facts(
+        meta.labels.labels(),
+        meta.annotations.as_ref().map(TextMap::labels).unwrap_or_default(),
+    );
+    let (uid, version, name) = (uid(&meta)?, version(&meta), (&meta.name).into());
+    Ok(Decoded::Object(NamespaceObject { uid, version, name, facts }))
 }
 
 /// Reads a `Node`, for pools.
 pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<PoolNodeFact>, DecodeError> {
-    let object: PoolNodeJson<'_> = read(bytes)?;
-    let LenientObject(meta) = object.metadata.unwrap_or_default();
-    let LenientObject(spec) = object.spec.unwrap_or_default();
+    type PoolNodeJson<'a> =
+        ObjectJson<MetaWithMaps<'a>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a>>>;
+
+    let ObjectJson { metadata: meta, spec, status }: PoolNodeJson<'_> = read(bytes)?;
     let (uid, version) = (uid(&meta)?, version(&meta));
     let node = PoolNode {
-        name: Text::or_empty(meta.name.as_ref()).into(),
-        labels: meta.labels.unwrap_or_default().0,
-        taints: each(&spec.taints.unwrap_or_default().0, "spec.taints", taint)?,
-        record: meta.annotations.unwrap_or_default().0.remove(RECORD),
+        name: (&meta.name).into(),
+        labels: meta.labels.labels(),
+        taints: taints(&spec)?,
+        record: meta.annotations.as_ref().and_then(|all| all.get(RECORD)).map(Box::from),
     };
-    let LenientObject(status) = object.status.unwrap_or_default();
-    let conditions = each(&status.conditions.unwrap_or_default().0, "status.conditions", condition)?;
-    Ok(Decoded::Object(PoolNodeFact { uid, version, node, ready: is_ready(&conditions) }))
+    Ok(Decoded::Object(PoolNodeFact { uid, version, node, ready: is_ready(&conditions(&status)?) }))
 }

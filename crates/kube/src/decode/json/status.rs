@@ -5,12 +5,12 @@
 //!           nothing where that cannot be read: it decides nothing, and is written anew.
 //! Not here: writing it (`pools/pool_status.rs`).
 
-use super::wire_types::{
-    AppliedMarkJson, AppliedMarksJson, CappedList, LenientObject, NamedPodJson, PoolStatusJson, Text,
-};
-use super::{read, time};
-use crate::decode::DecodeError;
+use super::read;
+use crate::decode::{DecodeError, timestamps};
 use crate::error_text::sanitize;
+use crate::wire::{
+    AppliedMarkJson, AppliedMarksJson, CappedList, NamedPodJson, PoolStatusJson, object_from_slice,
+};
 use taintward_core::admission::pool::{AppliedMark, NamedPod, PoolStatus, PoolValidity};
 use taintward_core::dedicated_pools::{PoolCondition, RecordedStatus};
 use taintward_core::identity::PodName;
@@ -22,18 +22,14 @@ pub(super) fn past(bytes: &[u8]) -> Result<Vec<AppliedMark>, DecodeError> {
         return Ok(Vec::new());
     }
     let status: AppliedMarksJson<'_> = read(bytes).map_err(|fault| fault.at("status"))?;
-    let marks = status.past.unwrap_or_default().0;
-    let numbered = marks.iter().enumerate();
+    let numbered = status.past.iter().enumerate();
     numbered.map(|(at, entry)| mark(entry).map_err(|fault| fault.index(at).at("status.past"))).collect()
 }
 
 fn mark(entry: &AppliedMarkJson<'_>) -> Result<AppliedMark, DecodeError> {
-    let (key, value) =
-        (Text::or_empty(entry.key.as_ref()).into(), Text::or_empty(entry.value.as_ref()).into());
-    match (Text::or_empty(entry.kind.as_ref()), &entry.effect) {
-        ("Taint", Some(effect)) => {
-            Ok(AppliedMark::Taint { key, value, effect: TaintEffect::new(effect.as_str()) })
-        }
+    let (key, value) = ((&entry.key).into(), (&entry.value).into());
+    match (&*entry.kind, &entry.effect) {
+        ("Taint", Some(effect)) => Ok(AppliedMark::Taint { key, value, effect: TaintEffect::new(effect) }),
         ("Taint", None) => Err(DecodeError::new("missing").at("effect")),
         ("Label", _) => Ok(AppliedMark::Label { key, value }),
         (kind, _) => {
@@ -46,29 +42,23 @@ const STANDINGS: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Froze
 
 /// What is told of it.
 pub(super) fn told(bytes: &[u8]) -> Option<RecordedStatus> {
-    let LenientObject(status) = serde_json::from_slice::<LenientObject<PoolStatusJson<'_>>>(bytes).ok()?;
-    let conditions = status.conditions.unwrap_or_default().0;
-    let conditions: Result<Vec<PoolCondition>, DecodeError> = conditions
-        .iter()
-        .map(|one| {
-            Ok(PoolCondition {
-                kind: one.kind.as_str().into(),
-                status: one.status.as_str().into(),
-                reason: one.reason.as_str().into(),
-                message: one.message.as_str().into(),
-                since: time(Some(&one.last_transition_time), "lastTransitionTime")?
-                    .ok_or_else(|| DecodeError::new("missing").at("lastTransitionTime"))?,
-                observed: one.observed_generation,
-            })
+    let status: PoolStatusJson<'_> = object_from_slice(bytes).ok()?;
+    let conditions = status.conditions.0.into_iter().map(|one| {
+        Some(PoolCondition {
+            kind: one.kind,
+            status: one.status,
+            reason: one.reason,
+            message: one.message,
+            since: timestamps::from_text(&one.last_transition_time).ok()??,
+            observed: one.observed_generation,
         })
-        .collect();
+    });
+    let conditions = conditions.collect::<Option<_>>()?;
     Some(RecordedStatus {
         observed: status.observed_generation,
         status: PoolStatus {
-            standing: STANDINGS
-                .into_iter()
-                .find(|one| one.as_str() == Text::or_empty(status.standing.as_ref()))?,
-            members: status.node_names.unwrap_or_default().0,
+            standing: STANDINGS.into_iter().find(|one| *one.as_str() == *status.standing)?,
+            members: status.node_names.0,
             nodes: status.nodes,
             conflicts: status.conflicts,
             pods: status.pods,
@@ -80,15 +70,15 @@ pub(super) fn told(bytes: &[u8]) -> Option<RecordedStatus> {
             offending_pods: named(status.offenders),
             evicted: Vec::new(),
         },
-        conditions: conditions.ok()?,
+        conditions,
     })
 }
 
-fn named(entries: Option<CappedList<NamedPodJson<'_>>>) -> Vec<NamedPod> {
-    let named = |one: &NamedPodJson<'_>| NamedPod {
-        pod: PodName::new(one.namespace.as_str(), one.name.as_str()),
-        node: one.node.as_str().into(),
-        message: one.message.as_str().to_owned(),
+fn named(entries: CappedList<NamedPodJson>) -> Vec<NamedPod> {
+    let named = |one: NamedPodJson| NamedPod {
+        pod: PodName::new(&one.namespace, &one.name),
+        node: one.node,
+        message: one.message,
     };
-    entries.unwrap_or_default().0.iter().map(named).collect()
+    entries.0.into_iter().map(named).collect()
 }

@@ -5,14 +5,13 @@
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
 use super::{ProtobufMeta, managed, time};
-use crate::decode::field_semantics::{LONGEST_LIST, needs_ownership};
 use crate::decode::json::owns_taints;
 use crate::decode::labels::SelectedLabels;
 use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
 use crate::decode::{DecodeError, Decoded, DecodedNode};
-use taintward_core::fact::NodeFact;
+use crate::wire::LONGEST_LIST;
 use taintward_core::identity::{NodeName, ResourceVersion};
-use taintward_core::node_lifecycle::{self, ConditionKind, ConditionStatus, NodeCondition};
+use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeHealthFact};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
@@ -30,26 +29,19 @@ pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<DecodedNode>, De
         };
         read.map_err(|fault| fault.at(name))?;
     }
-    let uid = meta.uid()?;
-    let NodeSpecProtobuf { taints, unschedulable } = spec;
-    let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
-    let (name, version, created) =
-        (NodeName::new(meta.name), ResourceVersion::parse(meta.version), meta.created);
-    Ok(Decoded::Object(DecodedNode {
-        health: node_lifecycle::NodeHealthFact {
-            name: name.clone(),
-            uid: uid.clone(),
-            version,
-            created,
-            zone: labels.zone(),
-            excluded: labels.excluded(),
-            unschedulable,
-            taints: taints.clone(),
-            conditions: conditions.into_iter().flatten().collect(),
-            platform: labels.platform(),
-        },
-        taints: NodeFact { name, uid, version, created, taints, taints_changed },
-    }))
+    let health = NodeHealthFact {
+        uid: meta.uid()?,
+        name: NodeName::new(meta.name),
+        version: ResourceVersion::parse(meta.version),
+        created: meta.created,
+        zone: labels.zone(),
+        excluded: labels.excluded(),
+        unschedulable: spec.unschedulable,
+        taints: spec.taints,
+        conditions: conditions.into_iter().flatten().collect(),
+        platform: labels.platform(),
+    };
+    Ok(Decoded::Object(DecodedNode::of(health, || taints_changed(message))))
 }
 
 #[derive(Default)]

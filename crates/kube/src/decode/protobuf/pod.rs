@@ -4,8 +4,9 @@
 //! Goes out: a [`DecodedPod`], or that the pod is on no node.
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
+use super::node::push;
 use super::{ProtobufMeta, managed, time};
-use crate::decode::field_semantics::{self, LONGEST_LIST};
+use crate::decode::field_semantics;
 use crate::decode::json::owns_mark;
 use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
 use crate::decode::{DecodeError, Decoded, DecodedPod};
@@ -81,20 +82,14 @@ impl<'a> PodSpecProtobuf<'a> {
             match number {
                 8 => self.service_account = value.text().map_err(|fault| fault.at("serviceAccountName"))?,
                 10 => self.node = value.text().map_err(|fault| fault.at("nodeName"))?,
-                22 => self.tolerate(value).map_err(|fault| fault.at("tolerations"))?,
+                22 => {
+                    push(&mut self.tolerations, value, toleration).map_err(|fault| fault.at("tolerations"))?
+                }
                 24 => self.priority_class = value.text().map_err(|fault| fault.at("priorityClassName"))?,
                 25 => self.priority = value.integer32().map_err(|fault| fault.at("priority"))?,
                 _ => {}
             }
         }
-        Ok(())
-    }
-
-    fn tolerate(&mut self, value: WireValue<'_>) -> Result<(), DecodeError> {
-        if self.tolerations.len() == LONGEST_LIST {
-            return Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")));
-        }
-        self.tolerations.push(toleration(value).map_err(|fault| fault.index(self.tolerations.len()))?);
         Ok(())
     }
 }

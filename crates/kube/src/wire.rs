@@ -1,0 +1,45 @@
+//! # Wire: Kubernetes' objects as JSON spells them
+//! Holds one mirror of each kind, borrowed from the text, for every reader: lists and watches, snapshots, the webhook.
+//!
+//! - Comes in: JSON of any content.
+//! - Goes out: fields as they are written; what they mean where no reader sees it differently (`From` into the core's types).
+//! - Keeps true: what is not there and what is `null` are the same, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are
+//!   empty; a number is `None`). A field that is known and given twice is a fault; a field that is not known is skipped, except
+//!   in the specifications of our own resources. [`IfWhole`] skips what only some readers want.
+//! - Not here: protobuf (`decode/protobuf.rs`), errors with paths (`decode/json.rs`), decisions.
+#![allow(missing_docs, reason = "the fields of a mirror are the API's, and documented there")]
+
+mod affinity;
+mod disruption_budget;
+mod label_selector;
+mod members;
+mod metadata;
+mod node;
+mod pod;
+mod policy;
+mod pool;
+mod resources;
+mod toleration;
+mod value;
+mod watch_line;
+
+pub use affinity::{AffinityJson, NodeAffinityJson, NodeTermJson, PreferredTermJson, RequiredTermsJson};
+pub use disruption_budget::{BudgetCountsJson, DisruptionBudgetJson, DisruptionBudgetSpecJson};
+pub use label_selector::LabelSelectorJson;
+pub use members::{member_at, members};
+pub(crate) use metadata::{INITIAL_EVENTS_END, MIRROR, owner_kind};
+pub use metadata::{KnownAnnotations, ManagedFieldsJson, MetaJson, ObjectJson, OwnerReferenceJson};
+pub use node::{LeaseSpecJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, TaintJson};
+pub use pod::{ContainerJson, PodConditionJson, PodJson, PodSpecJson, PodStatusJson, VolumeJson};
+pub use policy::{PolicySpecJson, SecondsBoundsJson};
+pub use pool::{
+    AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolConditionJson, PoolLabelJson, PoolMembersJson,
+    PoolSpecJson, PoolStatusJson, PoolTaintJson, PoolUsersJson, ServiceAccountJson,
+};
+pub use resources::{QuantitiesJson, ResourcesJson, scalar_text};
+pub use toleration::TolerationJson;
+pub use value::{
+    CappedList, Essential, Extent, Fields, IfWhole, LONGEST_LIST, StringList, Text, TextMap, Whole,
+    object_from_slice,
+};
+pub use watch_line::{KindJson, ListMetaJson, WatchLineJson};

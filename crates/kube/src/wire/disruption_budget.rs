@@ -1,0 +1,34 @@
+//! # Mirror of a disruption budget
+//! Spells out the fields of `PodDisruptionBudget` that a snapshot wants.
+//!
+//! - Not here: what they mean (`snapshot.rs`).
+
+use super::{Fields, LabelSelectorJson, MetaJson, ObjectJson};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// `PodDisruptionBudget`.
+pub type DisruptionBudgetJson<'a> =
+    ObjectJson<MetaJson<'a>, Fields<DisruptionBudgetSpecJson<'a>>, Option<Fields<BudgetCountsJson>>>;
+
+/// `PodDisruptionBudgetSpec`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DisruptionBudgetSpecJson<'a> {
+    #[serde(borrow)]
+    pub min_available: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub max_unavailable: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub selector: Option<Fields<LabelSelectorJson<'a>>>,
+}
+
+/// `PodDisruptionBudgetStatus`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BudgetCountsJson {
+    pub observed_generation: i64,
+    pub current_healthy: u32,
+    pub desired_healthy: u32,
+    pub expected_pods: u32,
+}

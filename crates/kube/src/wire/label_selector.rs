@@ -1,0 +1,43 @@
+//! # Mirror of a label selector
+//! Spells out `LabelSelector`. A field that is not known is a fault: it may forbid what would be done without it.
+//!
+//! - Not here: what a selector means, and what is wrong with one (the core); selectors as text.
+
+use super::{CappedList, StringList, Text, TextMap};
+use serde::Deserialize;
+use taintward_core::admission::LabelSelector;
+use taintward_core::scheduling::{NodeOperator, NodeRequirement};
+
+/// `LabelSelector`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct LabelSelectorJson<'a> {
+    #[serde(borrow)]
+    match_labels: TextMap<'a>,
+    #[serde(borrow)]
+    match_expressions: CappedList<LabelRequirementJson<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LabelRequirementJson<'a> {
+    #[serde(borrow)]
+    key: Text<'a>,
+    #[serde(borrow)]
+    operator: Text<'a>,
+    values: StringList,
+}
+
+impl From<LabelSelectorJson<'_>> for LabelSelector {
+    /// Labels first, in the order of their keys; then the expressions, as they were written.
+    fn from(json: LabelSelectorJson<'_>) -> Self {
+        let labels = json.match_labels.labels();
+        let mut selector = Self::of_labels(labels.iter().map(|(key, value)| (&**key, &**value)));
+        selector.0.extend(json.match_expressions.0.into_iter().map(|one| NodeRequirement {
+            key: (&one.key).into(),
+            operator: NodeOperator::new(&one.operator),
+            values: one.values.0,
+        }));
+        selector
+    }
+}

@@ -1,0 +1,48 @@
+//! # Members of an object, by name
+//! Finds parts of an object that as a whole may not be readable, or is not read.
+//!
+//! - Not here: the mirrors of whole objects.
+
+use super::Text;
+use serde::Deserializer as _;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Some members of an object, whatever they hold; of one given twice the last. None where `text` is no object.
+pub fn members<'a, const N: usize>(text: &'a [u8], names: [&str; N]) -> [Option<&'a RawValue>; N] {
+    let mut visitor = MembersVisitor { names: &names, found: [None; N] };
+    // What was found before a fault stands.
+    let _ = serde_json::Deserializer::from_slice(text).deserialize_map(&mut visitor);
+    visitor.found
+}
+
+/// What stands at a path of objects.
+pub fn member_at<'a>(text: &'a [u8], path: &[&str]) -> Option<&'a RawValue> {
+    let (first, rest) = path.split_first()?;
+    let [found] = members(text, [*first]);
+    if rest.is_empty() { found } else { member_at(found?.get().as_bytes(), rest) }
+}
+
+struct MembersVisitor<'a, 'n, const N: usize> {
+    names: &'n [&'n str; N],
+    found: [Option<&'a RawValue>; N],
+}
+
+impl<'de, const N: usize> Visitor<'de> for &mut MembersVisitor<'de, '_, N> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let value = map.next_value::<&RawValue>()?;
+            if let Some(at) = self.names.iter().position(|name| **name == *key) {
+                self.found[at] = Some(value);
+            }
+        }
+        Ok(())
+    }
+}

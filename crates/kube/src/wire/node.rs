@@ -1,0 +1,73 @@
+//! # Mirror of a node, and of its lease
+//! Spells out the fields of `Node` and `Lease` that any reader wants.
+//!
+//! - Not here: what they mean (`decode/json.rs`).
+
+use super::{CappedList, Essential, Extent, IfWhole, QuantitiesJson, Text};
+use serde::Deserialize;
+use taintward_core::taint::{Taint, TaintEffect};
+
+/// `NodeSpec`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct NodeSpecJson<'a> {
+    pub unschedulable: Option<bool>,
+    #[serde(borrow)]
+    pub taints: CappedList<TaintJson<'a>>,
+}
+
+/// `Taint`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TaintJson<'a> {
+    #[serde(borrow)]
+    pub key: Text<'a>,
+    #[serde(borrow)]
+    pub value: Text<'a>,
+    #[serde(borrow)]
+    pub effect: Text<'a>,
+    #[serde(borrow)]
+    pub time_added: Option<Text<'a>>,
+}
+
+/// Without its time, which may not be one.
+impl From<&TaintJson<'_>> for Taint {
+    fn from(json: &TaintJson<'_>) -> Self {
+        Self {
+            key: (&json.key).into(),
+            value: (&json.value).into(),
+            effect: TaintEffect::new(&json.effect),
+            time_added: None,
+        }
+    }
+}
+
+/// `NodeStatus`; whole, with what is allocatable.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "E: Extent")]
+pub struct NodeStatusJson<'a, E = Essential> {
+    #[serde(borrow)]
+    pub conditions: CappedList<NodeConditionJson<'a>>,
+    #[serde(borrow)]
+    pub allocatable: IfWhole<E, QuantitiesJson<'a>>,
+}
+
+/// `NodeCondition`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NodeConditionJson<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub status: Text<'a>,
+    #[serde(borrow)]
+    pub last_heartbeat_time: Option<Text<'a>>,
+}
+
+/// `LeaseSpec`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LeaseSpecJson<'a> {
+    #[serde(borrow)]
+    pub renew_time: Option<Text<'a>>,
+}

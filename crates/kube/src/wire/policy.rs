@@ -1,0 +1,30 @@
+//! # Mirror of a `TaintwardPolicy`
+//! Spells out its specification. A field that is not known is a fault: it may forbid what would be done without it.
+//!
+//! - Not here: what a policy means (`decode/json/policy.rs`).
+
+use super::{Fields, LabelSelectorJson};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The specification.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicySpecJson<'a> {
+    pub priority: Option<i32>,
+    #[serde(borrow)]
+    pub namespace_selector: Option<Fields<LabelSelectorJson<'a>>>,
+    #[serde(borrow)]
+    pub not_ready_seconds: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub unreachable_seconds: Option<&'a RawValue>,
+    pub bounds: Fields<SecondsBoundsJson>,
+}
+
+/// The least and the most that pods may ask for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecondsBoundsJson {
+    pub least: Option<i64>,
+    pub most: Option<i64>,
+}

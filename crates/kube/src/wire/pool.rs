@@ -1,0 +1,153 @@
+//! # Mirror of a `DedicatedPool`
+//! Spells out its specification and status. A field of a specification that is not known is a fault: it may forbid what would be done
+//! without it.
+//!
+//! - Not here: what a pool means (`decode/json/pool.rs`), writing its status (`pools/pool_status.rs`).
+
+use super::{CappedList, Fields, LabelSelectorJson, StringList, Text};
+use serde::Deserialize;
+
+/// The specification.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PoolSpecJson<'a> {
+    #[serde(borrow)]
+    pub taint: Fields<PoolTaintJson<'a>>,
+    #[serde(borrow)]
+    pub label: Option<Fields<PoolLabelJson<'a>>>,
+    #[serde(borrow)]
+    pub nodes: Fields<PoolMembersJson<'a>>,
+    #[serde(borrow)]
+    pub users: Fields<PoolUsersJson<'a>>,
+    #[serde(borrow)]
+    pub placement: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub enforcement: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub daemon_sets: Option<Text<'a>>,
+}
+
+/// The taint of its nodes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolTaintJson<'a> {
+    #[serde(borrow)]
+    pub key: Text<'a>,
+    #[serde(borrow)]
+    pub value: Text<'a>,
+    pub effects: StringList,
+}
+
+/// The label of its nodes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolLabelJson<'a> {
+    #[serde(borrow)]
+    pub key: Text<'a>,
+    #[serde(borrow)]
+    pub value: Text<'a>,
+}
+
+/// Its nodes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolMembersJson<'a> {
+    pub names: StringList,
+    #[serde(borrow)]
+    pub selector: Option<Fields<LabelSelectorJson<'a>>>,
+}
+
+/// Whose pods may run there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PoolUsersJson<'a> {
+    #[serde(borrow)]
+    pub namespace_selector: Option<Fields<LabelSelectorJson<'a>>>,
+    pub service_accounts: CappedList<ServiceAccountJson>,
+    pub users: StringList,
+    pub groups: StringList,
+}
+
+/// A service account.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceAccountJson {
+    pub namespace: Box<str>,
+    pub name: Box<str>,
+}
+
+/// The part of a status that decisions rest on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AppliedMarksJson<'a> {
+    #[serde(borrow)]
+    pub past: CappedList<AppliedMarkJson<'a>>,
+}
+
+/// A taint or a label that the pool stood for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AppliedMarkJson<'a> {
+    #[serde(borrow)]
+    pub kind: Text<'a>,
+    #[serde(borrow)]
+    pub key: Text<'a>,
+    #[serde(borrow)]
+    pub value: Text<'a>,
+    #[serde(borrow)]
+    pub effect: Option<Text<'a>>,
+}
+
+/// The part of a status that is only shown.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolStatusJson<'a> {
+    pub observed_generation: i64,
+    #[serde(borrow, default)]
+    pub standing: Text<'a>,
+    #[serde(default)]
+    pub node_names: StringList,
+    #[serde(default)]
+    pub nodes: u32,
+    #[serde(default)]
+    pub conflicts: u32,
+    #[serde(default)]
+    pub pods: u32,
+    #[serde(default)]
+    pub elsewhere: u32,
+    #[serde(default)]
+    pub exempt: u32,
+    #[serde(default)]
+    pub unknown: u32,
+    #[serde(default)]
+    pub offender_count: u32,
+    #[serde(default)]
+    pub exempt_pods: CappedList<NamedPodJson>,
+    #[serde(default)]
+    pub offenders: CappedList<NamedPodJson>,
+    #[serde(default)]
+    pub conditions: CappedList<PoolConditionJson>,
+}
+
+/// A pod that a status names.
+#[derive(Debug, Deserialize)]
+pub struct NamedPodJson {
+    pub namespace: Box<str>,
+    pub name: Box<str>,
+    pub node: Box<str>,
+    pub message: String,
+}
+
+/// A condition of a pool.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolConditionJson {
+    #[serde(rename = "type")]
+    pub kind: Box<str>,
+    pub status: Box<str>,
+    pub reason: Box<str>,
+    pub message: Box<str>,
+    pub last_transition_time: Box<str>,
+    #[serde(default)]
+    pub observed_generation: i64,
+}
