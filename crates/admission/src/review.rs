@@ -6,7 +6,6 @@
 mod decode;
 mod filter;
 mod invalid_review;
-mod lenient;
 mod outcome;
 mod patch;
 mod request;
@@ -17,7 +16,6 @@ pub use decode::decode;
 pub(crate) use decode::shown;
 pub use filter::{FilteredReview, KEPT_MAX, ReviewFilter, VALUES_MAX};
 pub use invalid_review::InvalidReview;
-pub(crate) use lenient::{BorrowedText, LenientFields};
 pub use outcome::Outcome;
 pub use patch::{
     AffinityShapeOfPod, JsonPatchBuilder, PatchedRequirement, PatchedTerm, PatchedToleration, TermExpressions,
@@ -165,7 +163,7 @@ fn unjudged(
     match reviewer.keeps_out(request).filter(|_| half == Half::Validate) {
         None => ReviewVerdict::allow(),
         Some(because) => {
-            let kind = shown(Some(&request.kind.kind));
+            let kind = shown(&request.kind.kind);
             ReviewVerdict::deny(format!("this {kind} cannot be judged: {why}; {because}: send less of it"))
         }
     }

@@ -211,8 +211,8 @@ fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidRevie
         (group, version, resource) => {
             return Err(InvalidReview::question(format!(
                 "expected pods or nodes of v1, got {} of {}: correct the rules of the webhook configuration",
-                shown(Some(resource)),
-                shown(Some(&group_version(group, version)))
+                shown(resource),
+                shown(&group_version(group, version))
             )));
         }
     };
@@ -221,8 +221,8 @@ fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidRevie
             ("", "v1", kind) if kind == expected => Ok(of(operation)),
             (group, version, kind) => Err(InvalidReview::question(format!(
                 "expected a {expected} of v1, got {} of {}",
-                shown(Some(kind)),
-                shown(Some(&group_version(group, version)))
+                shown(kind),
+                shown(&group_version(group, version))
             ))),
         },
         _ => Ok(ReviewSubject::Nothing),

@@ -6,10 +6,10 @@
 use super::RequestOrigin;
 use super::filter::FilteredReview;
 use super::invalid_review::InvalidReview;
-use super::lenient::{BorrowedText, LenientFields};
 use super::request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use taintward_kube::wire::{Fields, Text, object_from_slice};
 use taintward_server::escape::escaped;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
@@ -37,16 +37,14 @@ pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<
 fn asked(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
     let text = std::str::from_utf8(body)
         .map_err(|error| InvalidReview::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
-    let LenientFields(review): LenientFields<ReviewJson<'_>> =
-        serde_json::from_str(text).map_err(|error| no_review(&error))?;
+    let review: ReviewJson<'_> = object_from_slice(text.as_bytes()).map_err(|error| no_review(&error))?;
     for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
     {
-        let is = is.as_ref().map(|text| &*text.0);
-        if is != Some(wanted) {
+        if **is != *wanted {
             return Err(InvalidReview::question(format!("{what} must be {wanted}, not {}", shown(is))));
         }
     }
-    let LenientFields(asked) =
+    let Fields(asked) =
         review.request.ok_or_else(|| InvalidReview::question("there is no request in it".into()))?;
     Ok(asked)
 }
@@ -57,10 +55,10 @@ fn no_review(error: &serde_json::Error) -> InvalidReview {
 }
 
 /// A stranger's text, short and harmless.
-pub(crate) fn shown(text: Option<&str>) -> String {
+pub(crate) fn shown(text: &str) -> String {
     match text {
-        None | Some("") => "empty".into(),
-        Some(text) => {
+        "" => "empty".into(),
+        text => {
             let short: String = text.chars().take(SHOWN_MAX).collect();
             let more = if short.len() < text.len() { "..." } else { "" };
             format!("{}{more}", escaped(&short))
@@ -68,36 +66,36 @@ pub(crate) fn shown(text: Option<&str>) -> String {
     }
 }
 
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct ReviewJson<'a> {
     #[serde(borrow)]
-    api_version: Option<BorrowedText<'a>>,
+    api_version: Text<'a>,
     #[serde(borrow)]
-    kind: Option<BorrowedText<'a>>,
+    kind: Text<'a>,
     #[serde(borrow)]
-    request: Option<LenientFields<RequestJson<'a>>>,
+    request: Option<Fields<RequestJson<'a>>>,
 }
 
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct RequestJson<'a> {
     #[serde(borrow)]
-    uid: Option<BorrowedText<'a>>,
+    uid: Text<'a>,
     #[serde(borrow)]
-    kind: Option<LenientFields<KindOrResource<'a>>>,
+    kind: Option<Fields<KindOrResource<'a>>>,
     #[serde(borrow)]
-    resource: Option<LenientFields<KindOrResource<'a>>>,
+    resource: Option<Fields<KindOrResource<'a>>>,
     #[serde(borrow)]
-    sub_resource: Option<BorrowedText<'a>>,
+    sub_resource: Text<'a>,
     #[serde(borrow)]
-    name: Option<BorrowedText<'a>>,
+    name: Text<'a>,
     #[serde(borrow)]
-    namespace: Option<BorrowedText<'a>>,
+    namespace: Text<'a>,
     #[serde(borrow)]
-    operation: Option<BorrowedText<'a>>,
+    operation: Text<'a>,
     #[serde(borrow)]
-    user_info: Option<LenientFields<UserInfoJson<'a>>>,
+    user_info: Fields<UserInfoJson<'a>>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -105,24 +103,26 @@ struct RequestJson<'a> {
     dry_run: Option<bool>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
 struct KindOrResource<'a> {
     #[serde(borrow)]
-    group: Option<BorrowedText<'a>>,
+    group: Text<'a>,
     #[serde(borrow)]
-    version: Option<BorrowedText<'a>>,
+    version: Text<'a>,
     #[serde(borrow)]
-    kind: Option<BorrowedText<'a>>,
+    kind: Text<'a>,
     #[serde(borrow)]
-    resource: Option<BorrowedText<'a>>,
+    resource: Text<'a>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
 struct UserInfoJson<'a> {
     #[serde(borrow)]
-    username: Option<BorrowedText<'a>>,
+    username: Text<'a>,
     #[serde(borrow)]
-    groups: Option<Vec<BorrowedText<'a>>>,
+    groups: Option<Vec<Text<'a>>>,
 }
 
 impl<'a> RequestJson<'a> {
@@ -134,9 +134,9 @@ impl<'a> RequestJson<'a> {
                 uid.len()
             )));
         }
-        let operation = operation(&text(self.operation))?;
-        let LenientFields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
-        let LenientFields(resource) = self.resource.ok_or_else(|| missing("request.resource"))?;
+        let operation = operation(&self.operation)?;
+        let Fields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
+        let Fields(resource) = self.resource.ok_or_else(|| missing("request.resource"))?;
         let old_object = object("request.oldObject", self.old_object)?;
         let object = object("request.object", self.object)?;
         match operation {
@@ -152,19 +152,19 @@ impl<'a> RequestJson<'a> {
             uid,
             operation,
             kind: GroupVersionKind {
-                group: text(kind.group),
+                group: kind.group.0,
                 version: demanded("request.kind.version", kind.version)?,
                 kind: demanded("request.kind.kind", kind.kind)?,
             },
             resource: GroupVersionResource {
-                group: text(resource.group),
+                group: resource.group.0,
                 version: demanded("request.resource.version", resource.version)?,
                 resource: demanded("request.resource.resource", resource.resource)?,
             },
-            subresource: text(self.sub_resource),
-            namespace: text(self.namespace),
-            name: text(self.name),
-            user: self.user_info.map_or_else(UserInfo::default, |asking| asking.0.user()),
+            subresource: self.sub_resource.0,
+            namespace: self.namespace.0,
+            name: self.name.0,
+            user: self.user_info.0.user(),
             dry_run: self.dry_run.unwrap_or(false),
             origin: RequestOrigin::Anybody,
             object,
@@ -176,29 +176,22 @@ impl<'a> RequestJson<'a> {
 impl<'a> UserInfoJson<'a> {
     fn user(self) -> UserInfo<'a> {
         let groups = self.groups.unwrap_or_default();
-        UserInfo { username: text(self.username), groups: groups.into_iter().map(|group| group.0).collect() }
+        UserInfo { username: self.username.0, groups: groups.into_iter().map(|group| group.0).collect() }
     }
-}
-
-fn text(text: Option<BorrowedText<'_>>) -> Cow<'_, str> {
-    text.map_or(Cow::Borrowed(""), |text| text.0)
 }
 
 fn missing(field: &str) -> InvalidReview {
     InvalidReview::question(format!("{field} is missing"))
 }
 
-fn demanded<'a>(field: &str, value: Option<BorrowedText<'a>>) -> Result<Cow<'a, str>, InvalidReview> {
-    Some(text(value)).filter(|text| !text.is_empty()).ok_or_else(|| missing(field))
+fn demanded<'a>(field: &str, Text(value): Text<'a>) -> Result<Cow<'a, str>, InvalidReview> {
+    Some(value).filter(|text| !text.is_empty()).ok_or_else(|| missing(field))
 }
 
 fn operation(text: &str) -> Result<RequestOperation, InvalidReview> {
     RequestOperation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
         let known = RequestOperation::ALL.map(RequestOperation::as_str).join(", ");
-        InvalidReview::question(format!(
-            "request.operation must be one of {known}, not {}",
-            shown(Some(text))
-        ))
+        InvalidReview::question(format!("request.operation must be one of {known}, not {}", shown(text)))
     })
 }
 

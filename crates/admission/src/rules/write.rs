@@ -41,7 +41,7 @@ fn tolerations(
         return Ok(());
     }
     let after: Vec<review::PatchedToleration<'_>> = after.iter().map(written).collect();
-    let Some(list) = shape.tolerations else {
+    let Some(list) = shape.tolerations() else {
         patch.add_tolerations(None, &after);
         return Ok(());
     };
@@ -82,7 +82,7 @@ fn nodes(
     after: &[NodeTerm],
 ) {
     let terms = || after.iter().map(term).collect::<Vec<_>>();
-    match (before, shape.terms) {
+    match (before, shape.terms()) {
         (Some(before), Some(written)) => match narrowed(before, after) {
             Some(more) => {
                 let have: Vec<TermExpressions> = before.iter().zip(after).map(room).collect();
