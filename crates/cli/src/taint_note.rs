@@ -3,6 +3,7 @@
 //! - A note is about one key, value and effect. Nothing acts when its time is over except `taint --expired`.
 
 use serde::{Deserialize, Serialize};
+use taintward_core::hash::fnv1a;
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
@@ -29,16 +30,10 @@ struct TaintNoteJson {
 /// Behind it stand the effect and a number that the taint's key makes: a key may be longer than an annotation's name.
 const PREFIX: &str = "taintward.io/taint-note";
 
-/// The annotation that holds a taint's note. An effect that is none of the three has none.
+/// The annotation that holds a taint's note. An effect that is none of the three has none. Two keys with the same number would
+/// share an annotation; the note itself says whose it is.
 pub(crate) fn key(taint: &Taint) -> String {
-    format!("{PREFIX}.{}.{:016x}", taint.effect.as_str(), fingerprint(&taint.key))
-}
-
-/// FNV-1a, which is the same everywhere and for ever. Two keys with the same number would share an annotation; the note
-/// itself says whose it is.
-fn fingerprint(text: &str) -> u64 {
-    let (offset, prime) = (0xcbf2_9ce4_8422_2325, 0x0000_0100_0000_01b3);
-    text.bytes().fold(offset, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(prime))
+    format!("{PREFIX}.{}.{:016x}", taint.effect.as_str(), fnv1a(&taint.key))
 }
 
 impl TaintNote {

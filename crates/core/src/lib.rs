@@ -97,6 +97,7 @@ pub mod engine;
 pub mod eviction;
 pub mod fact;
 pub mod forecast;
+pub mod hash;
 pub mod identity;
 mod intern;
 pub mod label;

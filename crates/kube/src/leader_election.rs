@@ -19,6 +19,7 @@ use serde_json::Value;
 use std::pin::pin;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::hash::fnv1a;
 use taintward_core::time::{Mono, Span};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -169,7 +170,7 @@ pub async fn run(
     out: watch::Sender<Leadership>,
     stop: impl Future<Output = ()>,
 ) {
-    let election = Election::new(settings.rules, &settings.identity, seed(&settings.identity));
+    let election = Election::new(settings.rules, &settings.identity, fnv1a(&settings.identity));
     let mut candidate = LeaderElector {
         store: LeaseStore { client, settings, object: None },
         clock,
@@ -360,11 +361,4 @@ impl LeaseStore {
             (_, Err(why)) => Err(why),
         }
     }
-}
-
-/// FNV-1a: a seed that differs between identities.
-fn seed(identity: &str) -> u64 {
-    identity
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

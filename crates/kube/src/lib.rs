@@ -52,6 +52,7 @@ pub mod object_client;
 pub mod paged_list;
 pub mod pools;
 pub mod snapshot;
+mod split_mix;
 pub mod watch;
 pub mod webhook_config;
 pub mod wire;

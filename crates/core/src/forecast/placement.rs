@@ -7,6 +7,7 @@ use super::judge::{self, EvictedPod, first};
 use super::{PlannedNodeChange, leaves_at};
 use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod, TEMPLATE_HASH, WorkloadKind};
 use crate::fact::PodLifePhase;
+use crate::hash::fnv1a;
 use crate::scheduling::{NodeInfo, Placer, PodToPlace, why_none};
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::verdict::{self, PodInput, TaintInstance};
@@ -109,8 +110,7 @@ pub(super) fn placements(
 
 /// A number that is the same for the same pod and looks like chance: the scheduler draws lots among equal nodes.
 fn tie(pod: &SnapshotPod) -> u64 {
-    let name = pod.name.as_str().bytes();
-    name.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) >> 32
+    fnv1a(pod.name.as_str()) >> 32
 }
 
 /// Pods that the scheduler spreads together: those of one ReplicaSet or StatefulSet, as far as it is of a pod that leaves.

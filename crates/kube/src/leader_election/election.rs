@@ -5,6 +5,7 @@
 
 use super::record::LeaseRecord;
 use crate::api::micro_time;
+use crate::split_mix::SplitMix64;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
 /// The three lengths of an election, ordered: retry < renew < lease.
@@ -86,7 +87,7 @@ enum ElectionPhase {
 pub(super) struct Election {
     rules: ElectionTimings,
     identity: String,
-    rng: u64,
+    rng: SplitMix64,
     seen: Option<ObservedLease>,
     /// Whether the store holds `seen` as far as we know; not while a write is under way or its outcome unknown.
     current: bool,
@@ -107,7 +108,7 @@ impl Election {
         Self {
             rules,
             identity: identity.to_owned(),
-            rng: chance,
+            rng: SplitMix64(chance),
             seen: None,
             current: false,
             may_hold: false,
@@ -328,16 +329,10 @@ impl Election {
     /// Until the next try: client-go's spread of waiting times (factor 2.2), but ending at the retry period instead of
     /// beginning there, so that a released lease has a new holder within one period (L8). Giving back is urgent.
     fn rest(&mut self, from: Mono) -> ElectionPhase {
-        // splitmix64
-        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.rng;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
         let longest = self.rules.retry.as_micros();
         let shortest = longest / 11 * 5;
         let spread = (longest - shortest).unsigned_abs().max(1);
-        let chance = i64::try_from(mixed % spread).unwrap_or(0);
+        let chance = i64::try_from(self.rng.next() % spread).unwrap_or(0);
         let wait = if self.stopping { longest / 10 } else { shortest + chance };
         ElectionPhase::Rest { until: from.plus(Span::from_micros(wait)) }
     }

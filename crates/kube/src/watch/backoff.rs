@@ -3,6 +3,7 @@
 //! - Invariant: a server that comes back is found at once, however long it was away; an overloaded one is asked ever
 //!   more rarely (P26); no kind of failure becomes a hot loop.
 
+use crate::split_mix::SplitMix64;
 use std::time::Duration;
 
 /// A stream that was in step for this long did its job: the next one may start at once. So it may if no server answered
@@ -37,8 +38,8 @@ pub(super) struct WatchBackoff {
     jitter: Jitter,
 }
 
-/// Pseudo-random lengths (SplitMix64); equal seeds give equal ones.
-pub(super) struct Jitter(u64);
+/// Pseudo-random lengths; equal seeds give equal ones.
+pub(super) struct Jitter(SplitMix64);
 
 impl WatchBackoff {
     pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
@@ -77,17 +78,12 @@ impl WatchBackoff {
 
 impl Jitter {
     pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64(seed))
     }
 
     /// A length of at most `most`.
     pub(super) fn up_to(&mut self, most: Duration) -> Duration {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        most.mul_f64((mixed >> 11) as f64 / (1_u64 << 53) as f64)
+        most.mul_f64((self.0.next() >> 11) as f64 / (1_u64 << 53) as f64)
     }
 }
 
