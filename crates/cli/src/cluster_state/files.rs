@@ -11,7 +11,6 @@ use crate::manifest::files::{ManifestFile, each};
 use crate::manifest::{self, TextPosition};
 use crate::progress::Progress;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -20,6 +19,7 @@ use std::path::PathBuf;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::snapshot;
+use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// Objects that are read, in one set of files; an alias can stand for many.
 const OBJECTS_MOST: usize = 5_000_000;
@@ -179,19 +179,9 @@ impl FileReader {
 
 /// What was written by hand has no uid; a made-up one keeps it apart from others.
 fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    #[derive(Deserialize)]
-    struct ObjectHead<'j> {
-        #[serde(borrow, default)]
-        metadata: Option<ObjectHeadMeta<'j>>,
-    }
-    #[derive(Deserialize)]
-    struct ObjectHeadMeta<'j> {
-        #[serde(borrow, default)]
-        uid: Option<Cow<'j, str>>,
-    }
-    let has_uid =
-        |head: ObjectHead<'_>| head.metadata.and_then(|it| it.uid).is_some_and(|uid| !uid.is_empty());
-    if serde_json::from_slice(&json).is_ok_and(has_uid) {
+    if object_from_slice::<ObjectJson<MetaJson<'_>>>(&json)
+        .is_ok_and(|object| !object.metadata.uid.is_empty())
+    {
         return json;
     }
     let Ok(mut object) = serde_json::from_slice::<Value>(&json) else { return json };

@@ -2,26 +2,16 @@
 
 use super::CompletionKind;
 use super::typed_line::TypedLine;
-use serde::Deserialize;
 use std::time::Duration;
 use taintward_kube::config::{self, KubeconfigSection, connect, entries};
 use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// More than anybody reads; the next letter makes it fewer.
 const NAMES_MOST: usize = 500;
 
 /// Who waits longer gets nothing anyway.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-#[derive(Deserialize)]
-struct CompletionItem {
-    metadata: CompletionMeta,
-}
-
-#[derive(Deserialize)]
-struct CompletionMeta {
-    name: String,
-}
 
 /// Names of this kind that begin like this.
 pub(super) fn of(kind: CompletionKind, beginning: &str, line: &TypedLine) -> Vec<String> {
@@ -98,8 +88,8 @@ fn listed(
         let listing = ListRequest { group, plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
         let tell = &mut |item: &[u8]| {
-            let item: CompletionItem = serde_json::from_slice(item).map_err(|why| why.to_string())?;
-            names.push(item.metadata.name);
+            let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
+            names.push(item.metadata.name.to_string());
             Ok(())
         };
         pages(&connected.streams, listing, PATIENCE, tell).await.ok()?;

@@ -1,10 +1,10 @@
 //! Resolves the nodes of a request: typed names, all nodes, or those that a selector matches.
 
 use super::request::{TaintUsageError, is_node_type};
-use serde::Deserialize;
 use std::time::Duration;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,16 +27,6 @@ pub(super) fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     names.collect::<Result<_, _>>().map(NodeTargets::Named)
 }
 
-#[derive(Deserialize)]
-struct ListedNode {
-    metadata: ListedNodeMeta,
-}
-
-#[derive(Deserialize)]
-struct ListedNodeMeta {
-    name: String,
-}
-
 /// The names of nodes with these labels.
 pub(super) async fn find(
     client: &kube::Client,
@@ -46,8 +36,8 @@ pub(super) async fn find(
     let mut names = Vec::new();
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
     let tell = &mut |item: &[u8]| {
-        let item: ListedNode = serde_json::from_slice(item).map_err(|why| why.to_string())?;
-        names.push(item.metadata.name);
+        let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
+        names.push(item.metadata.name.to_string());
         Ok(())
     };
     pages(client, listing, limit, tell).await?;
