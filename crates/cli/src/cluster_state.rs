@@ -9,6 +9,7 @@ mod cluster;
 pub(crate) mod details;
 mod files;
 mod objects;
+mod pod_fields;
 pub(crate) mod related;
 mod selected_pods;
 #[cfg(test)]

@@ -101,6 +101,7 @@ pub mod hash;
 pub mod identity;
 mod intern;
 pub mod label;
+pub mod label_requirements;
 pub mod lint;
 pub mod node_lifecycle;
 pub mod quantity;

@@ -2,16 +2,15 @@
 //!
 //! - See `taintward_core::taint_edit` for the grammar of taints.
 
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
 use taintward_core::forecast::{PlannedNodeChange, PlannedTaint};
+use taintward_core::label_requirements::LabelRequirements;
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, SilenceForecast, ZoneMember, ZoneState, foresee};
 use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
-use taintward_sandbox::select::LabelQuery;
 
 /// Nodes that are told by name; of more, only the number is.
 const NAMED_MOST: usize = 5;
@@ -22,7 +21,7 @@ pub(crate) enum NodeSet {
     All,
     Names(Vec<String>),
     /// As typed, and as read.
-    Labels(String, LabelQuery),
+    Labels(String, LabelRequirements),
 }
 
 /// What is done to nodes.
@@ -85,8 +84,8 @@ impl NodeSet {
             return Ok(Self::All);
         }
         if text.contains(['=', '!', '(']) {
-            let labels = LabelQuery::read(text)
-                .map_err(|why| format!("{text:?} is no label selector: {}", why.message))?;
+            let labels = LabelRequirements::parse(text)
+                .map_err(|why| format!("{text:?} is no label selector: {why}"))?;
             return Ok(Self::Labels(text.to_owned(), labels));
         }
         let name = |name: &str| name.strip_prefix("node/").unwrap_or(name).to_owned();
@@ -109,11 +108,7 @@ impl NodeSet {
             Self::All => Ok((0..snapshot.nodes().len()).collect()),
             Self::Names(names) => names.iter().map(|name| at(snapshot, name)).collect(),
             Self::Labels(text, labels) => {
-                let matches = |node: &SnapshotNode| {
-                    let of_node: BTreeMap<&str, &str> =
-                        node.labels.iter().map(|(key, value)| (&**key, &**value)).collect();
-                    labels.match_labels(&json!(of_node))
-                };
+                let matches = |node: &SnapshotNode| labels.matches(&node.labels);
                 let all = snapshot.nodes().iter().enumerate();
                 let found: Vec<usize> = all.filter(|(_, node)| matches(node)).map(|(at, _)| at).collect();
                 if found.is_empty() { Err(NodeEditError::NoLabels(text.clone())) } else { Ok(found) }

@@ -1,0 +1,220 @@
+//! # Label requirements: selectors as people type them
+//! Reads `a=b,c!=d,e in (f,g),!h,i>5` as an API server does.
+//!
+//! - Comes in: text.
+//! - Goes out: [`LabelRequirements`]; what an API server says of text that is none.
+//! - Not here: selectors that are objects (`admission::LabelSelector`), fields.
+
+use crate::label::{key_faults, value_faults};
+use crate::scheduling::{Labels, NodeOperator, NodeRequirement};
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Requirements on labels; all must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelRequirements(Vec<NodeRequirement>);
+
+impl LabelRequirements {
+    /// Reads a selector.
+    ///
+    /// # Errors
+    /// What an API server says of it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let found = |word: &str, expected: &str| Err(format!("found '{word}', expected: {expected}"));
+        let mut tokens = Tokens { rest: text };
+        let mut requirements = Vec::new();
+        match tokens.peek() {
+            "" => return Ok(Self::default()),
+            word if word != "!" && is_symbol(word) => {
+                return found(word, "!, identifier, or 'end of string'");
+            }
+            _ => {}
+        }
+        loop {
+            let requirement = tokens.requirement();
+            requirements.push(requirement.map_err(|why| format!("unable to parse requirement: {why}"))?);
+            match tokens.next() {
+                "" => return Ok(Self(requirements)),
+                "," => match tokens.peek() {
+                    "!" => {}
+                    word if word.is_empty() || is_symbol(word) => {
+                        return found(word, "identifier after ','");
+                    }
+                    _ => {}
+                },
+                other => return found(other, "',' or 'end of string'"),
+            }
+        }
+    }
+
+    /// Whether all labels match.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether labels match.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|one| one.matches_label(labels))
+    }
+}
+
+struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Tokens<'a> {
+    fn peek(&mut self) -> &'a str {
+        self.rest = self.rest.trim_start();
+        if let Some(symbol) = SYMBOLS.into_iter().find(|symbol| self.rest.starts_with(symbol)) {
+            return &self.rest[..symbol.len()];
+        }
+        let ends = |letter: char| letter.is_whitespace() || "=!(),<>".contains(letter);
+        &self.rest[..self.rest.find(ends).unwrap_or(self.rest.len())]
+    }
+
+    fn next(&mut self) -> &'a str {
+        let word = self.peek();
+        self.rest = &self.rest[word.len()..];
+        word
+    }
+
+    fn requirement(&mut self) -> Result<NodeRequirement, String> {
+        let is_absent = self.peek() == "!";
+        if is_absent {
+            self.next();
+        }
+        let key = self.next();
+        if key.is_empty() || is_symbol(key) {
+            return Err(format!("found '{key}', expected: identifier"));
+        }
+        if let Some(fault) = key_faults(key).into_iter().next() {
+            return Err(format!("<nil>: Invalid value: \"{key}\": {fault}"));
+        }
+        let (operator, values) = match self.peek() {
+            _ if is_absent => (NodeOperator::DoesNotExist, Vec::new()),
+            "" | "," => (NodeOperator::Exists, Vec::new()),
+            "=" | "==" => (NodeOperator::In, self.one(key)?),
+            "!=" => (NodeOperator::NotIn, self.one(key)?),
+            "in" => (NodeOperator::In, self.many(key)?),
+            "notin" => (NodeOperator::NotIn, self.many(key)?),
+            ">" => (NodeOperator::Gt, self.number()?),
+            "<" => (NodeOperator::Lt, self.number()?),
+            other => return Err(format!("found '{other}', expected: in, notin, =, ==, !=, gt, lt")),
+        };
+        Ok(NodeRequirement { key: key.into(), operator, values })
+    }
+
+    fn one(&mut self, key: &str) -> Result<Vec<Box<str>>, String> {
+        self.next();
+        let value = match self.peek() {
+            "" | "," => "",
+            word if is_symbol(word) => return Err(format!("found '{word}', expected: identifier")),
+            _ => self.next(),
+        };
+        checked(key, value).map(|value| Vec::from([value]))
+    }
+
+    fn number(&mut self) -> Result<Vec<Box<str>>, String> {
+        self.next();
+        let text = self.next();
+        match text.parse::<i64>() {
+            Ok(_) => Ok(Vec::from([text.into()])),
+            Err(_) => Err(format!(
+                "values[0]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must be an integer"
+            )),
+        }
+    }
+
+    fn many(&mut self, key: &str) -> Result<Vec<Box<str>>, String> {
+        self.next();
+        let mut values = Vec::new();
+        match self.next() {
+            "(" => {}
+            other => return Err(format!("found '{other}' expected: '('")),
+        }
+        let mut has_value = false;
+        loop {
+            match self.next() {
+                ")" => return Ok(values),
+                "," => {
+                    // Nothing between two commas is the empty value.
+                    if !core::mem::take(&mut has_value) || self.peek() == ")" {
+                        values.push("".into());
+                    }
+                }
+                "" if has_value => return Err("found '', expected: ',' or ')'".to_owned()),
+                "" => return Err("found '', expected: ',', ')' or identifier".to_owned()),
+                value if has_value => return Err(format!("found '{value}', expected: ',' or ')'")),
+                value => {
+                    values.push(checked(key, value)?);
+                    has_value = true;
+                }
+            }
+        }
+    }
+}
+
+/// What separates words; the longer ones first.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", "<", ">"];
+
+fn is_symbol(word: &str) -> bool {
+    SYMBOLS.contains(&word)
+}
+
+fn checked(key: &str, value: &str) -> Result<Box<str>, String> {
+    match value_faults(value).into_iter().next() {
+        None => Ok(value.into()),
+        Some(fault) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {fault}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_requirement_holds_and_does_not() {
+        let labels = [("app", "web"), ("tier", "front"), ("n", "7"), ("empty", "")];
+        let labels: Labels = labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        for (selector, expected) in [
+            ("", true),
+            ("app=web", true),
+            ("app==web", true),
+            ("app = web , tier in (front, back)", true),
+            ("app=db", false),
+            ("app!=db", true),
+            ("app!=web", false),
+            ("other!=x", true),
+            ("app", true),
+            ("other", false),
+            ("!other", true),
+            ("!app", false),
+            ("tier in (back)", false),
+            ("tier notin (back)", true),
+            ("other notin (x)", true),
+            ("tier notin (front,back)", false),
+            ("n>6", true),
+            ("n>7", false),
+            ("n<8", true),
+            ("app<8", false),
+            ("empty=", true),
+            ("app=", false),
+        ] {
+            let requirements = LabelRequirements::parse(selector);
+            assert_eq!(requirements.map(|all| all.matches(&labels)), Ok(expected), "{selector}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for selector in [
+            "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b",
+            "a=b,", ",a",
+        ] {
+            assert!(LabelRequirements::parse(selector).is_err(), "{selector}");
+        }
+    }
+}
