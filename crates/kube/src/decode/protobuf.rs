@@ -3,7 +3,7 @@
 //! Comes in: the bytes of one message.
 //! Goes out: facts and identities; a [`DecodeError`] with the field's path where a known field has the wrong shape.
 //! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); nodes and pods in detail
-//!           (`protobuf/node.rs`, `protobuf/pod.rs`).
+//!           (`protobuf/node_message.rs`, `protobuf/pod_message.rs`).
 //!
 //! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
 
@@ -18,12 +18,12 @@ use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
-mod node;
-mod pod;
+mod node_message;
+mod pod_message;
 mod pool_inputs;
 
-pub(super) use node::node;
-pub(super) use pod::pod;
+pub(super) use node_message::node;
+pub(super) use pod_message::pod;
 pub(super) use pool_inputs::{member, namespace};
 
 /// The four bytes before every Kubernetes protobuf body.

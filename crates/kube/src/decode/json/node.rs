@@ -1,7 +1,7 @@
 //! # JSON nodes
 //! Room:     labels, taints, conditions, and who owns the taints.
 //! Comes in: the bytes of one node.
-//! Goes out: a [`DecodedNode`] equal to that of `protobuf/node.rs`.
+//! Goes out: a [`DecodedNode`] equal to that of `protobuf/node_message.rs`.
 //! Not here: the mirrors that serde fills (`wire.rs`).
 
 use super::{managed, owns_taints, read, time, uid, version};

@@ -2,9 +2,9 @@
 //! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
 //! Comes in: the bytes of one message.
 //! Goes out: a [`NamespaceObject`] or [`PoolNodeFact`] equal to that of `json/pool_inputs.rs`.
-//! Not here: nodes as the engines want them (`protobuf/node.rs`).
+//! Not here: nodes as the engines want them (`protobuf/node_message.rs`).
 
-use super::node::{push, status, taint};
+use super::node_message::{push, status, taint};
 use super::{ProtobufMeta, entry};
 use crate::decode::field_semantics::is_ready;
 use crate::decode::protobuf_wire::{ProtobufFields, WireValue};

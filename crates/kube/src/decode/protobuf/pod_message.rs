@@ -4,7 +4,7 @@
 //! Goes out: a [`DecodedPod`], or that the pod is on no node.
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
-use super::node::push;
+use super::node_message::push;
 use super::{ProtobufMeta, managed, time};
 use crate::decode::field_semantics;
 use crate::decode::json::owns_mark;
