@@ -3,12 +3,12 @@
 //! - Invariant: the watch goes on and is not affected if the list fails; `delivered_objects.rs` keeps both in order. At
 //!   most one more connection is open.
 
-use super::WatchEvent;
 use super::attempt::{NextRequest, ReceivedCounts, WatchPosition};
 use super::body_stream::{self, BodyStream};
 use super::list_pages::{ListPage, NextPage, PageOutcome};
 use super::stream_health::{ListMode, StreamPhase};
 use super::watch_error::WatchError;
+use super::watch_event::WatchEvent;
 use super::watch_loop::WatchLoop;
 use super::watch_query;
 use super::watch_stream::StreamStage;

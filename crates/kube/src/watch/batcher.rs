@@ -2,7 +2,7 @@
 //!
 //! - Nothing is dropped: a full channel pauses the watch.
 
-use super::WatchEvent;
+use super::watch_event::WatchEvent;
 use crate::decode::{ObjectIdentity, UndecodableObject, WatchedObject};
 use crate::error_text::sanitize;
 use std::collections::HashSet;

@@ -8,9 +8,10 @@ use super::backoff::{EndedAttempt, WatchBackoff};
 use super::batcher::Batcher;
 use super::delivered_objects::DeliveredObjects;
 use super::relist::RelistSchedule;
-use super::stream_health::{ListMode, StreamPhase};
+use super::stream_health::{ListMode, StreamHealth, StreamPhase};
 use super::watch_error::{WatchError, WatchedResource};
-use super::{StreamHealth, WatchEvent, WatchSettings, served_resources};
+use super::watch_event::WatchEvent;
+use super::watch_settings::WatchSettings;
 use crate::decode::WatchedObject;
 use kube::Client;
 use std::time::Duration;
@@ -179,7 +180,7 @@ impl<F: WatchedObject> WatchLoop<F> {
             return trouble;
         }
         let client = self.client.clone();
-        if F::OPTIONAL && served_resources::lacks::<F>(&client).await {
+        if F::OPTIONAL && super::served_resources::lacks::<F>(&client).await {
             return trouble;
         }
         WatchError::Foreign(Self::source(""), status.clone())

@@ -2,7 +2,7 @@
 
 use super::attempt::WatchPosition;
 use super::watch_error::WatchError;
-use super::{WatchScope, WatchSettings};
+use super::watch_settings::{WatchScope, WatchSettings};
 use crate::decode::WatchedObject;
 use http::{Request, header};
 use kube::client::Body;

@@ -1,11 +1,11 @@
 //! Runs one watch, from request to end: a streamed list and its changes, or the changes after a version.
 
-use super::WatchEvent;
 use super::attempt::{AttemptEnd, AttemptError, NextRequest, ReceivedCounts, WatchPosition};
 use super::background_list;
 use super::body_stream::{self, BodyStream};
 use super::stream_health::StreamPhase;
 use super::watch_error::WatchError;
+use super::watch_event::WatchEvent;
 use super::watch_loop::WatchLoop;
 use super::watch_query;
 use crate::decode::frames::FrameDecoder;

@@ -1,0 +1,44 @@
+//! # Watch events: what a watcher delivers
+//! Names everything that may happen to the objects of a kind, and to the knowledge of them.
+//!
+//! - Not here: in which order events come (`watch.rs`); bytes (`decode/watch_event.rs`).
+
+use crate::decode::{ObjectIdentity, UndecodableObject};
+use std::time::Duration;
+use taintward_core::identity::Uid;
+
+/// One thing that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchEvent<F> {
+    /// A list starts, from nothing or again. One that only checks is made beside the watch: what that tells meanwhile is
+    /// not `listed`, and comes between the items.
+    ListStarted {
+        /// How long ago the stream was last known to be complete, on a clock that may stand still while the machine
+        /// sleeps; `None` the first time.
+        silent_for: Option<Duration>,
+    },
+    /// An object as it is.
+    Applied {
+        /// The object.
+        fact: F,
+        /// It is part of a list, so what it says was not seen happening.
+        listed: bool,
+    },
+    /// An object was deleted, or is a pod on no node.
+    Deleted {
+        /// Which incarnation.
+        uid: Uid,
+        /// What else the last word on it said.
+        identity: ObjectIdentity,
+    },
+    /// An object that can't be understood; the others go on (D11, S11). If it is known who it is, it exists: a sweep
+    /// must not take it for vanished, and what was known of it before is not to be acted on.
+    Undecodable(UndecodableObject),
+    /// The list is complete: what was neither `Seen` nor `UndecodableObject` since [`WatchEvent::ListStarted`], listed or not, has
+    /// vanished.
+    ListCompleted,
+    /// The list was given up, and nothing was swept: every change since the watch stopped, if it did, follows in order.
+    ListAborted,
+    /// Proof of life without news: every change up to this moment has been delivered.
+    Bookmark,
+}
