@@ -14,6 +14,7 @@ use taintward_core::time::Wall;
 mod api_status;
 mod byte_buffer;
 mod decode_error;
+mod decoded_objects;
 mod field_semantics;
 pub(crate) mod frames;
 mod json;
@@ -31,11 +32,12 @@ pub(crate) mod watch_event;
 
 pub use api_status::ApiStatus;
 pub(crate) use decode_error::DecodeError;
+pub use decoded_objects::{DecodedNode, DecodedPod};
 pub use field_semantics::FIELD_MANAGER;
 pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json};
 pub(crate) use labels::SelectedLabels;
 pub(crate) use node_and_pod::TerminatingPod;
-pub use node_and_pod::{DecodedNode, DecodedPod, NODE_LEASES, NodeForAllControllers};
+pub use node_and_pod::{NODE_LEASES, NodeForAllControllers};
 pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
 pub(crate) use timestamps::from_http as http_date;
 

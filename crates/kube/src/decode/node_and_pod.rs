@@ -2,97 +2,17 @@
 //! Room:     where each kind is found, and which reader reads it.
 //! Comes in: the bytes of one object.
 //! Goes out: [`DecodedNode`], [`DecodedPod`], leases; their parts alone where only those are wanted.
-//! Not here: reading (`protobuf.rs`, `json.rs`).
+//! Not here: reading (`protobuf.rs`, `json.rs`); what a node and a pod consist of (`decoded_objects.rs`).
 
-use super::{Decoded, ObjectIdentity, WatchedObject, field_semantics, json, protobuf, settled};
-use taintward_core::admission::pool::PodOnNodeFact;
-use taintward_core::admission::request;
+use super::decoded_objects::{DecodedNode, DecodedPod};
+use super::{Decoded, ObjectIdentity, WatchedObject, json, protobuf, settled};
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, ResourceVersion};
-use taintward_core::node_lifecycle::{self, ConditionStatus, LeaseFact};
-use taintward_core::time::Wall;
+use taintward_core::node_lifecycle::LeaseFact;
 
 /// The namespace of the nodes' leases (NL-10).
 pub const NODE_LEASES: &str = "kube-node-lease";
-
-/// A node, as each of the two engines wants it; read in one pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodedNode {
-    /// For who is evicted.
-    pub taints: NodeFact,
-    /// For the node's health.
-    pub health: node_lifecycle::NodeHealthFact,
-}
-
-impl DecodedNode {
-    /// `taints_changed` looks at the managed fields, which costs another pass (D1).
-    pub(super) fn of(
-        health: node_lifecycle::NodeHealthFact,
-        taints_changed: impl FnOnce() -> Option<Wall>,
-    ) -> Self {
-        let needs_ownership = field_semantics::needs_ownership(&health.taints);
-        let taints = NodeFact {
-            name: health.name.clone(),
-            uid: health.uid.clone(),
-            version: health.version,
-            created: health.created,
-            taints: health.taints.clone(),
-            taints_changed: needs_ownership.then(taints_changed).flatten(),
-        };
-        Self { taints, health }
-    }
-}
-
-/// A bound pod, as each of the two engines wants it; read in one pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodedPod {
-    /// For who is evicted; who and where it is, for both.
-    pub pod: PodFact,
-    /// The status of its condition `Ready` (NL-17); `None`: it has none.
-    pub ready: Option<ConditionStatus>,
-    /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
-    pub over: bool,
-    /// `spec.serviceAccountName`.
-    pub service_account: Box<str>,
-    /// `spec.priorityClassName`.
-    pub priority_class: Box<str>,
-    /// The annotation [`MADE_FOR`](taintward_core::admission::pool::MADE_FOR).
-    pub made_for: Box<str>,
-}
-
-impl DecodedPod {
-    /// What node health wants to know.
-    pub fn health(&self) -> node_lifecycle::PodReadinessFact {
-        let PodFact { uid, name, node, .. } = &self.pod;
-        node_lifecycle::PodReadinessFact {
-            uid: uid.clone(),
-            name: name.clone(),
-            node: node.clone(),
-            ready: self.ready,
-        }
-    }
-
-    /// What pools want to know; `None`: it is over, and counts for nobody.
-    pub fn resident(&self) -> Option<PodOnNodeFact> {
-        let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
-        (!self.over).then(|| PodOnNodeFact {
-            uid: uid.clone(),
-            name: name.clone(),
-            identity: request::PodIdentity {
-                namespace: name.namespace().into(),
-                service_account: self.service_account.clone(),
-                priority_class: self.priority_class.clone(),
-                owner: *owner,
-                mirror: *mirror,
-                made_for: self.made_for.clone(),
-            },
-            node: node.clone(),
-            tolerations: tolerations.clone(),
-            leaving: self.pod.standing == PodLifePhase::Terminating,
-        })
-    }
-}
 
 /// A node as the engines want it, and as pools do, where both listen to one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]

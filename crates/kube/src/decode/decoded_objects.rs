@@ -1,0 +1,91 @@
+//! # Decoded objects: a node and a pod for all engines
+//! Puts what was read in one pass together for each engine that wants a part of it.
+//!
+//! - Comes in: values of fields, in either encoding.
+//! - Goes out: facts of the core.
+//! - Not here: reading (`protobuf.rs`, `json.rs`); where the kinds are found (`node_and_pod.rs`).
+
+use super::field_semantics::needs_ownership;
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::admission::request;
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::node_lifecycle::{self, ConditionStatus};
+use taintward_core::time::Wall;
+
+/// A node, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedNode {
+    /// For who is evicted.
+    pub taints: NodeFact,
+    /// For the node's health.
+    pub health: node_lifecycle::NodeHealthFact,
+}
+
+impl DecodedNode {
+    /// `taints_changed` looks at the managed fields, which costs another pass (D1).
+    pub(super) fn of(
+        health: node_lifecycle::NodeHealthFact,
+        taints_changed: impl FnOnce() -> Option<Wall>,
+    ) -> Self {
+        let needs_ownership = needs_ownership(&health.taints);
+        let taints = NodeFact {
+            name: health.name.clone(),
+            uid: health.uid.clone(),
+            version: health.version,
+            created: health.created,
+            taints: health.taints.clone(),
+            taints_changed: needs_ownership.then(taints_changed).flatten(),
+        };
+        Self { taints, health }
+    }
+}
+
+/// A bound pod, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedPod {
+    /// For who is evicted; who and where it is, for both.
+    pub pod: PodFact,
+    /// The status of its condition `Ready` (NL-17); `None`: it has none.
+    pub ready: Option<ConditionStatus>,
+    /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
+    pub over: bool,
+    /// `spec.serviceAccountName`.
+    pub service_account: Box<str>,
+    /// `spec.priorityClassName`.
+    pub priority_class: Box<str>,
+    /// The annotation [`MADE_FOR`](taintward_core::admission::pool::MADE_FOR).
+    pub made_for: Box<str>,
+}
+
+impl DecodedPod {
+    /// What node health wants to know.
+    pub fn health(&self) -> node_lifecycle::PodReadinessFact {
+        let PodFact { uid, name, node, .. } = &self.pod;
+        node_lifecycle::PodReadinessFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            node: node.clone(),
+            ready: self.ready,
+        }
+    }
+
+    /// What pools want to know; `None`: it is over, and counts for nobody.
+    pub fn resident(&self) -> Option<PodOnNodeFact> {
+        let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
+        (!self.over).then(|| PodOnNodeFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            identity: request::PodIdentity {
+                namespace: name.namespace().into(),
+                service_account: self.service_account.clone(),
+                priority_class: self.priority_class.clone(),
+                owner: *owner,
+                mirror: *mirror,
+                made_for: self.made_for.clone(),
+            },
+            node: node.clone(),
+            tolerations: tolerations.clone(),
+            leaving: self.pod.standing == PodLifePhase::Terminating,
+        })
+    }
+}
