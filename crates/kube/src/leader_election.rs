@@ -324,7 +324,7 @@ impl LeaseStore {
         };
         let limit = self.settings.rules.request_max();
         let name = if method == Method::POST { "" } else { &self.settings.name };
-        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.message)?;
+        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
         let ask = ask(&self.client, &method, &on, on.path(), RequestSpec { body, ..RequestSpec::default() });
         let answered = match tokio::time::timeout(limit, ask).await {
             Ok(answered) => answered,

@@ -2,7 +2,9 @@
 //!
 //! - Nothing is retried. See `api.rs` for the controller's requests.
 
-use crate::api::{JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded};
+use crate::api::{
+    InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded,
+};
 use crate::error_text::quiet;
 use bytes::Bytes;
 use http::Method;
@@ -53,6 +55,12 @@ pub enum NodeRequestError {
     /// There is no answer, or none that can be read; of a write it is then unknown whether it was carried out.
     #[error(transparent)]
     NoAnswer(RequestError),
+}
+
+impl From<InvalidPath> for NodeRequestError {
+    fn from(why: InvalidPath) -> Self {
+        Self::NoAnswer(why.into())
+    }
 }
 
 /// What the server says, part by part; each is harmless to print.
@@ -123,7 +131,7 @@ impl NodeClient {
     /// A [`NodeRequestError`].
     pub async fn read(&self, name: &str) -> Result<PatchResponse, NodeRequestError> {
         let name = NodeName::new(name);
-        let on = ResourcePath::node(&name, "").map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath::node(&name, "")?;
         self.send(Method::GET, &on, on.path(), RequestSpec::default()).await
     }
 
@@ -138,7 +146,7 @@ impl NodeClient {
         how: &PatchOptions,
     ) -> Result<PatchResponse, NodeRequestError> {
         let name = NodeName::new(name);
-        let on = ResourcePath::node(&name, "").map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath::node(&name, "")?;
         let mut uri = on.path() + "?fieldManager=";
         push_encoded(&mut uri, &how.field_manager);
         if !how.field_validation.is_empty() {

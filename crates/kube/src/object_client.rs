@@ -39,8 +39,7 @@ impl<'a> ObjectRef<'a> {
     fn resource(self) -> Result<ResourcePath<'a>, NodeRequestError> {
         let Self { group, version, plural, namespace, name } = self;
         // A name that is none would turn the request into one about all objects of the kind.
-        let named =
-            ResourcePath::named(group, plural, namespace, name).map_err(NodeRequestError::NoAnswer)?;
+        let named = ResourcePath::named(group, plural, namespace, name)?;
         Ok(ResourcePath { version, ..named })
     }
 }
@@ -66,7 +65,7 @@ impl ObjectClient {
     /// A [`NodeRequestError`].
     pub async fn all(&self, place: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
         let ObjectRef { group, version, plural, namespace, .. } = place;
-        let on = ResourcePath::collection(group, plural, namespace).map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath::collection(group, plural, namespace)?;
         let on = ResourcePath { version, ..on };
         present(
             self.send(Method::GET, &on, on.path(), RequestSpec { most: LIST_MOST, ..RequestSpec::default() })
@@ -84,7 +83,7 @@ impl ObjectClient {
         selector: &str,
     ) -> Result<Option<PatchResponse>, NodeRequestError> {
         let ObjectRef { group, version, plural, namespace, .. } = place;
-        let on = ResourcePath::collection(group, plural, namespace).map_err(NodeRequestError::NoAnswer)?;
+        let on = ResourcePath::collection(group, plural, namespace)?;
         let on = ResourcePath { version, ..on };
         let mut uri = on.path() + "?labelSelector=";
         push_encoded(&mut uri, selector);

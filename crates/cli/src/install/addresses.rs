@@ -29,7 +29,7 @@ pub(super) async fn found(server: &ObjectClient) -> Result<Vec<String>, String> 
     let listed = async |place, selector| {
         let told = server.labelled(place, selector).await?;
         let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
-        Ok(list["items"].as_array().cloned().unwrap_or_default())
+        Ok::<_, NodeRequestError>(list["items"].as_array().cloned().unwrap_or_default())
     };
     let all = async {
         let slices = listed(SLICES, "kubernetes.io/service-name=kubernetes").await?;

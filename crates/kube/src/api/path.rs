@@ -2,12 +2,11 @@
 //!
 //! - Invariant: a hostile name cannot make the path of another object.
 
-use super::RequestError;
 use crate::error_text::quiet;
 use crate::events::EventsApiGroup;
 use std::fmt;
-use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{NodeName, PodName};
+use thiserror::Error;
 
 /// One object, or the collection a new one is posted to.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +25,12 @@ pub(crate) struct ResourcePath<'a> {
 }
 
 impl<'a> ResourcePath<'a> {
-    pub(crate) fn node(name: &'a NodeName, subresource: &'static str) -> Result<Self, RequestError> {
+    pub(crate) fn node(name: &'a NodeName, subresource: &'static str) -> Result<Self, InvalidPath> {
         let (plural, name) = ("nodes", name.as_str());
         Self { group: "", version: "v1", plural, subresource, namespace: "", name }.object()
     }
 
-    pub(crate) fn pod(pod: &'a PodName, subresource: &'static str) -> Result<Self, RequestError> {
+    pub(crate) fn pod(pod: &'a PodName, subresource: &'static str) -> Result<Self, InvalidPath> {
         let (namespace, name) = (pod.namespace(), pod.name());
         segment(namespace)
             .then_some(Self { group: "", version: "v1", plural: "pods", subresource, namespace, name })
@@ -39,7 +38,7 @@ impl<'a> ResourcePath<'a> {
             .object()
     }
 
-    pub(crate) fn events(api: EventsApiGroup, namespace: &'a str) -> Result<Self, RequestError> {
+    pub(crate) fn events(api: EventsApiGroup, namespace: &'a str) -> Result<Self, InvalidPath> {
         let group = match api {
             EventsApiGroup::Events => "events.k8s.io",
             EventsApiGroup::Core => "",
@@ -50,7 +49,7 @@ impl<'a> ResourcePath<'a> {
     }
 
     /// The lease `name`, or, without a name, the collection.
-    pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, RequestError> {
+    pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, InvalidPath> {
         let (group, plural) = ("coordination.k8s.io", "leases");
         let lease = segment(namespace)
             .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name })
@@ -58,7 +57,7 @@ impl<'a> ResourcePath<'a> {
         if name.is_empty() { Ok(lease) } else { lease.object() }
     }
 
-    pub(crate) fn config_map(namespace: &'a str, name: &'a str) -> Result<Self, RequestError> {
+    pub(crate) fn config_map(namespace: &'a str, name: &'a str) -> Result<Self, InvalidPath> {
         segment(namespace)
             .then_some(Self {
                 group: "",
@@ -77,7 +76,7 @@ impl<'a> ResourcePath<'a> {
         group: &'static str,
         plural: &'static str,
         namespace: &'a str,
-    ) -> Result<Self, RequestError> {
+    ) -> Result<Self, InvalidPath> {
         (namespace.is_empty() || segment(namespace))
             .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name: "" })
             .ok_or_else(|| no_name("namespace", namespace))
@@ -89,12 +88,12 @@ impl<'a> ResourcePath<'a> {
         plural: &'static str,
         namespace: &'a str,
         name: &'a str,
-    ) -> Result<Self, RequestError> {
+    ) -> Result<Self, InvalidPath> {
         Self { name, ..Self::collection(group, plural, namespace)? }.object()
     }
 
     /// A `DedicatedPool`.
-    pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, RequestError> {
+    pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
         let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "dedicatedpools");
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
@@ -107,7 +106,7 @@ impl<'a> ResourcePath<'a> {
 
     /// An empty name would turn the request into one about the whole collection, and a DELETE of that empties the
     /// namespace. So nothing is sent for a name that is not exactly one path segment.
-    fn object(self) -> Result<Self, RequestError> {
+    fn object(self) -> Result<Self, InvalidPath> {
         if segment(self.name) { Ok(self) } else { Err(no_name("name", self.name)) }
     }
 
@@ -157,9 +156,16 @@ fn segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '%']) && !text.contains(char::is_control)
 }
 
-fn no_name(what: &str, text: &str) -> RequestError {
-    let message = format!("nothing was sent: \"{}\" cannot be the {what} of an object", quiet(text));
-    RequestError::ours(ApiFailure::Rejected, message)
+fn no_name(what: &'static str, text: &str) -> InvalidPath {
+    InvalidPath { what, text: quiet(text) }
+}
+
+/// A text that cannot be part of a path.
+#[derive(Debug, Error)]
+#[error("nothing was sent: \"{text}\" cannot be the {what} of an object")]
+pub(crate) struct InvalidPath {
+    what: &'static str,
+    text: String,
 }
 
 pub(crate) fn push_encoded(path: &mut String, text: &str) {
@@ -174,7 +180,9 @@ pub(crate) fn push_encoded(path: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RequestError;
     use super::*;
+    use taintward_core::api_error::ApiFailure;
 
     #[test]
     fn paths_mean_one_object() {
@@ -200,6 +208,7 @@ mod tests {
     fn a_name_that_could_mean_more_is_refused() {
         for name in ["", ".", "..", "a/b", "a%2fb", "a\nb"] {
             let refused = ResourcePath::pod(&PodName::new("shop", name), "").unwrap_err();
+            let refused = RequestError::from(refused);
             assert_eq!(refused.failure, ApiFailure::Rejected, "{name:?}");
             assert!(refused.message.starts_with("nothing was sent"), "{refused}");
             assert!(ResourcePath::node(&NodeName::new(name), "").is_err(), "{name:?}");

@@ -1,6 +1,6 @@
 //! Classifies why a request failed ([`RequestError`]) into the core's [`ApiFailure`] and a sentence for people.
 
-use super::path::ResourcePath;
+use super::path::{InvalidPath, ResourcePath};
 use crate::config::NoCredentials;
 use crate::decode::{foreign_type, status_from_body};
 use crate::error_text::{essence, find, quiet};
@@ -147,6 +147,12 @@ impl RequestError {
     pub(crate) fn unreadable(on: &ResourcePath<'_>, why: &str) -> Self {
         let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
         Self::ours(ApiFailure::Unavailable, message)
+    }
+}
+
+impl From<InvalidPath> for RequestError {
+    fn from(why: InvalidPath) -> Self {
+        Self::ours(ApiFailure::Rejected, why.to_string())
     }
 }
 
