@@ -6,10 +6,10 @@
 
 use crate::cluster_state::ClusterReader;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use taintward_core::time::Wall;
 use taintward_kube::paged_list;
+use taintward_kube::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, object_from_slice};
 
 /// Where both leases are by default.
 const NAMESPACE: &str = "kube-system";
@@ -45,37 +45,23 @@ pub(crate) struct ActiveControllers {
     pub(crate) upstreams: LeaseHolder,
 }
 
-#[derive(Default, Deserialize)]
-struct LeaseBody {
-    #[serde(default)]
-    spec: LeaseBodySpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct LeaseBodySpec {
-    holder_identity: Option<String>,
-    lease_duration_seconds: Option<i64>,
-    renew_time: Option<String>,
-}
-
 impl LeaseHolder {
     fn of(json: &[u8], now: Wall) -> Self {
-        let object: LeaseBody = match serde_json::from_slice(json) {
+        type LeaseJson<'a> = ObjectJson<MetaJson<'a>, Fields<LeaseSpecJson<'a, Whole>>>;
+
+        let LeaseJson { spec, .. } = match object_from_slice(json) {
             Ok(object) => object,
             Err(why) => return Self::Unread(why.to_string()),
         };
-        let LeaseBodySpec { holder_identity, lease_duration_seconds, renew_time } = object.spec;
-        let holder = holder_identity.unwrap_or_default();
-        if holder.is_empty() {
+        if spec.holder_identity.is_empty() {
             return Self::Free;
         }
-        let renewed = renew_time.and_then(|time| time.parse::<Timestamp>().ok());
+        let renewed = spec.renew_time.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
         let Some(renewed) = renewed else { return Self::Free };
         let age = now.as_micros().saturating_sub(renewed.as_microsecond()) / 1_000_000;
-        match age > lease_duration_seconds.unwrap_or(15).saturating_mul(LENGTHS) {
+        match age > i64::from(spec.lease_duration_seconds.unwrap_or(15)).saturating_mul(LENGTHS) {
             true => Self::Stale(age),
-            false => Self::Held(holder),
+            false => Self::Held(spec.holder_identity.to_string()),
         }
     }
 

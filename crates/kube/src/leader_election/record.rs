@@ -2,7 +2,8 @@
 //!
 //! - Invariant: all other fields of the object stay (S8).
 
-use serde::Deserialize;
+use crate::wire::{Fields, LeaseSpecJson, Whole};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use taintward_core::time::Span;
 
@@ -22,28 +23,17 @@ pub(super) struct LeaseRecord {
     pub(super) transitions: i32,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LeaseSpec {
-    holder_identity: Option<String>,
-    lease_duration_seconds: Option<i32>,
-    acquire_time: Option<String>,
-    renew_time: Option<String>,
-    lease_transitions: Option<i32>,
-}
-
 impl LeaseRecord {
     /// Reads the record of a Lease object.
     pub(super) fn of(lease: &Value) -> Result<Self, String> {
-        let spec = match lease.get("spec") {
-            None | Some(Value::Null) => LeaseSpec::default(),
-            Some(spec) => LeaseSpec::deserialize(spec).map_err(|why| format!("the lease's spec: {why}"))?,
-        };
+        let spec = lease.get("spec").unwrap_or(&Value::Null);
+        let Fields(spec) = Fields::<LeaseSpecJson<'_, Whole>>::deserialize(spec)
+            .map_err(|why| format!("the lease's spec: {why}"))?;
         Ok(Self {
-            holder: spec.holder_identity.unwrap_or_default(),
+            holder: spec.holder_identity.to_string(),
             duration: Span::from_secs(spec.lease_duration_seconds.unwrap_or_default().into()),
-            acquired: spec.acquire_time.unwrap_or_default(),
-            renewed: spec.renew_time.unwrap_or_default(),
+            acquired: spec.acquire_time.to_string(),
+            renewed: spec.renew_time.as_deref().unwrap_or_default().to_owned(),
             transitions: spec.lease_transitions.unwrap_or_default(),
         })
     }

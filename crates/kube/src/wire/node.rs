@@ -64,10 +64,16 @@ pub struct NodeConditionJson<'a> {
     pub last_heartbeat_time: Option<Text<'a>>,
 }
 
-/// `LeaseSpec`.
+/// `LeaseSpec`; whole, with what an election wants.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct LeaseSpecJson<'a> {
+#[serde(default, rename_all = "camelCase", bound = "E: Extent")]
+pub struct LeaseSpecJson<'a, E = Essential> {
     #[serde(borrow)]
     pub renew_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub acquire_time: IfWhole<E, Text<'a>>,
+    #[serde(borrow)]
+    pub holder_identity: IfWhole<E, Text<'a>>,
+    pub lease_duration_seconds: IfWhole<E, Option<i32>>,
+    pub lease_transitions: IfWhole<E, Option<i32>>,
 }
