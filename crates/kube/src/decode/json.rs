@@ -7,7 +7,7 @@
 use super::{DecodeError, Decoded, DecodedPod, ObjectIdentity, field_semantics, timestamps};
 use crate::error_text::sanitize;
 use crate::wire::{
-    CappedList, Essential, Fields, KindJson, KnownAnnotations, LeaseSpecJson, ListMetaJson,
+    CappedList, Essential, Extent, Fields, KindJson, KnownAnnotations, LeaseSpecJson, ListMetaJson,
     ManagedFieldsJson, MetaJson, ObjectJson, PodConditionJson, PodJson, Text, WatchLineJson, member_at,
     members, object_from_slice,
 };
@@ -88,7 +88,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<DecodedPod>, DecodeError> {
 }
 
 /// What a mirror says; the bytes it was read from are needed for what it leaves out.
-pub(crate) fn decoded_pod<E>(
+pub(crate) fn decoded_pod<E: Extent>(
     object: &PodJson<'_, E>,
     bytes: &[u8],
 ) -> Result<Decoded<DecodedPod>, DecodeError> {

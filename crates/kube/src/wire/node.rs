@@ -1,7 +1,6 @@
-//! # Mirror of a node, and of its lease
 //! Spells out the fields of `Node` and `Lease` that any reader wants.
 //!
-//! - Not here: what they mean (`decode/json.rs`).
+//! - See `decode/json.rs` for what they mean.
 
 use super::{CappedList, Essential, Extent, IfWhole, QuantitiesJson, Text};
 use serde::Deserialize;
@@ -43,9 +42,9 @@ impl From<&TaintJson<'_>> for Taint {
 }
 
 /// `NodeStatus`; whole, with what is allocatable.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, bound = "E: Extent")]
-pub struct NodeStatusJson<'a, E = Essential> {
+pub struct NodeStatusJson<'a, E: Extent = Essential> {
     #[serde(borrow)]
     pub conditions: CappedList<NodeConditionJson<'a>>,
     #[serde(borrow)]
@@ -65,9 +64,9 @@ pub struct NodeConditionJson<'a> {
 }
 
 /// `LeaseSpec`; whole, with what an election wants.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound = "E: Extent")]
-pub struct LeaseSpecJson<'a, E = Essential> {
+pub struct LeaseSpecJson<'a, E: Extent = Essential> {
     #[serde(borrow)]
     pub renew_time: Option<Text<'a>>,
     #[serde(borrow)]

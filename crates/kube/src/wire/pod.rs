@@ -1,7 +1,6 @@
-//! # Mirror of a pod
 //! Spells out the fields of `Pod` that any reader wants.
 //!
-//! - Not here: what they mean (`decode/json.rs`, `snapshot.rs`, the webhook).
+//! - See `decode/json.rs` and `snapshot.rs` for what they mean.
 
 use super::{
     AffinityJson, CappedList, Extent, Fields, IfWhole, MetaJson, ObjectJson, QuantitiesJson, ResourcesJson,
@@ -15,9 +14,9 @@ pub type PodJson<'a, E> =
     ObjectJson<MetaJson<'a, IfWhole<E, TextMap<'a>>>, Fields<PodSpecJson<'a, E>>, Fields<PodStatusJson<'a>>>;
 
 /// `PodSpec`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "E: Extent")]
-pub struct PodSpecJson<'a, E> {
+pub struct PodSpecJson<'a, E: Extent> {
     #[serde(borrow, default)]
     pub node_name: Text<'a>,
     #[serde(borrow, default)]

@@ -1,7 +1,4 @@
-//! # Values of mirrors
 //! Holds text, objects, lists and maps that may be `null`, which is the same as empty.
-//!
-//! - Not here: the fields of any kind.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -246,8 +243,16 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for EntriesVisitor<V> {
 
 /// How much of an object is read.
 pub trait Extent: Default {
-    /// All that any reader wants.
-    const IS_WHOLE: bool;
+    /// What is kept of a field that only some readers want.
+    type Field<T: Default>: Default;
+
+    /// Reads or skips such a field.
+    ///
+    /// # Errors
+    /// If it is read and is of another form.
+    fn read<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Self::Field<T>, D::Error>;
 }
 
 /// What every reader wants.
@@ -255,7 +260,13 @@ pub trait Extent: Default {
 pub struct Essential;
 
 impl Extent for Essential {
-    const IS_WHOLE: bool = false;
+    type Field<T: Default> = ();
+
+    fn read<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        IgnoredAny::deserialize(deserializer).map(drop)
+    }
 }
 
 /// All that any reader wants.
@@ -263,14 +274,25 @@ impl Extent for Essential {
 pub struct Whole;
 
 impl Extent for Whole {
-    const IS_WHOLE: bool = true;
+    type Field<T: Default> = T;
+
+    fn read<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
 }
 
 /// A field that is skipped unless the whole object is read.
-#[derive(Clone, Debug, Default)]
-pub struct IfWhole<E, T>(pub T, PhantomData<E>);
+pub struct IfWhole<E: Extent, T: Default>(pub E::Field<T>);
 
-impl<E, T> Deref for IfWhole<E, T> {
+impl<E: Extent, T: Default> Default for IfWhole<E, T> {
+    fn default() -> Self {
+        Self(E::Field::default())
+    }
+}
+
+impl<T: Default> Deref for IfWhole<Whole, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -280,10 +302,6 @@ impl<E, T> Deref for IfWhole<E, T> {
 
 impl<'de, E: Extent, T: Default + Deserialize<'de>> Deserialize<'de> for IfWhole<E, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = match E::IS_WHOLE {
-            true => T::deserialize(deserializer)?,
-            false => IgnoredAny::deserialize(deserializer).map(|_| T::default())?,
-        };
-        Ok(Self(value, PhantomData))
+        E::read::<T, D>(deserializer).map(Self)
     }
 }

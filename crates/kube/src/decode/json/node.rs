@@ -8,7 +8,8 @@ use super::{managed, owns_taints, read, time, uid, version};
 use crate::decode::labels::SelectedLabels;
 use crate::decode::{DecodeError, Decoded, DecodedNode, timestamps};
 use crate::wire::{
-    Essential, Fields, MetaJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, ObjectJson, TaintJson,
+    Essential, Extent, Fields, MetaJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, ObjectJson,
+    TaintJson,
 };
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeHealthFact};
@@ -27,7 +28,7 @@ pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<DecodedNode>, Deco
 }
 
 /// What a mirror says; the bytes it was read from are needed for what it leaves out.
-pub(crate) fn decoded_node<L, E>(
+pub(crate) fn decoded_node<L, E: Extent>(
     object: &NodeJson<'_, L, E>,
     labels: &SelectedLabels<'_>,
     bytes: &[u8],
@@ -56,7 +57,7 @@ pub(super) fn taints(spec: &NodeSpecJson<'_>) -> Result<Vec<Taint>, DecodeError>
 }
 
 /// The conditions; `None` for those that do not matter.
-pub(super) fn conditions<E>(
+pub(super) fn conditions<E: Extent>(
     status: &NodeStatusJson<'_, E>,
 ) -> Result<Vec<Option<NodeCondition>>, DecodeError> {
     each(&status.conditions, "status.conditions", |entry: &NodeConditionJson<'_>| {
