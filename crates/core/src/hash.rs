@@ -1,4 +1,3 @@
-//! # Hash: numbers for texts
 //! Gives a text a number that is the same everywhere and for ever, unlike the standard library's.
 
 /// FNV-1a.

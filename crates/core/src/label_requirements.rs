@@ -1,9 +1,6 @@
-//! # Label requirements: selectors as people type them
 //! Reads `a=b,c!=d,e in (f,g),!h,i>5` as an API server does.
 //!
-//! - Comes in: text.
-//! - Goes out: [`LabelRequirements`]; what an API server says of text that is none.
-//! - Not here: selectors that are objects (`admission::LabelSelector`), fields.
+//! - See `admission::LabelSelector` for selectors that are objects.
 
 use crate::label::{key_faults, value_faults};
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement};

@@ -1,4 +1,3 @@
-//! # SplitMix64: pseudo-random numbers
 //! Spreads retries; equal seeds give equal numbers.
 
 /// The generator.

@@ -1,12 +1,9 @@
-//! # Wire: Kubernetes' objects as JSON spells them
 //! Holds one mirror of each kind, borrowed from the text, for every reader: lists and watches, snapshots, the webhook.
 //!
-//! - Comes in: JSON of any content.
-//! - Goes out: fields as they are written; what they mean where no reader sees it differently (`From` into the core's types).
 //! - Keeps true: what is not there and what is `null` are the same, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are
 //!   empty; a number is `None`). A field that is known and given twice is a fault; a field that is not known is skipped, except
 //!   in the specifications of our own resources. [`IfWhole`] skips what only some readers want.
-//! - Not here: protobuf (`decode/protobuf.rs`), errors with paths (`decode/json.rs`), decisions.
+//! - See `decode/protobuf.rs` for protobuf, and `decode/json.rs` for errors with paths.
 #![allow(missing_docs, reason = "the fields of a mirror are the API's, and documented there")]
 
 mod affinity;

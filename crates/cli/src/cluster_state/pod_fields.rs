@@ -1,9 +1,4 @@
-//! # Pod fields: field selectors of pods
 //! Reads `metadata.name=x,spec.nodeName!=y` as an API server does.
-//!
-//! - Comes in: text; pods as JSON.
-//! - Goes out: [`PodFieldSelector`]; what an API server says of text that is none.
-//! - Not here: labels (`taintward_core::label_requirements`).
 
 use serde_json::Value;
 

@@ -1,9 +1,6 @@
-//! # Decoded objects: a node and a pod for all engines
 //! Puts what was read in one pass together for each engine that wants a part of it.
 //!
-//! - Comes in: values of fields, in either encoding.
-//! - Goes out: facts of the core.
-//! - Not here: reading (`protobuf.rs`, `json.rs`); where the kinds are found (`node_and_pod.rs`).
+//! - See `node_and_pod.rs` for where the kinds are found.
 
 use super::field_semantics::needs_ownership;
 use taintward_core::admission::pool::PodOnNodeFact;

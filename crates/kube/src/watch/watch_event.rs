@@ -1,7 +1,6 @@
-//! # Watch events: what a watcher delivers
 //! Names everything that may happen to the objects of a kind, and to the knowledge of them.
 //!
-//! - Not here: in which order events come (`watch.rs`); bytes (`decode/watch_event.rs`).
+//! - See `watch.rs` for the order in which events come, and `decode/watch_event.rs` for their bytes.
 
 use crate::decode::{ObjectIdentity, UndecodableObject};
 use std::time::Duration;

@@ -1,7 +1,6 @@
-//! # Watch settings
 //! Says which objects a watcher watches, and how.
 //!
-//! - Not here: what the API server is asked for (`watch_query.rs`).
+//! - See `watch_query.rs` for the queries that follow from them.
 
 use super::relist::RelistTrigger;
 use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,4 @@
-//! # Mirror of a pod's affinity
 //! Spells out the affinity to nodes; of that to pods, that there is one.
-//!
-//! - Not here: which nodes match (the core).
 
 use super::{CappedList, Fields, StringList, Text};
 use serde::Deserialize;

@@ -1,7 +1,6 @@
-//! # Mirror of a disruption budget
 //! Spells out the fields of `PodDisruptionBudget` that a snapshot wants.
 //!
-//! - Not here: what they mean (`snapshot.rs`).
+//! - See `snapshot.rs` for what they mean.
 
 use super::{Fields, LabelSelectorJson, MetaJson, ObjectJson};
 use serde::Deserialize;

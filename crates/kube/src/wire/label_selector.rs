@@ -1,7 +1,4 @@
-//! # Mirror of a label selector
 //! Spells out `LabelSelector`. A field that is not known is a fault: it may forbid what would be done without it.
-//!
-//! - Not here: what a selector means, and what is wrong with one (the core); selectors as text.
 
 use super::{CappedList, StringList, Text, TextMap};
 use serde::Deserialize;

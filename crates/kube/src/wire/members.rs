@@ -1,7 +1,4 @@
-//! # Members of an object, by name
 //! Finds parts of an object that as a whole may not be readable, or is not read.
-//!
-//! - Not here: the mirrors of whole objects.
 
 use super::Text;
 use serde::Deserializer as _;

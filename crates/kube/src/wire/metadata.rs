@@ -1,7 +1,6 @@
-//! # Mirror of an object and its metadata
 //! Spells out `ObjectMeta`, and what all kinds have in common.
 //!
-//! - Not here: the specifications (`pod.rs`, `node.rs` and their neighbours).
+//! - See `pod.rs`, `node.rs` and their neighbours for the specifications.
 
 use super::{CappedList, Fields, Text};
 use serde::de::{IgnoredAny, MapAccess, Visitor};

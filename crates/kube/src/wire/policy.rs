@@ -1,7 +1,6 @@
-//! # Mirror of a `TaintwardPolicy`
 //! Spells out its specification. A field that is not known is a fault: it may forbid what would be done without it.
 //!
-//! - Not here: what a policy means (`decode/json/policy.rs`).
+//! - See `decode/json/policy.rs` for what a policy means.
 
 use super::{Fields, LabelSelectorJson};
 use serde::Deserialize;

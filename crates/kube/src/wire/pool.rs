@@ -1,8 +1,7 @@
-//! # Mirror of a `DedicatedPool`
 //! Spells out its specification and status. A field of a specification that is not known is a fault: it may forbid what would be done
 //! without it.
 //!
-//! - Not here: what a pool means (`decode/json/pool.rs`), writing its status (`pools/pool_status.rs`).
+//! - See `decode/json/pool.rs` for what a pool means, and `pools/pool_status.rs` for writing its status.
 
 use super::{CappedList, Fields, LabelSelectorJson, StringList, Text};
 use serde::Deserialize;

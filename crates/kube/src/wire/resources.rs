@@ -1,7 +1,4 @@
-//! # Mirror of resource requirements
 //! Spells out requests and limits, with amounts as they are written.
-//!
-//! - Not here: what an amount means (`taintward_core::quantity`).
 
 use super::Text;
 use super::value::EntriesVisitor;

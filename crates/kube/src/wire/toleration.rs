@@ -1,7 +1,6 @@
-//! # Mirror of a toleration
 //! Spells out `Toleration`, and makes the core's of it.
 //!
-//! - Not here: lists of tolerations in annotations (`decode/tolerations.rs`).
+//! - See `decode/tolerations.rs` for lists of tolerations in annotations.
 
 use super::Text;
 use serde::Deserialize;

@@ -1,7 +1,6 @@
-//! # Mirror of what surrounds objects: lists and watches
 //! Spells out a line of a watch, and the head of a list.
 //!
-//! - Not here: splitting bodies (`decode/frames.rs`, `decode/list.rs`).
+//! - See `decode/frames.rs` and `decode/list.rs` for how bodies are split.
 
 use super::Text;
 use serde::Deserialize;
