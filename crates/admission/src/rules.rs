@@ -1,11 +1,8 @@
-//! # Rules: the core's rules, asked about an object's JSON
-//! Room:     which objects are looked at, and the way from a question to the core's types and back to an answer.
-//! Comes in: questions; settings; what is known of the cluster ([`ClusterCache`]).
-//! Goes out: verdicts: what is added to a pod, whether a pod or a node's taints may be.
-//! Keeps:    what is missing refuses no object but a pod that a pool which denies does not know as its own, unless
-//!           [`UntilReady::Refuse`] says so before the first facts have come;
-//!           objects that no rule is about come in as they are.
-//! Not here: the rules (taintward-core); how facts come here (whoever runs this); sockets.
+//! Applies the core's admission rules to the pods and nodes of reviews, with cached facts of the cluster
+//! ([`ClusterCache`]).
+//!
+//! - Invariant: missing facts refuse only a pod that is not known to belong to a pool which denies, unless
+//!   [`UntilReady::Refuse`] is set and no facts have arrived yet; other objects pass.
 
 mod cluster_cache;
 mod decode_objects;

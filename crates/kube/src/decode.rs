@@ -1,10 +1,8 @@
-//! # Decode: bytes of an API server become facts
-//! Room:     one object, one watch event, one list piece at a time; protobuf and JSON give equal facts.
-//! Comes in: bytes of any content, from a server that may be broken or hostile.
-//! Goes out: [`Decoded`] facts, who an unreadable object is ([`UndecodableObject`], D11, S11), [`ApiStatus`]es.
-//! Not here: the network (`watch.rs`, `api.rs`); any decision.
+//! Decodes the protobuf and JSON of an API server to facts: single objects, watch events, list items.
 //!
-//! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
+//! - Invariant: both encodings give equal facts; no input panics; memory is bounded by what has arrived and by stated
+//!   limits (S12).
+//! - An undecodable object is a value that names it ([`UndecodableObject`], D11, S11).
 
 use crate::error_text::sanitize;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};

@@ -1,10 +1,6 @@
-//! # Snapshot: JSON becomes what a snapshot is told
-//! Room:     one node, pod or disruption budget at a time.
-//! Comes in: JSON, as an API server writes it.
-//! Goes out: the core's types; a sentence that names the field where something is not as it should be.
-//! Keeps:    who is evicted is read by the controller's own decoder (`decode`); only what the controller does not want to
-//!           know is read here.
-//! Not here: where the JSON comes from (`paged_list.rs`, files).
+//! Converts JSON of nodes, pods and disruption budgets to the records of a cluster snapshot.
+//!
+//! - Invariant: what decides about evictions is decoded by the controller's own decoder (`decode.rs`).
 
 use crate::decode::{
     DecodeError, Decoded, DecodedNode, DecodedPod, NodeJson, SelectedLabels, decoded_node, decoded_pod,

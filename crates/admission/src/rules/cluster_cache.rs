@@ -1,10 +1,7 @@
-//! # Around: what is known of the cluster
-//! Room:     namespaces, policies, pools and nodes, as far as the rules ask.
-//! Comes in: [`CacheUpdate`] from whoever watches; nodes whose taints were just allowed.
-//! Goes out: a [`CacheView`] for the time of one review.
-//! Keeps:    what was never told is not known, which is something else than nothing. A pool that makes no sense, or wants
-//!           what an older one has, has no say.
-//! Not here: watching; whether a pool locks the system out of its nodes (the controller that changes nodes).
+//! Caches namespaces, policies, pools and nodes for the rules, from [`CacheUpdate`]s.
+//!
+//! - Invariant: what was never received is unknown, not empty. A pool that is invalid, or overlaps an older one, has no
+//!   effect.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};

@@ -1,10 +1,7 @@
-//! # Read: what the rules want to know of an object
-//! Room:     pods and nodes out of JSON.
-//! Comes in: an object that is well-formed JSON.
-//! Goes out: the core's types; how much of a patch's target there is.
-//! Keeps:    one pass over the text; only what a rule asks for is kept; nothing recurses with it. An object whose fields
-//!           are of the wrong form cannot be judged: no API server sends one.
-//! Not here: which fields there are (`taintward_kube::wire`); any rule.
+//! Decodes pods and nodes from JSON to the core's types, in one pass.
+//!
+//! - Invariant: nothing recurses with the input. An object with fields of a wrong type cannot be judged; no API server
+//!   sends one.
 
 use crate::review::InvalidReview;
 use serde::Deserialize;

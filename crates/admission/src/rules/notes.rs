@@ -1,8 +1,4 @@
-//! # Notes: what rules did, to be counted
-//! Room:     the core's acts as notes.
-//! Comes in: acts, and what was not known.
-//! Goes out: notes for the metrics, at most one of a kind for each rule.
-//! Not here: counting (`metrics`).
+//! Converts the core's rule actions to outcomes for the metrics, at most one of a kind per rule.
 
 use crate::review::{Did, RuleOutcome};
 use taintward_core::admission::review::{ActionKind, RuleAction, SkippedRule};

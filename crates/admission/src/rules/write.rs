@@ -1,9 +1,6 @@
-//! # Write: from what a pod should be to a patch
-//! Room:     the differences between a pod and what the rules make of it.
-//! Comes in: the pod as it was sent, as the core sees it and as it stands there; the core's mutation.
-//! Goes out: a [`JsonPatchBuilder`] that makes just this of it.
-//! Keeps:    what stays the same is not written; what is replaced is tested first.
-//! Not here: what should be (the core).
+//! Computes the patch from the difference between a pod and the core's mutation of it.
+//!
+//! - Invariant: equal parts are not written; what is replaced is tested first.
 
 use super::decode_objects::{PresentFields, entries};
 use crate::review::{

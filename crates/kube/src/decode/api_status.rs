@@ -1,8 +1,4 @@
-//! # Status: the server's word on what went wrong
-//! Room:     `metav1.Status` in both encodings.
-//! Comes in: the bytes of one status, without envelope.
-//! Goes out: [`ApiStatus`], its text short and harmless.
-//! Not here: what follows from it (`watch/watch_error.rs`, `api.rs`).
+//! Decodes `metav1.Status` in both encodings, with short and harmless text.
 
 use super::protobuf_wire::ProtobufFields;
 use super::{DecodeError, Encoding, json};

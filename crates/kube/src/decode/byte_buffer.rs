@@ -1,9 +1,6 @@
-//! # Held: the bytes that have arrived and are not used yet
-//! Room:     one growing buffer, used up from the front.
-//! Comes in: chunks as the network cut them.
-//! Goes out: what is left, as one slice.
-//! Keeps:    at most one unfinished piece and the chunk that came last; memory of a huge piece is given back.
-//! Not here: where a piece ends (`frames.rs`, `list.rs`), and how long one may get.
+//! Buffers received bytes until they are consumed.
+//!
+//! - Invariant: it holds one unfinished piece and the last chunk at most, and releases the memory of a huge piece.
 
 /// An empty buffer larger than this is given back.
 const KEPT: usize = 256 << 10;

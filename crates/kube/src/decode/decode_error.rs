@@ -1,8 +1,4 @@
-//! # Fault: why bytes could not be read
-//! Room:     a short reason, and the path of the field it was met in.
-//! Comes in: from the readers, innermost field first; each level adds its own name on the way up.
-//! Goes out: one line of harmless text.
-//! Not here: what to do about it.
+//! Describes why bytes could not be decoded, with the path of the field.
 
 use std::borrow::Cow;
 use std::fmt;

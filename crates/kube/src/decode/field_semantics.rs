@@ -1,8 +1,4 @@
-//! # Meaning: what field values stand for, in either encoding
-//! Room:     the names, limits and small rules both readers share, so that they can't differ.
-//! Comes in: values of fields.
-//! Goes out: core vocabulary.
-//! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
+//! Interprets field values by rules that both encodings share.
 
 use taintward_core::fact::PodLifePhase;
 use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeConditions};

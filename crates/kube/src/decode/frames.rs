@@ -1,8 +1,4 @@
-//! # Frames: a watch's bytes, cut into events
-//! Room:     length-prefixed protobuf frames and JSON lines.
-//! Comes in: chunks as the network cut them.
-//! Goes out: the bytes of one event at a time; a [`DecodeError`] for a frame longer than the limit (S12).
-//! Not here: what an event says (`watch_event.rs`).
+//! Splits the bytes of a watch into events: length-prefixed protobuf frames or JSON lines, of bounded length (S12).
 
 use super::byte_buffer::ByteBuffer;
 use super::{DecodeError, Encoding};

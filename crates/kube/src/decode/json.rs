@@ -1,8 +1,6 @@
-//! # JSON: the fields that matter, read in one pass
-//! Room:     pods, leases, bookmarks and list heads in JSON; everything else is skipped without being kept.
-//! Comes in: the bytes of one object.
-//! Goes out: facts equal to those of `protobuf.rs`; a [`DecodeError`] with the field's path where the bytes are wrong.
-//! Not here: nodes (`json/node.rs`); admission's objects (`json/pool.rs` and its neighbours); the mirrors that serde fills (`wire.rs`); splitting bodies (`frames.rs`, `list.rs`).
+//! Decodes the needed fields of pods, leases, bookmarks and list metadata from JSON, in one pass.
+//!
+//! - See `json/node.rs` and `json/pool.rs` for other kinds.
 
 use super::{DecodeError, Decoded, DecodedPod, ObjectIdentity, field_semantics, timestamps};
 use crate::error_text::sanitize;

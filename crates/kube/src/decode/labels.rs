@@ -1,8 +1,6 @@
-//! # Labels: those of a node that matter
-//! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
-//! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
-//! Goes out: [`ZoneKey`], [`PlatformLabels`].
-//! Not here: reading maps (`protobuf.rs`, `wire/value.rs`).
+//! Selects the labels of a node that decisions need: zone (NL-24), platform (NL-8), exclusion from the count (NL-25).
+//!
+//! - Of a key given twice the last value counts, as in Go's maps.
 
 use crate::wire::{Text, TextMap};
 use serde::de::{IgnoredAny, MapAccess, Visitor};

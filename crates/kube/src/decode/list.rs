@@ -1,8 +1,4 @@
-//! # List: a list's body, cut into items as it arrives
-//! Room:     the outer structure of a `PodList` or `NodeList`; no more than one item is held.
-//! Comes in: chunks as the network cut them.
-//! Goes out: the bytes of one item at a time, and the list's head; a [`DecodeError`] for a body of another shape.
-//! Not here: what an item says (`protobuf.rs`, `json.rs`); asking for pages (`watch/list_pages.rs`).
+//! Splits the body of a list into items while it arrives; memory holds one item.
 
 use super::{DecodeError, Encoding};
 use crate::error_text::sanitize;

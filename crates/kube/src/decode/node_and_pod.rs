@@ -1,8 +1,4 @@
-//! # Facts: the kinds of objects that are listed and watched
-//! Room:     where each kind is found, and which reader reads it.
-//! Comes in: the bytes of one object.
-//! Goes out: [`DecodedNode`], [`DecodedPod`], leases; their parts alone where only those are wanted.
-//! Not here: reading (`protobuf.rs`, `json.rs`); what a node and a pod consist of (`decoded_objects.rs`).
+//! Defines the watched kinds node, pod and lease: their paths, decoders and facts.
 
 use super::decoded_objects::{DecodedNode, DecodedPod};
 use super::{Decoded, ObjectIdentity, WatchedObject, json, protobuf, settled};

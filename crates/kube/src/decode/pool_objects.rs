@@ -1,10 +1,6 @@
-//! # Admission's objects: pools, policies, and what they look at
-//! Room:     where each kind is found, which reader reads it, and what it is read into.
-//! Comes in: the bytes of one object.
-//! Goes out: [`PolicyObject`], [`NamespaceObject`], and the core's [`PoolFact`] and [`PoolNodeFact`].
-//! Keeps:    a field of a spec that is not known, or says what is not known, makes the object unreadable: what its
-//!           author wants is not guessed.
-//! Not here: reading (`json/pool.rs` and its neighbours); whether what is wanted makes sense (the core says so).
+//! Defines the watched kinds of admission and pools: pools, policies, namespaces, nodes.
+//!
+//! - Invariant: an unknown field or value in a spec makes the object undecodable; what its author wants is not guessed.
 
 use super::{
     DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject, json, protobuf, settled,

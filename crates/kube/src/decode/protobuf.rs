@@ -1,11 +1,7 @@
-//! # Protobuf: the fields that matter, read where they lie
-//! Room:     nodes, pods, leases and their envelope in Kubernetes' protobuf; every other field is stepped over.
-//! Comes in: the bytes of one message.
-//! Goes out: facts and identities; a [`DecodeError`] with the field's path where a known field has the wrong shape.
-//! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); nodes and pods in detail
-//!           (`protobuf/node_message.rs`, `protobuf/pod_message.rs`).
+//! Decodes the needed fields of Kubernetes' protobuf and skips all others.
 //!
-//! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
+//! - A field given twice counts as its last value, and messages are merged: protobuf's own rule.
+//! - See the files of the folder `protobuf` for single kinds.
 
 use super::labels::SelectedLabels;
 use super::protobuf_wire::{ProtobufFields, WireValue};

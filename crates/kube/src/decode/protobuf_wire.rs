@@ -1,8 +1,4 @@
-//! # Wire: protobuf, field by field, without copying
-//! Room:     varints, tags and lengths of one message, each bounds-checked.
-//! Comes in: the bytes of one message.
-//! Goes out: field numbers with borrowed values; a [`DecodeError`] where the bytes are no protobuf.
-//! Not here: what the fields mean (`protobuf.rs`). Groups are refused: Kubernetes has none.
+//! Reads the fields of one protobuf message without copying, each bounds-checked.
 
 use super::DecodeError;
 

@@ -1,8 +1,4 @@
-//! # Moment: the API's times
-//! Room:     `metav1.Time` in both encodings, to microseconds.
-//! Comes in: seconds and nanoseconds, or RFC 3339 text.
-//! Goes out: [`Wall`]; `None` for Go's zero time (year 1), which means "not set".
-//! Not here: clamping; comparing with a clock.
+//! Decodes `metav1.Time` to microseconds; Go's zero time is `None`.
 
 use super::DecodeError;
 use taintward_core::time::Wall;

@@ -1,8 +1,4 @@
-//! # Tolerations in an annotation
-//! Room:     the JSON lists that namespaces carry (AD-8), read as Go reads them.
-//! Comes in: the annotation's text, which may be anything.
-//! Goes out: [`TolerationListAnnotation`]; a list that cannot be read says so, with the place.
-//! Not here: tolerations of pods (`json.rs`, `protobuf/pod_message.rs`); what the lists do (the core).
+//! Decodes the toleration lists in annotations of namespaces as Go does (AD-8).
 
 use super::DecodeError;
 use crate::error_text::sanitize;

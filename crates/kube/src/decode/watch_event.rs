@@ -1,9 +1,4 @@
-//! # Event: one event of a watch
-//! Room:     the event's type and what its object says, in either encoding.
-//! Comes in: the bytes of one frame or line.
-//! Goes out: [`DecodedWatchEvent`]; a [`DecodeError`] where the event itself can't be read (its object may be unreadable and still be an
-//!           event).
-//! Not here: splitting the stream (`frames.rs`); what to do (`listen.rs`).
+//! Decodes one watch event; its object may be undecodable.
 
 use super::protobuf_wire::ProtobufFields;
 use super::{

@@ -1,8 +1,4 @@
-//! # Place: where in a JSON document something is
-//! Room:     from a line and column to a field path.
-//! Comes in: a document, and where a parser stopped in it.
-//! Goes out: a path such as `spec.tolerations[3].tolerationSeconds`; as good as the bytes before the place allow.
-//! Not here: parsing for content.
+//! Converts a line and column of a JSON document to a field path.
 
 /// Deeper levels are not told apart: the fields that matter are at most six deep.
 const DEEPEST: usize = 8;

@@ -1,8 +1,4 @@
-//! # JSON nodes
-//! Room:     labels, taints, conditions, and who owns the taints.
-//! Comes in: the bytes of one node.
-//! Goes out: a [`DecodedNode`] equal to that of `protobuf/node_message.rs`.
-//! Not here: the mirrors that serde fills (`wire.rs`).
+//! Decodes nodes from JSON: labels, taints, conditions, owners of taints.
 
 use super::{managed, owns_taints, read, time, uid, version};
 use crate::decode::labels::SelectedLabels;

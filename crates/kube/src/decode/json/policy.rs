@@ -1,8 +1,4 @@
-//! # JSON policies
-//! Room:     `TaintwardPolicy`.
-//! Comes in: the bytes of one policy.
-//! Goes out: a [`PolicyObject`]; a [`DecodeError`] with the field's path where its spec says what is not known.
-//! Not here: what is wrong with a policy that can be read (the core).
+//! Decodes `TaintwardPolicy` from JSON; unknown values in its spec are errors with a path.
 
 use super::{read, uid, version};
 use crate::decode::{DecodeError, Decoded, PolicyObject};

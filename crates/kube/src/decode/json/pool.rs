@@ -1,9 +1,6 @@
-//! # JSON pools
-//! Room:     `DedicatedPool`: metadata and spec.
-//! Comes in: the bytes of one pool.
-//! Goes out: a [`PoolFact`]; a [`DecodeError`] with the field's path where a spec says what is not known.
-//! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
-//!           missing, too.
+//! Decodes metadata and spec of `DedicatedPool` from JSON; unknown values in its spec are errors with a path.
+//!
+//! - See `status.rs` for the status.
 
 use super::{read, status, time, uid, version};
 use crate::decode::{DecodeError, Decoded};

@@ -1,8 +1,4 @@
-//! # JSON namespaces and members of pools
-//! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
-//! Comes in: the bytes of one object.
-//! Goes out: a [`NamespaceObject`] or [`PoolNodeFact`] equal to that of `protobuf/pool_inputs.rs`.
-//! Not here: nodes as the engines want them (`json/node.rs`).
+//! Decodes namespaces, and nodes of pools, from JSON.
 
 use super::node::{conditions, taints};
 use super::{read, uid, version};

@@ -1,9 +1,7 @@
-//! # JSON status of a pool
-//! Room:     what it has stood for, and what is told of it.
-//! Comes in: the bytes of a pool's status.
-//! Goes out: marks, or a [`DecodeError`] with the field's path: what may be taken off nodes is not guessed; [`RecordedStatus`], or
-//!           nothing where that cannot be read: it decides nothing, and is written anew.
-//! Not here: writing it (`pools/pool_status.rs`).
+//! Decodes the status of a pool from JSON.
+//!
+//! - Invariant: marks that may be removed from nodes are never guessed (an error); other unreadable parts are absent,
+//!   and are written again.
 
 use super::read;
 use crate::decode::{DecodeError, timestamps};

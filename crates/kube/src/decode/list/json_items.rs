@@ -1,8 +1,4 @@
-//! # Braces: items of a JSON list, one by one
-//! Room:     the outermost object and its `items`; each value is found by its brackets and quotes alone.
-//! Comes in: chunks.
-//! Goes out: [`ListPiece`]s.
-//! Not here: whether a value is good JSON: whoever reads it says so.
+//! Splits a JSON list into items by brackets and quotes alone.
 
 use super::{ListHead, ListPiece, check_kind, too_long};
 use crate::decode::byte_buffer::ByteBuffer;

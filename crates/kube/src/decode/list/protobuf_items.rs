@@ -1,8 +1,6 @@
-//! # Peel: items of a protobuf list, one by one
-//! Room:     magic, `runtime.Unknown`, and in its `raw` the list's fields: head 1, items 2.
-//! Comes in: chunks. A length that is claimed is believed only as far as bytes arrive.
-//! Goes out: [`ListPiece`]s.
-//! Not here: the items' content.
+//! Splits a protobuf list into items.
+//!
+//! - Invariant: a claimed length allocates nothing before the bytes arrive.
 
 use super::{ListHead, ListPiece, check_kind, too_long};
 use crate::decode::DecodeError;

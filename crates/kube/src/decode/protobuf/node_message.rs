@@ -1,8 +1,4 @@
-//! # Protobuf nodes
-//! Room:     `Node`: labels, spec, taints, conditions, and who owns the taints.
-//! Comes in: the bytes of one node.
-//! Goes out: a [`DecodedNode`].
-//! Not here: `ObjectMeta` (`protobuf.rs`).
+//! Decodes nodes from protobuf: labels, taints, conditions, owners of taints.
 
 use super::{ProtobufMeta, managed, time};
 use crate::decode::json::owns_taints;

@@ -1,8 +1,4 @@
-//! # Protobuf pods
-//! Room:     `Pod`: spec, tolerations, status and conditions.
-//! Comes in: the bytes of one pod.
-//! Goes out: a [`DecodedPod`], or that the pod is on no node.
-//! Not here: `ObjectMeta` (`protobuf.rs`).
+//! Decodes pods from protobuf: spec, tolerations, status, conditions.
 
 use super::node_message::push;
 use super::{ProtobufMeta, managed, time};

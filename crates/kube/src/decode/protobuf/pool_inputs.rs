@@ -1,8 +1,4 @@
-//! # Protobuf namespaces and members of pools
-//! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
-//! Comes in: the bytes of one message.
-//! Goes out: a [`NamespaceObject`] or [`PoolNodeFact`] equal to that of `json/pool_inputs.rs`.
-//! Not here: nodes as the engines want them (`protobuf/node_message.rs`).
+//! Decodes namespaces, and nodes of pools, from protobuf.
 
 use super::node_message::{push, status, taint};
 use super::{ProtobufMeta, entry};
