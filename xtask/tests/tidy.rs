@@ -77,7 +77,7 @@ fn every_file_opens_with_a_summary() {
         let fault = if head.is_empty() {
             "has no summary"
         } else if !summary.starts_with(|first: char| first.is_ascii_uppercase()) {
-            "begins with no capital letter"
+            "begins with no capital letter (a heading is none)"
         } else if !summary.ends_with('.') {
             "has a first paragraph without a full stop"
         } else if head.len() > HEAD_LINES_MAX && !is_root {
@@ -85,9 +85,7 @@ fn every_file_opens_with_a_summary() {
         } else {
             return None;
         };
-        // Until every file has a summary, the form before it is accepted.
-        let is_old_form = summary.starts_with("# ");
-        (!is_old_form && text.lines().count() > SUMMARY_FROM).then(|| format!("the head comment {fault}"))
+        (text.lines().count() > SUMMARY_FROM).then(|| format!("the head comment {fault}"))
     });
     assert_eq!(said, "");
 }

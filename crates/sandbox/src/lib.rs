@@ -1,8 +1,7 @@
-//! # Sandbox: a cluster in one process
-//! Room:     an API server in memory that kubectl can't tell from a real one, and what lives in a cluster.
-//! Comes in: requests; time; a seed.
-//! Goes out: answers, watches, a log of every commit.
-//! Not here: Taintward's own controllers; terminal output (the command line).
+//! Runs a cluster in one process: an API server in memory, its nodes, a scheduler and workload controllers.
+//!
+//! kubectl and controllers use it like a real cluster. Taintward's own controllers are not part of it, nor is anything that
+//! writes to a terminal (the command line).
 
 pub mod api;
 pub mod api_status;
