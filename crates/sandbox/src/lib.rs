@@ -20,7 +20,7 @@ pub mod node_file;
 pub mod object_file;
 pub mod patch;
 pub mod protobuf;
-pub mod quantity;
+mod quantity;
 pub mod resource;
 pub mod schema;
 pub mod select;

@@ -6,6 +6,7 @@
 mod acceptor;
 mod bodies;
 mod request_guard;
+mod write_timeout;
 
 pub use bodies::BodyTimeout;
 

@@ -11,8 +11,8 @@ use super::time::{parse_time, time_value};
 use super::yaml::whole_numbers;
 use super::zero::{add_unset, written, zero};
 use super::{BASE64, CanonicalizeError, MAX_COMPLAINTS};
+use crate::quantity::canonical;
 use crate::schema::{Schema, Shape, TypeId};
-use taintward_core::quantity::canonical;
 
 /// The types of kinds: they have an `apiVersion` and a kind, wherever they stand.
 static ROOTS: LazyLock<HashSet<TypeId>> =

@@ -2,15 +2,15 @@
 //! status.
 
 use super::AdmissionDefaults;
-use crate::core_types;
 use crate::json_ext::{fill, has, list, number, object, text};
-use crate::quantity::{self, Quantity};
+use crate::quantity::Amount;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_core::admission::{DefaultSeconds, default_tolerations, new_node_taint};
 
 /// The annotation that counts the changes of a DaemonSet's template.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// A new pod.
 pub(super) fn pod_created(pod: &mut Value, admission: AdmissionDefaults) {
@@ -59,18 +59,29 @@ pub fn priority(pod: &mut Value, class: Option<&Value>) {
 /// AD-2, AD-4: a pod that says nothing of nodes that are not ready, or not reachable, bears them for five minutes.
 pub fn tolerations(pod: &mut Value) {
     let spec = object(pod, "spec");
-    let missing = default_tolerations(&core_types::tolerations(spec), DefaultSeconds::default());
     let mut all = list(spec, "tolerations").to_vec();
-    all.extend(missing.iter().map(core_types::toleration));
+    let tolerates = |one: &Value, key: &str| {
+        let (known, effect) = (text(one, "key"), text(one, "effect"));
+        (known.is_empty() || known == key) && (effect.is_empty() || effect == "NoExecute")
+    };
+    for key in [NOT_READY, "node.kubernetes.io/unreachable"] {
+        if !list(spec, "tolerations").iter().any(|one| tolerates(one, key)) {
+            all.push(
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+            );
+        }
+    }
     spec["tolerations"] = all.into();
 }
 
 /// AD-6: a new node is not ready yet.
 pub(super) fn node_created(node: &mut Value) {
-    let Some(taint) = new_node_taint(&core_types::taints(node)) else { return };
     let spec = object(node, "spec");
     let mut taints = list(spec, "taints").to_vec();
-    taints.push(json!({"key": &*taint.key, "effect": taint.effect.as_str()}));
+    if taints.iter().any(|taint| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule") {
+        return;
+    }
+    taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
     spec["taints"] = taints.into();
 }
 
@@ -103,7 +114,7 @@ pub(super) fn template_generation(old: &Value, new: &mut Value) {
 
 /// The quality of service a pod's resources give it.
 fn qos(spec: &Value) -> &'static str {
-    let mut sums: [BTreeMap<&str, Quantity>; 2] = [BTreeMap::new(), BTreeMap::new()];
+    let mut sums: [BTreeMap<&str, Amount>; 2] = [BTreeMap::new(), BTreeMap::new()];
     let mut guaranteed = true;
     let pod_level = has(spec, "resources");
     let containers = list(spec, "containers").iter().chain(list(spec, "initContainers"));
@@ -112,7 +123,7 @@ fn qos(spec: &Value) -> &'static str {
         for (sum, name) in sums.iter_mut().zip(["requests", "limits"]) {
             let mut found = 0;
             for resource in ["cpu", "memory"] {
-                let Some(amount) = quantity::read(&one["resources"][name][resource]) else { continue };
+                let Some(amount) = Amount::read(&one["resources"][name][resource]) else { continue };
                 if amount.is_positive() {
                     found += 1;
                     let total = sum.get(resource).map_or(amount, |total| total.plus(amount));

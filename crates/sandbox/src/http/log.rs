@@ -3,7 +3,7 @@
 use super::request::HttpRequest;
 use super::response::HttpAnswer;
 use crate::api_status::StatusError;
-use crate::core_types::list;
+use crate::json_ext::list;
 use serde_json::Value;
 
 /// The log of a container.
@@ -30,7 +30,7 @@ pub(super) fn answer(asked: &HttpRequest, pod: &Value) -> Result<HttpAnswer, Sta
 }
 
 fn container<'a>(pod: &'a Value, wanted: &str, name: &str) -> Result<&'a str, StatusError> {
-    let of = |field: &str| list(&pod["spec"][field]).filter_map(|one| one["name"].as_str());
+    let of = |field: &str| list(&pod["spec"], field).iter().filter_map(|one| one["name"].as_str());
     // In the order in which a real server visits them.
     let all: Vec<&str> =
         ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(of).collect();

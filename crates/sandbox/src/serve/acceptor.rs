@@ -2,9 +2,10 @@
 //! them.
 
 use super::SandboxLimits;
+use super::write_timeout::WriteTimeout;
+use socket2::{SockRef, TcpKeepalive};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_server::io_timeout::{TimeoutStream, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -74,8 +75,9 @@ async fn begun(
     limits: SandboxLimits,
 ) -> Option<Box<dyn ConnectionIo>> {
     let _ = stream.set_nodelay(true);
-    let _ = keep_alive(&stream, limits.silence);
-    let stream = TimeoutStream::new(stream, limits.stall);
+    let silence = TcpKeepalive::new().with_time(limits.silence).with_interval(limits.silence);
+    let _ = SockRef::from(&stream).set_tcp_keepalive(&silence);
+    let stream = WriteTimeout::new(stream, limits.stall);
     match acceptor {
         None => Some(Box::new(stream)),
         Some(acceptor) => {

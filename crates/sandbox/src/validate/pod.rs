@@ -5,7 +5,7 @@
 use super::field_error::FieldErrors;
 use super::{meta, node_affinity, selector, taints, words};
 use crate::json_ext::{has, list, number, text};
-use crate::quantity::{self, Quantity};
+use crate::quantity::Amount;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -104,7 +104,7 @@ fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
         for (name, value) in resources[list_name].as_object().into_iter().flatten() {
             let at = format!("{path}.{list_name}[{name}]");
             faults.each(&at, name, words::qualified_name(name));
-            let Some(quantity) = quantity::read(value) else { continue };
+            let Some(quantity) = Amount::read(value) else { continue };
             amount(faults, name, quantity, &at);
             if list_name == "requests" {
                 within_limit(faults, name, quantity, &resources["limits"], path);
@@ -114,7 +114,7 @@ fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
 }
 
 /// An amount of a resource: not below zero, and whole where halves make no sense.
-pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Quantity, path: &str) {
+pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Amount, path: &str) {
     if quantity.is_negative() {
         faults.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
     }
@@ -124,8 +124,8 @@ pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Quantity, p
 }
 
 /// A request is not above its limit; of special hardware, it is the limit.
-fn within_limit(faults: &mut FieldErrors, name: &str, request: Quantity, limits: &Value, path: &str) {
-    let wrong = match quantity::read(&limits[name]) {
+fn within_limit(faults: &mut FieldErrors, name: &str, request: Amount, limits: &Value, path: &str) {
+    let wrong = match Amount::read(&limits[name]) {
         Some(limit) if is_extended(name) && request != limit => {
             format!("must be equal to {name} limit of {limit}")
         }

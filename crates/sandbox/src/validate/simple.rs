@@ -5,7 +5,7 @@ use super::pod::amount;
 use super::workload::{at_most_all, share};
 use super::{meta, selector, taints, words};
 use crate::json_ext::{entries, has, list, number, text};
-use crate::quantity;
+use crate::quantity::Amount;
 use serde_json::{Value, json};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
@@ -19,7 +19,7 @@ pub(super) fn node(faults: &mut FieldErrors, node: &Value) {
 fn node_resources(faults: &mut FieldErrors, node: &Value) {
     for list in ["capacity", "allocatable"] {
         for (name, value) in entries(&node["status"], list) {
-            if let Some(quantity) = quantity::read(value) {
+            if let Some(quantity) = Amount::read(value) {
                 amount(faults, name, quantity, &format!("status.{list}.{name}"));
             }
         }

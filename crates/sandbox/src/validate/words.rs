@@ -1,9 +1,17 @@
-//! Validates the formats of names and labels.
-
-/// Keys of labels, taints and finalizers; values of labels and taints.
-pub(super) use taintward_core::label::{key_faults as qualified_name, value_faults as label_value};
+//! # Words: what names and labels may look like
+//! Room:     the formats of text in the API, and what is said of text that has another.
+//! Comes in: text.
+//! Goes out: messages; none if the text is right.
+//! Not here: which field has which format (the other files of this folder).
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const NAME_WORDS: &str =
+    "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
+
+/// The longest name, and the longest value of a label, in bytes.
+const NAME_MOST: usize = 63;
 
 fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
@@ -53,6 +61,10 @@ pub(super) fn dns_label(text: &str) -> Vec<String> {
 
 /// RFC 1123, parts with dots between.
 pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
+    subdomain_faults(text, longest)
+}
+
+fn subdomain_faults(text: &str, longest: fn(usize) -> String) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 253 {
         messages.push(longest(253));
@@ -61,6 +73,62 @@ pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
         let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
                      and must start and end with an alphanumeric character";
         messages.push(pattern(words, &format!("{LABEL}(\\.{LABEL})*"), &["example.com"]));
+    }
+    messages
+}
+
+fn is_name(text: &str) -> bool {
+    framed(
+        text,
+        |byte| byte.is_ascii_alphanumeric(),
+        |byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte),
+    )
+}
+
+fn too_long(most: usize) -> String {
+    format!("must be no more than {most} bytes")
+}
+
+/// Keys of labels, taints and finalizers: a name, perhaps behind a domain and a slash.
+pub(super) fn qualified_name(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    let name = match text.split('/').collect::<Vec<_>>()[..] {
+        [name] => name,
+        ["", name] => {
+            messages.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        [domain, name] => {
+            let faults = subdomain_faults(domain, too_long);
+            messages.extend(faults.iter().map(|fault| format!("prefix part {fault}")));
+            name
+        }
+        _ => {
+            let optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            let words = format!("a valid label key must consist of {NAME_WORDS}");
+            return vec![format!("{} {optional}", pattern(&words, NAME, &NAME_EXAMPLES))];
+        }
+    };
+    match name.len() {
+        0 => messages.push("name part must be non-empty".to_owned()),
+        1..=NAME_MOST => {}
+        _ => messages.push(format!("name part {}", too_long(NAME_MOST))),
+    }
+    if !is_name(name) {
+        messages.push(pattern(&format!("name part must consist of {NAME_WORDS}"), NAME, &NAME_EXAMPLES));
+    }
+    messages
+}
+
+/// Values of labels and taints.
+pub(super) fn label_value(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > NAME_MOST {
+        messages.push(too_long(NAME_MOST));
+    }
+    if !text.is_empty() && !is_name(text) {
+        let words = format!("a valid label must be an empty string or consist of {NAME_WORDS}");
+        messages.push(pattern(&words, &format!("({NAME})?"), &["MyValue", "my_value", "12345"]));
     }
     messages
 }

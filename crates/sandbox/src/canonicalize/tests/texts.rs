@@ -1,9 +1,9 @@
 //! Tests quantities, times and arbitrary text.
 
 use proptest::prelude::*;
-use taintward_core::quantity::canonical;
 
 use crate::canonicalize::{CanonicalizeError, EPOCH, NEVER, parse_time, time_value, yaml_to_json};
+use crate::quantity::canonical;
 use jiff::SignedDuration;
 use serde_json::Value;
 
