@@ -1,9 +1,13 @@
-//! Regenerates the sandbox's schema and standard roles from the Go types (xtask/cluster/schema, xtask/cluster/roles).
+//! # Schema: the fields of the API, from the Go types; the roles of every cluster
+//! Room:     runs xtask/cluster/schema and xtask/cluster/roles and keeps what they print.
+//! Comes in: a Go toolchain, the pinned modules.
+//! Goes out: kubernetes.txt (schema) and roles.json (bootstrap) in crates/sandbox/src.
+//! Not here: what is told (main.go), what is made of it (crates/sandbox).
 
 use crate::golden;
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
     golden::keep(&["./schema"], "crates/sandbox/src/schema/kubernetes.txt")?;
-    golden::keep(&["./roles"], "crates/sandbox/src/standard/roles.json")
+    golden::keep(&["./roles"], "crates/sandbox/src/bootstrap/roles.json")
 }

@@ -22,14 +22,17 @@ use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{self, RequestUser, SandboxApi};
+use taintward_sandbox::api::{self, ApiServer};
 use taintward_sandbox::demo_workloads;
 use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::SandboxListener;
-use taintward_sandbox::standard;
+use taintward_sandbox::serve::ApiListener;
 use taintward_sandbox::store::ListRange;
+use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::{self, World};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The context of its kubeconfig.
+const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
 
 /// What `taintward sandbox` is to do.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ pub(crate) enum SandboxError {
 /// Runs it to its end.
 pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
-    standard::furnish(&world);
+    world.server().bootstrap_roles();
     if !plan.empty {
         demo_workloads::furnish(&world);
     }
@@ -84,7 +87,7 @@ pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let ending = EndSignals::asked_for();
     let address = plan.listen;
     // Over plain HTTP, kubectl would send no token.
-    let listening = SandboxListener::open(address, true);
+    let listening = ApiListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let (path, chosen) = match &plan.kubeconfig_out {
         // Another terminal is in another folder.
@@ -93,7 +96,7 @@ pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     };
     let url = listening.url();
     let server = world.server().clone();
-    files::write_kubeconfig(&path, chosen, &listening.kubeconfig(server.token()))?;
+    files::write_kubeconfig(&path, chosen, &listening.kubeconfig(KUBECONFIG_CONTEXT, server.token()))?;
     let tasks = [
         tokio::spawn(async move { match listening.serve(server).await {} }),
         tokio::spawn({
@@ -134,7 +137,7 @@ fn more_handles() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn save_on_signal(mut asked: Signal, server: SandboxApi, path: PathBuf) {
+async fn save_on_signal(mut asked: Signal, server: ApiServer, path: PathBuf) {
     while asked.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
             crate::say::error(error);
@@ -200,7 +203,7 @@ async fn show(
 }
 
 /// What runs, how to get in, and what to try.
-fn opening(plan: &SandboxOptions, server: &SandboxApi, url: &str, kubeconfig: &Path) -> Vec<String> {
+fn opening(plan: &SandboxOptions, server: &ApiServer, url: &str, kubeconfig: &Path) -> Vec<String> {
     let all = ListRange { namespace: None, after: None, limit: 0 };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =
@@ -254,9 +257,9 @@ fn tried(command: &str, what: &str) -> String {
 }
 
 /// Taintward itself, on the cluster in this process: the same code as on a real one.
-async fn controller(server: SandboxApi, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
+async fn controller(server: ApiServer, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
     let wall = server.clock().now().as_microsecond();
-    let server = server.as_user(RequestUser::taintward());
+    let server = server.as_user(taintward_account());
     let client = kube_client(&server);
     let cluster = Connected {
         streams: kube_client(&server),
@@ -277,7 +280,7 @@ async fn controller(server: SandboxApi, speed: f64, settings: ControllerSettings
 }
 
 /// Whoever held the lease in the cluster that was loaded is not in this one: nobody need wait for him.
-fn vacate(server: &SandboxApi, election: &ElectionSettings) {
+fn vacate(server: &ApiServer, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);
     let removed = server.store().write(|store| {
@@ -287,6 +290,6 @@ fn vacate(server: &SandboxApi, election: &ElectionSettings) {
     debug_assert!(removed.is_ok(), "nothing in it refuses");
 }
 
-pub(crate) fn kube_client(server: &SandboxApi) -> kube::Client {
+pub(crate) fn kube_client(server: &ApiServer) -> kube::Client {
     kube::Client::new(server.clone(), "default")
 }

@@ -17,6 +17,7 @@ mod update;
 mod user;
 mod write_options;
 
+pub use admission_plugin::{AdmissionAttributes, AdmissionPlugin};
 pub use create::CreateResult;
 pub use delete::{DeleteOptions, DeleteResult};
 pub use update::PatchBody;
@@ -34,15 +35,45 @@ use crate::clock::VirtualClock;
 use crate::defaults::AdmissionDefaults;
 use crate::id_generator::IdGenerator;
 use crate::resource::ResourceId;
-use crate::store::{ObjectStore, StoredObject};
+use crate::store::{HistoryLimits, ObjectStore, StoredObject};
 use crate::token::BearerToken;
-use admission_plugin::WebhookPlugin;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// What an API server is like.
+#[derive(Clone)]
+pub struct ApiServerSettings {
+    /// The same seed gives the same UIDs and generated names.
+    pub seed: u64,
+    /// The cluster's time.
+    pub clock: VirtualClock,
+    /// How much of the past watches can begin with.
+    pub history: HistoryLimits,
+    /// What is done to objects on their way in.
+    pub admission: AdmissionDefaults,
+    /// Rules about objects on their way in, asked in this order.
+    pub plugins: Vec<Arc<dyn AdmissionPlugin>>,
+    /// What `gitVersion` of `/version` ends with, so that clients can tell what they speak to.
+    pub version_suffix: &'static str,
+}
+
+impl Default for ApiServerSettings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            clock: VirtualClock::starting(Timestamp::now(), 1.0),
+            history: HistoryLimits::default(),
+            admission: AdmissionDefaults::default(),
+            plugins: Vec::new(),
+            version_suffix: "+fakekube",
+        }
+    }
+}
+
 /// A cluster's API server.
 #[derive(Clone)]
-pub struct SandboxApi {
+pub struct ApiServer {
     shared: Arc<ApiState>,
     user: Arc<RequestUser>,
 }
@@ -53,16 +84,16 @@ struct ApiState {
     ids: IdGenerator,
     token: BearerToken,
     admission: AdmissionDefaults,
-    /// The rules of Taintward's webhook, if they are on.
-    gate: Option<WebhookPlugin>,
+    plugins: Vec<Arc<dyn AdmissionPlugin>>,
+    version_suffix: &'static str,
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// A server with nothing in it.
-    pub fn new(store: ObjectStore, clock: VirtualClock, seed: u64, admission: AdmissionDefaults) -> Self {
-        let gate = admission.rules.then(WebhookPlugin::new);
-        let (ids, token) = (IdGenerator::new(seed), BearerToken::random());
-        let shared = ApiState { store, clock, ids, token, admission, gate };
+    pub fn new(settings: ApiServerSettings) -> Self {
+        let ApiServerSettings { seed, clock, history, admission, plugins, version_suffix } = settings;
+        let (store, ids, token) = (ObjectStore::new(history), IdGenerator::new(seed), BearerToken::random());
+        let shared = ApiState { store, clock, ids, token, admission, plugins, version_suffix };
         Self { shared: Arc::new(shared), user: Arc::default() }
     }
 
@@ -95,6 +126,11 @@ impl SandboxApi {
     /// What lets clients on sockets in; within the process it is not asked for.
     pub fn token(&self) -> &BearerToken {
         &self.shared.token
+    }
+
+    /// What `gitVersion` ends with.
+    pub(crate) fn version_suffix(&self) -> &'static str {
+        self.shared.version_suffix
     }
 
     /// One object, to be worked on.

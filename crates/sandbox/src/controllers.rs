@@ -25,7 +25,7 @@ pub use informer_cache::{ChangedObjects, InformerCache};
 pub use kubelets::{PRESSURE, SILENCE};
 pub use pod_summary::PodSummary;
 
-use crate::api::SandboxApi;
+use crate::api::ApiServer;
 use crate::resource::{ResourceId, known};
 use futures::future::{FutureExt as _, select_all};
 use jiff::{SignedDuration, Timestamp};
@@ -95,7 +95,7 @@ impl Component {
 
 /// What a part sees when it takes a step.
 pub(crate) struct ReconcileContext<'a> {
-    pub(crate) server: &'a SandboxApi,
+    pub(crate) server: &'a ApiServer,
     pub(crate) mirror: &'a InformerCache,
     pub(crate) changed: &'a ChangedObjects,
     pub(crate) now: Timestamp,
@@ -128,7 +128,7 @@ const BREATH: Duration = Duration::from_millis(2);
 
 /// The life of a cluster.
 pub struct ReconcileLoop {
-    server: SandboxApi,
+    server: ApiServer,
     mirror: InformerCache,
     parts: Vec<(Box<dyn Controller>, Option<Timestamp>)>,
     watched: Vec<ResourceId>,
@@ -136,7 +136,7 @@ pub struct ReconcileLoop {
 
 impl ReconcileLoop {
     /// With these parts; kubelets renew their leases every so often.
-    pub fn new(server: SandboxApi, roles: &[Component], renew: SignedDuration) -> Self {
+    pub fn new(server: ApiServer, roles: &[Component], renew: SignedDuration) -> Self {
         let watched: Vec<ResourceId> = WATCHED.iter().map(|(group, plural)| known(group, plural)).collect();
         let part = |role: &Component| -> Box<dyn Controller> {
             match role {

@@ -1,6 +1,9 @@
-//! Serves DedicatedPool and TaintwardPolicy from their definitions in `deploy/crds`.
-//!
-//! - Invariant: every CEL rule of a definition has a check here, or the server does not start.
+//! # Custom: kinds by definition
+//! Room:     custom resources as a server treats them, from their CustomResourceDefinitions.
+//! Comes in: definitions, once for the process; objects.
+//! Goes out: [`ResourceDefinition`]: what is dropped, filled in, refused, shown and documented.
+//! Keeps:    every rule of a definition has its check, or nothing starts.
+//! Not here: verbs (`api`); definitions that clients create: they are kept, and no kind is served for them.
 
 mod fields;
 mod openapi;
@@ -12,26 +15,30 @@ mod schema_validation;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fields::{is_whole, types};
+pub use rules::RuleCheck;
+
+pub(crate) use fields::{is_whole, merge_keys, types};
 
 use crate::canonicalize::yaml_to_json;
+use crate::resource::ResourceType;
 use serde_json::Value;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-/// The definitions, as they are applied to other clusters.
-const FILES: [&str; 2] = [
-    include_str!("../../../deploy/crds/dedicatedpools.yaml"),
-    include_str!("../../../deploy/crds/taintwardpolicies.yaml"),
-];
-
-/// The group of all of them.
-pub(crate) const GROUP: &str = "taintward.io";
+/// A custom kind that is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct CustomResource {
+    /// Its CustomResourceDefinition, in YAML, with one version.
+    pub definition: &'static str,
+    /// A check for each of its rules: this server reads no CEL.
+    pub checks: &'static [RuleCheck],
+}
 
 /// A kind, as its definition has it.
 pub(crate) struct ResourceDefinition {
-    plural: String,
-    kind: String,
-    version: String,
+    /// The whole definition.
+    pub(crate) object: Value,
+    resource: ResourceType,
+    source: CustomResource,
     /// The structural schema.
     schema: Value,
     columns: Vec<printer_columns::PrinterColumn>,
@@ -39,49 +46,81 @@ pub(crate) struct ResourceDefinition {
     has_status: bool,
 }
 
-static DEFINITIONS: LazyLock<Vec<ResourceDefinition>> =
-    LazyLock::new(|| definitions().map(|whole| ResourceDefinition::new(&whole["spec"])).collect());
+static DEFINITIONS: OnceLock<Vec<ResourceDefinition>> = OnceLock::new();
 
-/// The definitions, as objects.
-pub(crate) fn definitions() -> impl Iterator<Item = Value> {
-    FILES.iter().map(|text| yaml_to_json(text.as_bytes()).unwrap_or_else(|why| panic!("a definition: {why}")))
+/// Has every server of this process serve these kinds: the types of the API are made once. It may be said again, and
+/// must be said before the first server starts.
+///
+/// # Panics
+/// If other kinds are served already, or none; if a definition is none, or has a rule without a check.
+pub fn register(resources: &[CustomResource]) {
+    let registered =
+        DEFINITIONS.get_or_init(|| resources.iter().copied().map(ResourceDefinition::new).collect());
+    let texts = registered.iter().map(|one| one.source.definition);
+    assert!(
+        texts.eq(resources.iter().map(|one| one.definition)),
+        "custom kinds are registered once, and before the types of the API are used"
+    );
+}
+
+/// The definitions; from now on there will be no others.
+fn settled() -> &'static [ResourceDefinition] {
+    #[cfg(test)]
+    crate::custom_resources::register();
+    DEFINITIONS.get_or_init(Vec::new)
+}
+
+/// The definitions as of now.
+pub(crate) fn definitions() -> &'static [ResourceDefinition] {
+    DEFINITIONS.get().map_or(&[], Vec::as_slice)
 }
 
 impl ResourceDefinition {
-    fn new(spec: &Value) -> Self {
-        let version = &spec["versions"][0];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    fn new(source: CustomResource) -> Self {
+        let object = yaml_to_json(source.definition.as_bytes())
+            .unwrap_or_else(|why| panic!("a definition of a custom kind: {why}"));
+        let version = &object["spec"]["versions"][0];
         let schema = version["schema"]["openAPIV3Schema"].clone();
-        rules::expect_checks(&schema);
+        rules::expect_checks(&schema, source.checks);
         Self {
-            plural: text(&spec["names"]["plural"]),
-            kind: text(&spec["names"]["kind"]),
-            version: text(&version["name"]),
+            resource: ResourceType::of_definition(&object["spec"]),
+            source,
             schema,
             columns: printer_columns::read(&version["additionalPrinterColumns"]),
             has_status: version["subresources"].get("status").is_some(),
+            object,
         }
     }
 
+    /// As a line of the table of resources.
+    pub(crate) fn resource(&self) -> &ResourceType {
+        &self.resource
+    }
+
     fn api_version(&self) -> String {
-        format!("{GROUP}/{}", self.version)
+        self.resource.api_version()
     }
 }
 
 /// The definition of a resource, if it is one of these.
 pub(crate) fn of(group: &str, plural: &str) -> Option<&'static ResourceDefinition> {
-    let found = || DEFINITIONS.iter().find(|one| one.plural == plural);
-    (group == GROUP).then(found).flatten()
+    definitions().iter().find(|one| one.resource.group == group && one.resource.plural == plural)
 }
 
 /// The definition of a kind.
 pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<&'static ResourceDefinition> {
-    let version = api_version.strip_prefix(GROUP)?.strip_prefix('/')?;
-    DEFINITIONS.iter().find(|one| one.version == version && one.kind == kind)
+    let (group, version) = api_version.split_once('/')?;
+    let is = |of: &ResourceType| of.group == group && of.version == version && of.kind == kind;
+    definitions().iter().find(|one| is(&one.resource))
 }
 
-/// Whether a path is one of this group's objects, which have no form in protobuf.
+/// Whether a group is one of custom kinds.
+pub(crate) fn is_group(group: &str) -> bool {
+    definitions().iter().any(|one| one.resource.group == group)
+}
+
+/// Whether a path is one of custom objects, which have no form in protobuf.
 pub(crate) fn is_path(path: &str) -> bool {
-    let rest = path.strip_prefix("/apis/").and_then(|rest| rest.strip_prefix(GROUP));
-    rest.is_some_and(|rest| rest.starts_with('/'))
+    let rest = path.strip_prefix("/apis/").and_then(|rest| rest.split_once('/'));
+    rest.is_some_and(|(group, _)| is_group(group))
 }

@@ -63,14 +63,11 @@ pub struct AdmissionDefaults {
     pub default_tolerations: bool,
     /// AD-6: new nodes are not ready until somebody says so.
     pub taint_new_nodes: bool,
-    /// Taintward's webhook: its rules about pods and nodes, all of them.
-    pub rules: bool,
 }
 
 impl Default for AdmissionDefaults {
     fn default() -> Self {
-        // A cluster has no webhook until somebody installs it.
-        Self { service_account: true, default_tolerations: true, taint_new_nodes: true, rules: false }
+        Self { service_account: true, default_tolerations: true, taint_new_nodes: true }
     }
 }
 
@@ -173,8 +170,8 @@ fn keep(new: &mut Value, old: &Value, path: &[&str]) {
 
 /// Sets `metadata.generation`: 1 on create, one more when the `spec` is another. A Deployment's annotations count too:
 /// they are copied to its ReplicaSets. Not for changes of a status.
-pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
-    if let Some(definition) = custom::of(custom::GROUP, resource) {
+pub fn generation(old: Option<&Value>, new: &mut Value, group: &str, resource: &str) {
+    if let Some(definition) = custom::of(group, resource) {
         return definition.generation(old, new);
     }
     if !COUNTED.contains(&resource) {

@@ -26,7 +26,7 @@ mod tests;
 
 pub use response::{HttpAnswer, ResponseBody};
 
-use crate::api::SandboxApi;
+use crate::api::ApiServer;
 use crate::api_status::StatusError;
 use crate::serve::BodyTimeout;
 use bytes::Bytes;
@@ -42,13 +42,10 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::task::{Context, Poll};
 
-/// What a sandbox's `gitVersion` ends with: nothing else says so of itself.
-pub const MARK: &str = "+taintward-sandbox";
-
 /// The longest body that is read, as a real server has it.
 pub const BODY_MOST: usize = 3 << 20;
 
-impl<B> tower::Service<Request<B>> for SandboxApi
+impl<B> tower::Service<Request<B>> for ApiServer
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -85,7 +82,7 @@ where
     }
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// What the cluster's clock shows, in whole seconds, as every answer says it.
     fn date(&self) -> HeaderValue {
         let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&self.clock().now());
@@ -135,7 +132,7 @@ impl SandboxApi {
         }
         let short = path.strip_suffix('/').unwrap_or(path);
         let found = match short {
-            "/version" => Some(HttpAnswer::json(&discovery::version())),
+            "/version" => Some(HttpAnswer::json(&discovery::version(self.version_suffix()))),
             short => discovery::answer(short, asked)?,
         };
         match found {

@@ -5,11 +5,13 @@
 
 pub mod api;
 pub mod api_status;
+mod bootstrap;
 pub mod canonicalize;
 pub mod clock;
 pub mod controllers;
 pub mod core_types;
-mod custom;
+pub mod custom;
+pub mod custom_resources;
 pub mod defaults;
 pub mod demo_workloads;
 pub mod fault;
@@ -26,9 +28,9 @@ pub mod schema;
 pub mod select;
 pub mod serve;
 pub mod snapshot;
-pub mod standard;
 pub mod store;
 pub mod table_columns;
 pub mod token;
 pub mod validate;
+pub mod webhook_plugin;
 pub mod world;

@@ -2,9 +2,11 @@
 
 mod table;
 
-pub use table::RESOURCES;
+use crate::custom;
+use serde_json::Value;
+use table::RESOURCES;
 
-/// A resource's place in [`RESOURCES`].
+/// A resource's place among [`ResourceType::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(u16);
 
@@ -106,10 +108,36 @@ impl ResourceType {
         }
     }
 
+    /// All of them, in the order discovery tells them; the custom ones of this process come last.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        RESOURCES.iter().chain(custom::definitions().iter().map(custom::ResourceDefinition::resource))
+    }
+
+    /// The resource of a definition's `spec`. Its words are kept as long as the process.
+    pub(crate) fn of_definition(spec: &Value) -> Self {
+        let text = |value: &Value| &*value.as_str().unwrap_or_default().to_owned().leak();
+        let texts =
+            |value: &Value| &*value.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().leak();
+        let (names, version) = (&spec["names"], &spec["versions"][0]);
+        let subs = [("status", Subresource::Status), ("scale", Subresource::Scale)];
+        let subs = subs.into_iter().filter(|(name, _)| version["subresources"].get(name).is_some());
+        Self {
+            group: text(&spec["group"]),
+            version: text(&version["name"]),
+            plural: text(&names["plural"]),
+            singular: text(&names["singular"]),
+            kind: text(&names["kind"]),
+            namespaced: spec["scope"] == "Namespaced",
+            short: texts(&names["shortNames"]),
+            categories: texts(&names["categories"]),
+            subs: subs.map(|(_, sub)| sub).collect::<Vec<_>>().leak(),
+            kept: true,
+        }
+    }
+
     /// The resource at a path.
     pub fn find(group: &str, version: &str, plural: &str) -> Option<ResourceId> {
-        RESOURCES
-            .iter()
+        Self::all()
             .position(|one| (one.group, one.version, one.plural) == (group, version, plural))
             .and_then(ResourceId::at)
     }
@@ -117,8 +145,7 @@ impl ResourceType {
     /// The resource of an object.
     pub fn of_kind(api_version: &str, kind: &str) -> Option<ResourceId> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        RESOURCES
-            .iter()
+        Self::all()
             .position(|one| (one.group, one.version, one.kind) == (group, version, kind))
             .and_then(ResourceId::at)
     }
@@ -141,12 +168,15 @@ impl ResourceId {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..RESOURCES.len()).filter_map(Self::at)
+        (0..ResourceType::all().count()).filter_map(Self::at)
     }
 
     /// The resource itself.
     pub fn get(self) -> &'static ResourceType {
-        &RESOURCES[usize::from(self.0)]
+        let position = self.position();
+        RESOURCES
+            .get(position)
+            .unwrap_or_else(|| custom::definitions()[position - RESOURCES.len()].resource())
     }
 
     /// Where it stands in the table.
@@ -168,6 +198,6 @@ impl ResourceId {
 /// # Panics
 /// If it is not.
 pub fn known(group: &str, plural: &str) -> ResourceId {
-    let position = RESOURCES.iter().position(|one| (one.group, one.plural) == (group, plural));
+    let position = ResourceType::all().position(|one| (one.group, one.plural) == (group, plural));
     position.and_then(ResourceId::at).unwrap_or_else(|| panic!("no resource {plural} in group {group:?}"))
 }

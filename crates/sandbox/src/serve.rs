@@ -1,7 +1,10 @@
-//! Serves the API on a socket with TLS, and writes the kubeconfig for it.
-//!
-//! - Invariant: only requests that pass `request_guard.rs` are answered; connections and waits are bounded
-//!   ([`SandboxLimits`]).
+//! # Serve: the server on a socket
+//! Room:     listening, TLS, connections; the kubeconfig that leads here.
+//! Comes in: an address; a server.
+//! Goes out: answers over HTTP/1.1 and HTTP/2.
+//! Keeps:    only those who may come in are answered (`door`); at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
+//!           not read, or is gone ([`ListenerLimits`]).
+//! Not here: what is answered (`http`); where to listen (the command line).
 
 mod acceptor;
 mod bodies;
@@ -10,7 +13,7 @@ mod write_timeout;
 
 pub use bodies::BodyTimeout;
 
-use crate::api::SandboxApi;
+use crate::api::ApiServer;
 use crate::http::ResponseBody;
 use crate::token::BearerToken;
 use acceptor::ConnectionAcceptor;
@@ -47,7 +50,7 @@ const SENDING_MOST: usize = 64 << 10;
 
 /// How long clients are waited for, and how many there may be.
 #[derive(Clone, Copy, Debug)]
-pub struct SandboxLimits {
+pub struct ListenerLimits {
     /// Connections at the same time.
     pub connections: usize,
     /// Large bodies that are read at the same time; others wait for their turn.
@@ -62,7 +65,7 @@ pub struct SandboxLimits {
     pub silence: Duration,
 }
 
-impl Default for SandboxLimits {
+impl Default for ListenerLimits {
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -77,20 +80,20 @@ impl Default for SandboxLimits {
 }
 
 /// An open socket, before anything is answered on it.
-pub struct SandboxListener {
+pub struct ApiListener {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<SandboxTls>,
-    limits: SandboxLimits,
+    tls: Option<ListenerTls>,
+    limits: ListenerLimits,
 }
 
-struct SandboxTls {
+struct ListenerTls {
     acceptor: TlsAcceptor,
     /// The certificate clients are to trust.
     pem: String,
 }
 
-impl SandboxListener {
+impl ApiListener {
     /// Opens a socket, with a certificate of its own making if asked to.
     ///
     /// # Errors
@@ -98,13 +101,13 @@ impl SandboxListener {
     pub async fn open(address: SocketAddr, tls: bool) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let tls = if tls { Some(SandboxTls::generate(address)?) } else { None };
-        Ok(Self { listener, address, tls, limits: SandboxLimits::default() })
+        let tls = if tls { Some(ListenerTls::generate(address)?) } else { None };
+        Ok(Self { listener, address, tls, limits: ListenerLimits::default() })
     }
 
     /// With other limits.
     #[must_use]
-    pub fn within(self, limits: SandboxLimits) -> Self {
+    pub fn within(self, limits: ListenerLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -119,22 +122,23 @@ impl SandboxListener {
         format!("{scheme}://{}", self.address)
     }
 
-    /// A kubeconfig that leads here. Over plain HTTP kubectl sends no token, whatever stands in it.
-    pub fn kubeconfig(&self, token: &BearerToken) -> String {
+    /// A kubeconfig that leads here, by a context of this name. Over plain HTTP kubectl sends no token, whatever stands
+    /// in it.
+    pub fn kubeconfig(&self, name: &str, token: &BearerToken) -> String {
         let trust = self.tls.as_ref().map_or_else(String::new, |tls| {
             format!("    certificate-authority-data: {}\n", STANDARD.encode(&tls.pem))
         });
         format!(
-            "apiVersion: v1\nkind: Config\nclusters:\n- name: taintward-sandbox\n  cluster:\n    server: {}\n{trust}\
-             users:\n- name: taintward-sandbox\n  user:\n    token: \"{}\"\ncontexts:\n- name: taintward-sandbox\n  context:\n    \
-             cluster: taintward-sandbox\n    user: taintward-sandbox\ncurrent-context: taintward-sandbox\n",
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: {name}\n  cluster:\n    server: {}\n{trust}\
+             users:\n- name: {name}\n  user:\n    token: \"{}\"\ncontexts:\n- name: {name}\n  context:\n    \
+             cluster: {name}\n    user: {name}\ncurrent-context: {name}\n",
             self.url(),
             token.text(),
         )
     }
 
     /// Answers until the task is dropped.
-    pub async fn serve(self, server: SandboxApi) -> Infallible {
+    pub async fn serve(self, server: ApiServer) -> Infallible {
         let limits = self.limits;
         let large = Arc::new(Semaphore::new(limits.large_bodies));
         let door = Arc::new(RequestGuard::new(self.address, server.token().clone()));
@@ -143,7 +147,7 @@ impl SandboxListener {
         while let Some((stream, permit)) = arrived.recv().await {
             let begun = Arc::default();
             let (server, door, large) = (server.clone(), Arc::clone(&door), Arc::clone(&large));
-            let service = SandboxService { server, door, limits, large, begun };
+            let service = ConnectionService { server, door, limits, large, begun };
             tokio::spawn(async move {
                 converse(stream, service).await;
                 drop(permit);
@@ -154,7 +158,7 @@ impl SandboxListener {
 }
 
 /// One connection, to its end; how it ends is the client's affair.
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: SandboxService) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: ConnectionService) {
     let limits = service.limits;
     let begun = Arc::clone(&service.begun);
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -182,16 +186,16 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 
 /// The server, for clients that cannot be trusted to be quick.
 #[derive(Clone)]
-struct SandboxService {
-    server: SandboxApi,
+struct ConnectionService {
+    server: ApiServer,
     door: Arc<RequestGuard>,
-    limits: SandboxLimits,
+    limits: ListenerLimits,
     large: Arc<Semaphore>,
     /// Whether the connection has asked for anything.
     begun: Arc<AtomicBool>,
 }
 
-impl<B> tower::Service<Request<B>> for SandboxService
+impl<B> tower::Service<Request<B>> for ConnectionService
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -214,7 +218,7 @@ where
     }
 }
 
-impl SandboxTls {
+impl ListenerTls {
     fn generate(address: SocketAddr) -> io::Result<Self> {
         let names = vec!["localhost".to_owned(), address.ip().to_string()];
         let own = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: what cannot be read is reported, and the rest is loaded.
 
-use crate::api::{SandboxApi, key};
+use crate::api::{ApiServer, key};
 use crate::canonicalize::normal;
 use crate::custom;
 use crate::defaults::apply_defaults;
@@ -51,7 +51,7 @@ pub struct LoadResult {
 ///
 /// # Errors
 /// If it cannot be read to its end, or there is nothing in it that could be an object.
-pub fn load(server: &SandboxApi, bytes: &[u8]) -> Result<LoadResult, SnapshotError> {
+pub fn load(server: &ApiServer, bytes: &[u8]) -> Result<LoadResult, SnapshotError> {
     let mut loaded = LoadResult::default();
     let mut seen = HashSet::new();
     object_file::each(bytes, |place, item| match take(server, item, &mut seen) {
@@ -72,7 +72,7 @@ pub fn load(server: &SandboxApi, bytes: &[u8]) -> Result<LoadResult, SnapshotErr
 }
 
 /// One object, as it was.
-fn take(server: &SandboxApi, item: Value, seen: &mut HashSet<(ResourceId, String)>) -> Result<(), String> {
+fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)>) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if !item.is_object() {
         return Err("it is no object".to_owned());
@@ -136,7 +136,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// A namespace that was not part of the file.
-fn ensure_namespace(server: &SandboxApi, name: &str) {
+fn ensure_namespace(server: &ApiServer, name: &str) {
     let namespaces = known("", "namespaces");
     if server.store().get(namespaces, name).is_none() {
         let on = crate::api::ResourcePath::object(namespaces, "", "");
@@ -147,7 +147,7 @@ fn ensure_namespace(server: &SandboxApi, name: &str) {
 }
 
 /// All objects but events, as one List in JSON, an object a line.
-pub fn save(server: &SandboxApi) -> Vec<u8> {
+pub fn save(server: &ApiServer) -> Vec<u8> {
     let mut text = b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[".to_vec();
     let all = ListRange { namespace: None, after: None, limit: 0 };
     let mut first = true;

@@ -19,20 +19,22 @@ pub use field_error::{FieldError, FieldErrorKind, status};
 
 use crate::custom;
 use crate::json_ext::text;
-use crate::resource::RESOURCES;
+use crate::resource::ResourceType;
 use field_error::FieldErrors;
 
 /// Whether objects of a resource are in namespaces.
 fn is_namespaced(group: &str, resource: &str) -> bool {
-    RESOURCES.iter().any(|one| one.group == group && one.plural == resource && one.namespaced)
+    ResourceType::all().any(|one| one.group == group && one.plural == resource && one.namespaced)
 }
 
 /// What a kind's names must look like.
 fn name_format(group: &str, resource: &str) -> meta::NameValidator {
     match (group, resource) {
         ("", "namespaces") => words::dns_label,
-        ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _)
-        | (custom::GROUP, _) => words::dns_subdomain,
+        ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _) => {
+            words::dns_subdomain
+        }
+        (group, _) if custom::is_group(group) => words::dns_subdomain,
         _ => words::path_segment,
     }
 }

@@ -1,17 +1,24 @@
-//! Runs a whole cluster in memory: API server, standard objects, nodes and controllers.
-//!
-//! - See `serve.rs` for sockets, `demo_workloads.rs` for sample workloads.
+//! # World: a whole cluster
+//! Room:     the server with Taintward's kinds and rules, its nodes, and the life in it.
+//! Comes in: how many nodes and zones; a seed; a clock.
+//! Goes out: [`World`].
+//! Not here: sockets (`serve.rs`), workloads to play with (`demo_workloads.rs`).
 
-use crate::api::{ResourcePath, SandboxApi, WriteOptions};
+use crate::api::{AdmissionPlugin, ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
 use crate::clock::VirtualClock;
 use crate::controllers::{Component, ReconcileLoop};
+use crate::custom_resources;
 use crate::defaults::AdmissionDefaults;
 use crate::resource::known;
-use crate::store::ObjectStore;
+use crate::webhook_plugin::{PolicyRefusal, WebhookPlugin};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
-/// Who writes what every cluster has from its beginning.
+/// What a sandbox's `gitVersion` ends with: nothing else says so of itself.
+pub const VERSION_SUFFIX: &str = "+taintward-sandbox";
+
+/// Who writes what a world has from its beginning.
 const NAME: &str = "sandbox";
 
 /// What a world is like.
@@ -33,6 +40,8 @@ pub struct WorldSettings {
     pub renew: SignedDuration,
     /// What is done to objects on their way in.
     pub admission: AdmissionDefaults,
+    /// Taintward's webhook: its rules about pods and nodes, all of them.
+    pub webhook: bool,
 }
 
 impl Default for WorldSettings {
@@ -46,13 +55,15 @@ impl Default for WorldSettings {
             roles: Component::ALL.to_vec(),
             renew: SignedDuration::from_secs(10),
             admission: AdmissionDefaults::default(),
+            // A cluster has no webhook until one is installed.
+            webhook: false,
         }
     }
 }
 
 /// A cluster.
 pub struct World {
-    server: SandboxApi,
+    server: ApiServer,
     roles: Vec<Component>,
     renew: SignedDuration,
 }
@@ -60,16 +71,28 @@ pub struct World {
 impl World {
     /// Begins one.
     pub fn new(settings: &WorldSettings) -> Self {
+        custom_resources::register();
         let clock = VirtualClock::starting(settings.start, settings.speed);
-        let server = SandboxApi::new(ObjectStore::default(), clock, settings.seed, settings.admission);
+        let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = vec![Arc::new(PolicyRefusal)];
+        if settings.webhook {
+            plugins.push(Arc::new(WebhookPlugin::default()));
+        }
+        let server = ApiServer::new(ApiServerSettings {
+            seed: settings.seed,
+            clock,
+            admission: settings.admission,
+            plugins,
+            version_suffix: VERSION_SUFFIX,
+            ..ApiServerSettings::default()
+        });
+        server.bootstrap();
         let world = Self { server, roles: settings.roles.clone(), renew: settings.renew };
-        world.begin();
         (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));
         world
     }
 
     /// Its API server.
-    pub fn server(&self) -> &SandboxApi {
+    pub fn server(&self) -> &ApiServer {
         &self.server
     }
 
@@ -82,47 +105,6 @@ impl World {
     pub fn create(&self, group: &str, plural: &str, namespace: &str, object: Value) {
         let on = ResourcePath::object(known(group, plural), namespace, "");
         let _ = self.server.create(&on, object, &WriteOptions::by(NAME));
-    }
-
-    fn begin(&self) {
-        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            self.create("", "namespaces", "", namespace);
-        }
-        // As a pod would find the API server, and as conformance tests look for it; nothing listens there.
-        self.create(
-            "",
-            "services",
-            "default",
-            json!({
-                "apiVersion": "v1", "kind": "Service",
-                "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
-                "spec": {
-                    "type": "ClusterIP", "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"],
-                    "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
-                },
-            }),
-        );
-        // The API server leaves it for the controller that cleans up old tokens.
-        let name = "kube-apiserver-legacy-service-account-token-tracking";
-        let since = self.server.clock().now().strftime("%Y-%m-%d").to_string();
-        let tracking = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"since": since},
-        });
-        self.create("", "configmaps", "kube-system", tracking);
-        for (name, value) in
-            [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)]
-        {
-            self.create(
-                "scheduling.k8s.io",
-                "priorityclasses",
-                "",
-                json!({
-                    "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
-                    "value": value, "preemptionPolicy": "PreemptLowerPriority",
-                }),
-            );
-        }
     }
 }
 

@@ -3,21 +3,27 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};
-use taintward_sandbox::api::{CreateResult, PatchBody, RequestUser, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, CreateResult, PatchBody, RequestUser, ResourcePath, WriteOptions};
 use taintward_sandbox::api_status::StatusError;
 use taintward_sandbox::defaults::AdmissionDefaults;
 use taintward_sandbox::resource::{Subresource, known};
+use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::{World, WorldSettings};
 
 struct Stage {
-    server: SandboxApi,
+    server: ApiServer,
 }
 
 impl Stage {
-    fn with(rules: bool) -> Self {
-        let admission = AdmissionDefaults { rules, service_account: false, ..AdmissionDefaults::default() };
-        let world =
-            World::new(&WorldSettings { nodes: 4, roles: Vec::new(), admission, ..WorldSettings::default() });
+    fn with(webhook: bool) -> Self {
+        let admission = AdmissionDefaults { service_account: false, ..AdmissionDefaults::default() };
+        let world = World::new(&WorldSettings {
+            nodes: 4,
+            roles: Vec::new(),
+            admission,
+            webhook,
+            ..WorldSettings::default()
+        });
         let stage = Self { server: world.server().clone() };
         for (name, team) in [("team-a", "a"), ("team-b", "b")] {
             let metadata = json!({"name": name, "labels": {"team": team}});
@@ -250,7 +256,7 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     });
     assert!(stage.taint("n3", "oops", &hand).is_ok(), "whoever means it says so");
     // What node health says in Kubernetes' words is believed.
-    let ours = WriteOptions { user: RequestUser::taintward(), ..WriteOptions::by("taintward") };
+    let ours = WriteOptions { user: taintward_account(), ..WriteOptions::by("taintward") };
     assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
     let plain = Stage::with(false);
     assert!(["n1", "n2", "n3", "n4"].iter().all(|node| plain.taint(node, "oops", &hand).is_ok()));

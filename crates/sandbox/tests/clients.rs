@@ -7,9 +7,9 @@
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::{SandboxLimits, SandboxListener};
+use taintward_sandbox::serve::{ApiListener, ListenerLimits};
 use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -22,25 +22,24 @@ const SHORT: Duration = Duration::from_millis(400);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// None of the limits but those a test is about.
-fn limits() -> SandboxLimits {
+fn limits() -> ListenerLimits {
     let long = PATIENCE * 4;
-    SandboxLimits { head: long, body: long, stall: long, silence: long, ..SandboxLimits::default() }
+    ListenerLimits { head: long, body: long, stall: long, silence: long, ..ListenerLimits::default() }
 }
 
 struct Stage {
     address: SocketAddr,
-    server: SandboxApi,
+    server: ApiServer,
 }
 
 impl Stage {
-    async fn set(limits: SandboxLimits) -> Self {
+    async fn set(limits: ListenerLimits) -> Self {
         Self::with_tls(limits, false).await
     }
 
-    async fn with_tls(limits: SandboxLimits, tls: bool) -> Self {
+    async fn with_tls(limits: ListenerLimits, tls: bool) -> Self {
         let world = World::new(&WorldSettings { nodes: 2, roles: Vec::new(), ..WorldSettings::default() });
-        let listening =
-            SandboxListener::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
+        let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
         let (address, server) = (listening.address(), world.server().clone());
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }
@@ -117,7 +116,7 @@ async fn ends(stream: &mut TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobody() {
-    let stage = Stage::set(SandboxLimits { body: SHORT, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { body: SHORT, ..limits() }).await;
     let stream = stage.send(&stage.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
@@ -138,7 +137,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobod
 
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
-    let stage = Stage::set(SandboxLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
     let _slow = stage.send(&stage.post(2_000_000, &" ".repeat(200_000))).await;
     sleep(SHORT).await;
     let (small, large) = (config("small", 10), config("large", 500_000));
@@ -154,7 +153,7 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
     for said in tried {
-        let stage = Stage::set(SandboxLimits { head: SHORT, connections: 1, ..limits() }).await;
+        let stage = Stage::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
         let mut mute = stage.send(said).await;
         let waited = stage.answers().await;
         assert!(waited >= SHORT / 2, "{said:?}: too early: {waited:?}");
@@ -164,13 +163,13 @@ async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
 
 #[tokio::test]
 async fn who_never_begins_tls_is_closed() {
-    let stage = Stage::with_tls(SandboxLimits { head: SHORT, ..limits() }, true).await;
+    let stage = Stage::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
     assert!(ends(&mut stage.connect().await).await);
 }
 
 #[tokio::test]
 async fn who_never_reads_an_answer_loses_the_place() {
-    let stage = Stage::set(SandboxLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     stage.write(30, "c");
     let _held = stage.get("/api/v1/configmaps").await;
     let waited = stage.answers().await;
@@ -179,7 +178,7 @@ async fn who_never_reads_an_answer_loses_the_place() {
 
 #[tokio::test]
 async fn a_watcher_that_does_not_read_is_ended() {
-    let stage = Stage::set(SandboxLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     let mut watcher = stage.get("/api/v1/configmaps?watch=true").await;
     assert!(status(&mut watcher).await.contains("200"));
     stage.write(30, "c");
@@ -189,7 +188,7 @@ async fn a_watcher_that_does_not_read_is_ended() {
 
 #[tokio::test]
 async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
-    let stage = Stage::set(SandboxLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
     let mut watcher = stage.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
     assert!(status(&mut watcher).await.contains("200"));
     let mut bytes = vec![0; 2 << 20];
@@ -226,7 +225,7 @@ fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
 #[tokio::test]
 async fn who_vanishes_without_closing_is_missed() {
     let stage =
-        Stage::set(SandboxLimits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() })
+        Stage::set(ListenerLimits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() })
             .await;
     let bearer = format!("Bearer {}", stage.server.token().text());
     let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
@@ -243,7 +242,7 @@ async fn who_vanishes_without_closing_is_missed() {
 
 #[tokio::test]
 async fn watchers_that_break_off_give_their_places_back() {
-    let stage = Stage::set(SandboxLimits { connections: 50, ..limits() }).await;
+    let stage = Stage::set(ListenerLimits { connections: 50, ..limits() }).await;
     for _ in 0..4 {
         let mut watchers = Vec::new();
         for _ in 0..50 {
@@ -268,7 +267,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_chang
     handles.current = handles.maximum;
     setrlimit(Resource::Nofile, handles).unwrap();
     let stage =
-        Stage::set(SandboxLimits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() })
+        Stage::set(ListenerLimits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() })
             .await;
     let path = format!("/api/v1/nodes?watch=true&resourceVersion={}", stage.server.store().version());
     let before = resident();

@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
 use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::SandboxListener;
+use taintward_sandbox::serve::ApiListener;
 use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ const NAMESPACES: &str = "/api/v1/namespaces";
 /// A sandbox with something in it that is nobody's business.
 struct Stage {
     address: SocketAddr,
-    server: SandboxApi,
+    server: ApiServer,
 }
 
 impl Stage {
@@ -32,7 +32,7 @@ impl Stage {
                 &WriteOptions::by("test"),
             )
             .unwrap();
-        let listening = SandboxListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
         let (address, server) = (listening.address(), world.server().clone());
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }

@@ -11,9 +11,9 @@ use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::api::{ApiServer, ApiServerSettings};
 use taintward_sandbox::http::ResponseBody;
-use taintward_sandbox::store::{HistoryLimits, ObjectStore};
+use taintward_sandbox::store::HistoryLimits;
 use taintward_sandbox::world::{World, WorldSettings};
 use tower::Service as _;
 
@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 async fn ask(
-    server: &SandboxApi,
+    server: &ApiServer,
     method: Method,
     path: &str,
     kind: &str,
@@ -38,7 +38,7 @@ async fn ask(
 
 /// The answer's code and its `Status`.
 async fn refused(
-    server: &SandboxApi,
+    server: &ApiServer,
     method: Method,
     path: &str,
     kind: &str,
@@ -52,7 +52,7 @@ async fn refused(
     (code, body)
 }
 
-async fn lives(server: &SandboxApi) {
+async fn lives(server: &ApiServer) {
     let (code, _) = ask(server, Method::GET, "/api/v1/nodes", JSON, "").await;
     assert_eq!(code, 200);
 }
@@ -201,8 +201,8 @@ async fn a_thousand_idle_watches_hear_of_the_one_change() {
 async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
     let clock =
         taintward_sandbox::clock::VirtualClock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
-    let store = ObjectStore::new(HistoryLimits { changes: 50, bytes: 1 << 20 });
-    let server = SandboxApi::new(store, clock, 1, taintward_sandbox::defaults::AdmissionDefaults::default());
+    let history = HistoryLimits { changes: 50, bytes: 1 << 20 };
+    let server = ApiServer::new(ApiServerSettings { clock, history, ..ApiServerSettings::default() });
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}).to_string();
     assert_eq!(ask(&server, Method::POST, "/api/v1/namespaces", JSON, namespace).await.0, 201);

@@ -13,7 +13,6 @@ use taintward_controller::settings::{
 };
 use taintward_core::node_lifecycle;
 use taintward_sandbox::controllers::Component;
-use taintward_sandbox::defaults::AdmissionDefaults;
 use taintward_sandbox::node_file::NODES_MOST;
 use taintward_sandbox::world;
 
@@ -220,7 +219,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
         // What a cluster with Taintward's webhook has, whether a Taintward acts in it or not.
-        admission: AdmissionDefaults { rules: true, ..AdmissionDefaults::default() },
+        webhook: true,
         ..world::WorldSettings::default()
     };
     Ok(SandboxOptions {

@@ -22,7 +22,7 @@ use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::store::ChangeKind;
 use taintward_sandbox::world::{self, World};
@@ -54,7 +54,7 @@ fn world() -> (World, Log) {
     (world, log)
 }
 
-fn connected(server: &SandboxApi) -> Connected {
+fn connected(server: &ApiServer) -> Connected {
     let client = || kube_client(server);
     Connected {
         client: client(),
@@ -67,7 +67,7 @@ fn connected(server: &SandboxApi) -> Connected {
     }
 }
 
-fn controller(server: &SandboxApi) -> tokio::task::JoinHandle<()> {
+fn controller(server: &ApiServer) -> tokio::task::JoinHandle<()> {
     let settings = ControllerSettings {
         cluster: ClusterAccess { relist_every: None, ..ClusterAccess::default() },
         controllers: EnabledControllers::default(),
@@ -88,7 +88,7 @@ fn controller(server: &SandboxApi) -> tokio::task::JoinHandle<()> {
     })
 }
 
-fn pod(server: &SandboxApi, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
+fn pod(server: &ApiServer, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
     let toleration = |&(key, seconds): &(&str, Option<i64>)| {
         let mut one = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
         if let Some(seconds) = seconds {
@@ -110,7 +110,7 @@ fn pod(server: &SandboxApi, name: &str, node: &str, tolerations: &[(&str, Option
 }
 
 /// The node has these taints from now on; those that it had are told with when they came.
-fn taint(server: &SandboxApi, node: &str, taints: &[(&str, Option<Timestamp>)]) {
+fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     let one = |(key, added): &(&str, Option<Timestamp>)| {
         let mut taint = json!({ "key": key, "effect": "NoExecute" });
         if let Some(added) = added {
@@ -124,7 +124,7 @@ fn taint(server: &SandboxApi, node: &str, taints: &[(&str, Option<Timestamp>)]) 
 }
 
 /// Outcome and deadline, as `-o json` has them.
-async fn told(server: &SandboxApi, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
+async fn told(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().settle();
     cluster.patience = Duration::from_secs(30);
     let reach =

@@ -7,7 +7,7 @@ use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintSt
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
-use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::controllers::InformerCache;
 use taintward_sandbox::core_types;
 use taintward_sandbox::resource::{ResourceId, known};
@@ -27,7 +27,7 @@ pub(crate) struct NodeRow {
 
 /// The objects, and since when each taint is there.
 pub(crate) struct ClusterView {
-    server: SandboxApi,
+    server: ApiServer,
     mirror: InformerCache,
     taints: HashMap<(String, String, String), Mono>,
     pods: HashMap<Box<str>, Mono>,
@@ -42,7 +42,7 @@ fn pods() -> ResourceId {
 }
 
 impl ClusterView {
-    pub(crate) fn new(server: SandboxApi) -> Self {
+    pub(crate) fn new(server: ApiServer) -> Self {
         let mirror = InformerCache::new(&[nodes(), pods()]);
         Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
     }

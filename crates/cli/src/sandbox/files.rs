@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::node_file::{self, NodeFileError};
 use taintward_sandbox::object_file::{BYTES_MOST, FileReadError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
@@ -84,7 +84,7 @@ pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
 }
 
 /// Whole or not at all: what was saved before stays until the new file is complete.
-pub(super) fn save(server: &SandboxApi, path: &Path) -> Result<(), FileError> {
+pub(super) fn save(server: &ApiServer, path: &Path) -> Result<(), FileError> {
     replace(&target(path), &snapshot::save(server)).map_err(|why| FileError::Save { path: named(path), why })
 }
 

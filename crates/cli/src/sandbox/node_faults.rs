@@ -12,7 +12,7 @@ use std::future::Future;
 use std::time::Duration;
 use taintward_kube::config::{self, ConnectError, Connected, ProbeError, connect, probe};
 use taintward_sandbox::controllers::{PRESSURE, SILENCE};
-use taintward_sandbox::http::MARK;
+use taintward_sandbox::world::VERSION_SUFFIX;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ pub(crate) enum NodeFaultError {
     #[error("{place}: {why}; is the sandbox still running?")]
     Unreachable { place: String, why: ProbeError },
     #[error(
-        "{place} is no sandbox (its /version says {version}, a sandbox's ends with {MARK}): nothing was changed; \
+        "{place} is no sandbox (its /version says {version}, a sandbox's ends with {VERSION_SUFFIX}): nothing was changed; \
          name the sandbox's kubeconfig with --kubeconfig"
     )]
     NoSandbox { place: String, version: String },
@@ -122,7 +122,7 @@ async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFault
     };
     let place = cluster.where_from.clone();
     match probe(&cluster.client, PATIENCE).await {
-        Ok(version) if version.ends_with(MARK) => Ok(cluster),
+        Ok(version) if version.ends_with(VERSION_SUFFIX) => Ok(cluster),
         Ok(version) => Err(NodeFaultError::NoSandbox { place, version }),
         Err(why) => Err(NodeFaultError::Unreachable { place, why }),
     }
@@ -135,7 +135,7 @@ async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)>
         let settings = config::ConnectSettings { kubeconfig: Some(path.clone()), ..settings.clone() };
         let Ok(cluster) = connect(&settings).await else { continue };
         let answer = probe(&cluster.client, SHORT_PATIENCE).await;
-        if answer.is_ok_and(|version| version.ends_with(MARK)) {
+        if answer.is_ok_and(|version| version.ends_with(VERSION_SUFFIX)) {
             running.push((path.display().to_string(), cluster));
         }
     }

@@ -7,7 +7,7 @@ use crate::output::{self, Terminal, width, wrap};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::core_types;
 use taintward_sandbox::demo_workloads::{CART_SECONDS, NAMESPACE};
 use taintward_sandbox::resource::{Subresource, known};
@@ -72,7 +72,7 @@ fn print(text: &str) -> TourStep {
 }
 
 struct Tour {
-    server: SandboxApi,
+    server: ApiServer,
 }
 
 impl Tour {

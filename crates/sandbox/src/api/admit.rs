@@ -1,6 +1,8 @@
-//! Implements the default admission that needs other objects, such as a pod's PriorityClass.
-//!
-//! - See `defaults.rs` for what needs the object alone.
+//! # Admit: what a cluster's default admission asks of other objects
+//! Room:     a pod's PriorityClass.
+//! Comes in: objects on their way in.
+//! Goes out: the same, completed; a refusal if what they name is not there.
+//! Not here: what needs nothing but the object (`defaults.rs`).
 
 use crate::api_status::StatusError;
 use crate::defaults;
@@ -15,11 +17,6 @@ pub(super) fn check(
     body: &Value,
 ) -> Result<Option<Value>, StatusError> {
     let name = body["metadata"]["name"].as_str().unwrap_or_default();
-    if resource.kind == "ValidatingAdmissionPolicy" && !is_of_an_installation(body) {
-        // Controllers watch them, so there is a list; a policy in it that stops nobody would be a trap.
-        let why = format!("{name}: this sandbox evaluates no admission policies, so it keeps none");
-        return Err(StatusError::new(501, "NotImplemented", why));
-    }
     if resource.kind != "Pod" {
         return Ok(None);
     }
@@ -41,11 +38,6 @@ pub(super) fn check(
         }
         _ => Ok(class),
     }
-}
-
-/// What `taintward install` brings along bounds accounts whose pods do nothing here: Taintward is in this process.
-fn is_of_an_installation(policy: &Value) -> bool {
-    policy["metadata"]["labels"]["app.kubernetes.io/name"] == "taintward"
 }
 
 /// The class of this name, or the default one.

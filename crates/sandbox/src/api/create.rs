@@ -1,7 +1,7 @@
 //! Creates objects (POST on a collection).
 
 use super::admission_plugin::AdmissionAttributes;
-use super::{ResourcePath, SandboxApi, WriteOptions, admit, events, meta, rules};
+use super::{ApiServer, ResourcePath, WriteOptions, admit, events, meta, rules};
 use crate::api_status::StatusError;
 use crate::resource::known;
 use crate::store::{self, StoredObject, Transaction};
@@ -23,7 +23,7 @@ pub struct CreateResult {
     pub warnings: Vec<String>,
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// Creates an object.
     ///
     /// # Errors
@@ -61,14 +61,10 @@ impl SandboxApi {
         rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
         events::to_home(resource, &mut body);
-        let coming = AdmissionAttributes { on, old: None, wish };
-        if let Some(gate) = &self.shared.gate {
-            body = gate.complete(txn, coming, body, &mut warnings)?;
-        }
+        let attributes = AdmissionAttributes { path: on, old: None, options: wish, objects: txn };
+        self.run_admit(&attributes, &mut body, &mut warnings)?;
         rules::check_new(resource, &body)?;
-        if let Some(gate) = &self.shared.gate {
-            gate.check(txn, coming, &body, &mut warnings)?;
-        }
+        self.run_validate(&attributes, &body, &mut warnings)?;
         body = rules::complete(body)?;
         // What is no number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {

@@ -4,7 +4,7 @@
 //!   grace period.
 
 use super::create::unkept;
-use super::{Propagation, ResourcePath, SandboxApi, WriteOptions, meta};
+use super::{ApiServer, Propagation, ResourcePath, WriteOptions, meta};
 use crate::api_status::StatusError;
 use crate::resource::ResourceType;
 use crate::store::{StoredObject, Transaction};
@@ -40,7 +40,7 @@ pub struct DeleteResult {
     pub gone: bool,
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// Deletes an object.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! - See `controllers/disruption.rs` for the status of disruption budgets.
 
-use super::{DeleteOptions, DeleteResult, ResourcePath, SandboxApi, WriteOptions, meta};
+use super::{ApiServer, DeleteOptions, DeleteResult, ResourcePath, WriteOptions, meta};
 use crate::api_status::StatusError;
 use crate::clock::VirtualClock;
 use crate::resource::{Subresource, known};
@@ -10,7 +10,7 @@ use crate::select;
 use crate::store::Transaction;
 use serde_json::{Value, json};
 
-impl SandboxApi {
+impl ApiServer {
     /// Gives a pod a node.
     ///
     /// # Errors

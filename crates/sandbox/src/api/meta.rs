@@ -1,6 +1,6 @@
 //! Sets the metadata that a server controls: names, UIDs, versions, times.
 
-use super::{ResourcePath, SandboxApi};
+use super::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::ResourceType;
 use serde_json::{Map, Value, json};
@@ -41,7 +41,7 @@ pub(super) fn settle_place(
 }
 
 /// A new object's identity.
-pub(super) fn begin(resource: &ResourceType, body: &mut Value, server: &SandboxApi) {
+pub(super) fn begin(resource: &ResourceType, body: &mut Value, server: &ApiServer) {
     let metadata = metadata(body);
     for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
         metadata.remove(field);

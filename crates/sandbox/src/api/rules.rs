@@ -156,7 +156,7 @@ pub(super) fn warnings(resource: &ResourceType, body: &Value) -> Vec<String> {
 
 /// `metadata.generation`.
 pub(super) fn generation(resource: &ResourceType, old: Option<&Value>, body: &mut Value) {
-    defaults::generation(old, body, resource.plural);
+    defaults::generation(old, body, resource.group, resource.plural);
 }
 
 /// Kinds of which an update must say which version it was made from.

@@ -1,6 +1,6 @@
 //! Implements the subresource `scale`.
 
-use super::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions};
+use super::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
 use crate::table_columns::selector;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(crate) fn patched(scale: Value, patch: &PatchBody) -> Result<Value, StatusEr
     super::rules::patched_scale(&scale, patch)
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// An object's Scale.
     pub(crate) fn scale_of(&self, object: &Value) -> Value {
         of(object)

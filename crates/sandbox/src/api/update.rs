@@ -4,7 +4,7 @@
 
 use super::admission_plugin::AdmissionAttributes;
 use super::create::unkept;
-use super::{CreateResult, ResourcePath, SandboxApi, WriteOptions, events, meta, rules};
+use super::{ApiServer, CreateResult, ResourcePath, WriteOptions, events, meta, rules};
 use crate::api_status::StatusError;
 use crate::json_ext::same_but;
 use crate::resource::{ResourceType, Subresource};
@@ -25,7 +25,7 @@ pub enum PatchBody {
     Apply(Value),
 }
 
-impl SandboxApi {
+impl ApiServer {
     /// Replaces an object, or a part of it.
     ///
     /// # Errors
@@ -139,14 +139,10 @@ impl SandboxApi {
         rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
-        let coming = AdmissionAttributes { on, old: Some(&before), wish };
-        if let Some(gate) = &self.shared.gate {
-            body = gate.complete(txn, coming, body, &mut warnings)?;
-        }
+        let attributes = AdmissionAttributes { path: on, old: Some(&before), options: wish, objects: txn };
+        self.run_admit(&attributes, &mut body, &mut warnings)?;
         rules::check_changed(resource, on.sub, &before, &body)?;
-        if let Some(gate) = &self.shared.gate {
-            gate.check(txn, coming, &body, &mut warnings)?;
-        }
+        self.run_validate(&attributes, &body, &mut warnings)?;
         if matches!(on.sub, None | Some(Subresource::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }

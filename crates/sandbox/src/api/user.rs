@@ -37,11 +37,6 @@ impl RequestUser {
         }
     }
 
-    /// Taintward's own controllers.
-    pub fn taintward() -> Self {
-        Self::service("taintward-system", "taintward")
-    }
-
     /// A part of the cluster, by the name that it writes under, as the one that it stands for.
     pub(super) fn part(manager: &str) -> Self {
         match manager {

@@ -170,7 +170,7 @@ async fn a_namespace_has_its_account_and_its_ca_and_the_cluster_its_service() {
 #[test]
 fn every_kind_can_be_made_where_it_belongs() {
     let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
-    for resource in crate::resource::RESOURCES.iter().filter(|resource| resource.kept) {
+    for resource in crate::resource::ResourceType::all().filter(|resource| resource.kept) {
         let namespace = if resource.namespaced { "default" } else { "" };
         let object = json!({
             "apiVersion": resource.api_version(), "kind": resource.kind, "metadata": {"name": "x", "namespace": namespace},

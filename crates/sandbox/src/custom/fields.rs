@@ -1,19 +1,22 @@
 //! Derives types from structural schemas, for patches and field ownership.
 
-use super::{DEFINITIONS, GROUP, ResourceDefinition};
+use super::{ResourceDefinition, settled};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// What is known of all types.
-struct OpenApiTypes {
-    text: String,
-    whole: Vec<String>,
+#[derive(Default)]
+pub(super) struct OpenApiTypes {
+    pub(super) text: String,
+    pub(super) whole: Vec<String>,
+    /// By type: what tells its objects apart in a list, where it is more than one field; sorted.
+    pub(super) keys: Vec<(String, Vec<&'static str>)>,
 }
 
 static TYPES: LazyLock<OpenApiTypes> = LazyLock::new(|| {
-    let mut types = OpenApiTypes { text: String::new(), whole: Vec::new() };
-    for definition in DEFINITIONS.iter() {
+    let mut types = OpenApiTypes::default();
+    for definition in settled() {
         types.add(definition);
     }
     types
@@ -29,17 +32,22 @@ pub(crate) fn is_whole(name: &str) -> bool {
     TYPES.whole.iter().any(|one| one == name)
 }
 
+/// What tells objects of this type apart in a list, if it is more than one field.
+pub(crate) fn merge_keys(name: &str) -> Option<&'static [&'static str]> {
+    TYPES.keys.iter().find(|(of, _)| of == name).map(|(_, keys)| keys.as_slice())
+}
+
 impl OpenApiTypes {
-    fn add(&mut self, definition: &ResourceDefinition) {
-        let ResourceDefinition { kind, version, .. } = definition;
-        let root = format!("{GROUP}/{version}.{kind}");
+    pub(super) fn add(&mut self, definition: &'static ResourceDefinition) {
+        let (version, kind) = (definition.api_version(), definition.resource.kind);
+        let root = format!("{version}.{kind}");
         // Writing to a text does not fail.
-        let _ = writeln!(self.text, "kind {GROUP}/{version} {kind} {root}");
+        let _ = writeln!(self.text, "kind {version} {kind} {root}");
         self.object(&root, &definition.schema, true);
     }
 
     /// An object with its fields, and after it those within.
-    fn object(&mut self, name: &str, schema: &Value, root: bool) {
+    fn object(&mut self, name: &str, schema: &'static Value, root: bool) {
         if schema["x-kubernetes-map-type"] == "atomic" {
             self.whole.push(name.to_owned());
         }
@@ -55,7 +63,14 @@ impl OpenApiTypes {
                 _ => {}
             }
             let place = format!("{name}{}", capital(field));
+            let known = inner.len();
             let shape = shape(&place, schema, &mut inner);
+            let keys = &schema["x-kubernetes-list-map-keys"];
+            let mut keys: Vec<_> = keys.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if let (2.., Some((item, _))) = (keys.len(), inner.get(known)) {
+                keys.sort_unstable();
+                self.keys.push((item.clone(), keys));
+            }
             let _ = writeln!(self.text, " 0 {field} {shape} pointer omitempty{}", merge(schema));
         }
         inner.into_iter().for_each(|(name, schema)| self.object(&name, schema, false));

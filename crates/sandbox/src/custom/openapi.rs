@@ -1,6 +1,6 @@
 //! Converts a definition's schema to an OpenAPI component.
 
-use super::{GROUP, ResourceDefinition};
+use super::ResourceDefinition;
 use serde_json::{Value, json};
 
 /// What stands in schemas for servers, not for readers.
@@ -9,8 +9,8 @@ const INTERNAL: [&str; 1] = ["x-kubernetes-validations"];
 impl ResourceDefinition {
     /// As tools expect it: the group backwards, the version, the kind.
     pub(crate) fn component(&self) -> String {
-        let group: Vec<&str> = GROUP.split('.').rev().collect();
-        format!("{}.{}.{}", group.join("."), self.version, self.kind)
+        let group: Vec<&str> = self.resource.group.split('.').rev().collect();
+        format!("{}.{}.{}", group.join("."), self.resource.version, self.resource.kind)
     }
 
     /// The schema, with metadata as every object has it; `metadata` names that component.
@@ -21,8 +21,7 @@ impl ResourceDefinition {
             "description": "Its name, labels and what else every object has.",
             "allOf": [{"$ref": format!("#/components/schemas/{metadata}")}],
         });
-        schema["x-kubernetes-group-version-kind"] =
-            json!([{"group": GROUP, "version": self.version, "kind": self.kind}]);
+        schema["x-kubernetes-group-version-kind"] = json!([{"group": self.resource.group, "version": self.resource.version, "kind": self.resource.kind}]);
         schema
     }
 }

@@ -28,7 +28,7 @@ impl ResourceDefinition {
         if let Some(object) = body.as_object_mut() {
             object.insert("metadata".into(), metadata);
             object.insert("apiVersion".into(), self.api_version().into());
-            object.insert("kind".into(), self.kind.as_str().into());
+            object.insert("kind".into(), self.resource.kind.into());
         }
         Ok(Canonical { value: body, unknown })
     }

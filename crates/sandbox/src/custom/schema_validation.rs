@@ -3,7 +3,7 @@
 //! - Invariant: rules are evaluated only if all types are right.
 
 use super::read::step;
-use super::{ResourceDefinition, rules};
+use super::{ResourceDefinition, RuleCheck, rules};
 use crate::validate::{FieldError, FieldErrorKind};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ impl ResourceDefinition {
         if !path.is_empty() && value.is_null() {
             return;
         }
-        let mut judge = SchemaValidator { faults, root: path.len() };
+        let mut judge = SchemaValidator { faults, root: path.len(), checks: self.source.checks };
         judge.value(schema, value, &mut path.to_owned());
         judge.lists(schema, value, &mut path.to_owned());
         let blocked = |fault: &FieldError| {
@@ -46,6 +46,7 @@ struct SchemaValidator<'f> {
     faults: &'f mut Vec<FieldError>,
     /// How much of a path is the part of the object that is judged: some words leave it out.
     root: usize,
+    checks: &'static [RuleCheck],
 }
 
 impl SchemaValidator<'_> {
@@ -229,8 +230,7 @@ impl SchemaValidator<'_> {
     /// What stands in the definition as rules.
     fn rules(&mut self, schema: &Value, value: &Value, path: &mut String) {
         for (rule, message) in rules::at(schema) {
-            let holds = rules::check(rule).is_none_or(|check| check(value));
-            if !holds {
+            if rules::holds(rule, value, self.checks) == Some(false) {
                 let shown = match value {
                     Value::Object(_) | Value::Array(_) => None,
                     scalar => Some(scalar.clone()),

@@ -1,4 +1,9 @@
-//! Sets defaults of webhook configurations and custom resource definitions, which are stored but not acted on.
+//! # Extension: what extends an API server
+//! Room:     webhook configurations, definitions of custom kinds: their defaults and beginnings.
+//! Comes in: objects as they were sent.
+//! Goes out: the same objects, filled in.
+//! Not here: acting on them: no webhook of theirs is called, no kind of theirs is served but those that are registered
+//!           (`custom`).
 
 use crate::custom;
 use crate::json_ext::{fill, has, list, list_mut, object, text};
@@ -45,7 +50,7 @@ pub(super) fn definition(definition: &mut Value) {
     fill(object(definition, "status"), "storedVersions", stored);
 }
 
-/// What becomes of a new definition: the kinds of taintward.io are there, others will not be.
+/// What becomes of a new definition: the kinds that are registered are there, others will not be.
 pub(super) fn defined(definition: &mut Value) {
     let (spec, now) = (&definition["spec"], definition["metadata"]["creationTimestamp"].clone());
     let served = custom::of(text(spec, "group"), text(&spec["names"], "plural")).is_some();
@@ -61,7 +66,7 @@ pub(super) fn defined(definition: &mut Value) {
             "Established",
             false,
             "NotServed",
-            "a sandbox serves no custom kinds but those of taintward.io",
+            "no custom kinds are served but those that the server began with",
         ),
     };
     let names = condition("NamesAccepted", true, "NoConflicts", "no conflicts found");

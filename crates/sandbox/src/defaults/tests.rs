@@ -57,13 +57,13 @@ fn quality_of_service_comes_from_resources() {
 fn the_generation_counts_changes_of_the_spec_only() {
     let mut old =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {"replicas": 1}});
-    generation(None, &mut old, "deployments");
+    generation(None, &mut old, "apps", "deployments");
     assert_eq!(old["metadata"]["generation"], 1);
     let after = |change: &dyn Fn(&mut Value)| {
         let mut new = old.clone();
         change(&mut new);
         on_update(("apps", "deployments", ""), &old, &mut new, AdmissionDefaults::default());
-        generation(Some(&old), &mut new, "deployments");
+        generation(Some(&old), &mut new, "apps", "deployments");
         new["metadata"]["generation"].clone()
     };
     assert_eq!(after(&|new| new["spec"]["replicas"] = json!(2)), 2);

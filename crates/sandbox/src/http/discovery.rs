@@ -5,7 +5,7 @@ use super::request::HttpRequest;
 use super::response::{AGGREGATED, HttpAnswer};
 use crate::api_status::StatusError;
 use crate::custom;
-use crate::resource::{RESOURCES, ResourceType};
+use crate::resource::ResourceType;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// `/version`.
-pub(super) fn version() -> Value {
+pub(super) fn version(suffix: &str) -> Value {
     let (major, minor, git) = RELEASE;
     json!({
-        "major": major, "minor": minor, "gitVersion": format!("{git}{}", super::MARK),
+        "major": major, "minor": minor, "gitVersion": format!("{git}{suffix}"),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
@@ -40,7 +40,7 @@ fn architecture() -> &'static str {
 /// Groups in the order of the table, core first.
 fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for resource in RESOURCES {
+    for resource in ResourceType::all() {
         match groups.iter_mut().find(|(group, _)| *group == resource.group) {
             Some((_, versions)) if versions.contains(&resource.version) => {}
             Some((_, versions)) => versions.push(resource.version),
@@ -56,7 +56,7 @@ pub(super) fn is_known(path: &str) -> bool {
     match parts.next() {
         Some("api") => true,
         // A custom group is only its kinds: there is nobody to refuse what it has not.
-        Some("apis") if parts.clone().next() == Some(custom::GROUP) => false,
+        Some("apis") if parts.clone().next().is_some_and(custom::is_group) => false,
         Some("apis") => parts.next().is_some_and(|group| groups().iter().any(|(one, _)| *one == group)),
         _ => false,
     }
@@ -121,7 +121,7 @@ fn told(group: &str, versions: &[&str]) -> Value {
 }
 
 fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static ResourceType> {
-    RESOURCES.iter().filter(move |one| one.group == group && one.version == version)
+    ResourceType::all().filter(move |one| one.group == group && one.version == version)
 }
 
 /// The resources of a version, one entry for each of their parts.
@@ -173,7 +173,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
 fn verbs(resource: &ResourceType) -> Vec<&'static str> {
     match (resource.kept, resource.kind) {
         (false, _) => vec!["create"],
-        (true, _) if resource.group == custom::GROUP => CUSTOM_VERBS.to_vec(),
+        (true, _) if custom::is_group(resource.group) => CUSTOM_VERBS.to_vec(),
         (true, "Namespace") => VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect(),
         (true, _) => VERBS.to_vec(),
     }

@@ -2,7 +2,7 @@
 
 use super::response::{HttpAnswer, PACKED};
 use crate::custom;
-use crate::resource::{RESOURCES, ResourceType};
+use crate::resource::ResourceType;
 use crate::schema::{Schema, Shape, TypeId};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
         None => version.strip_prefix("apis/")?.split_once('/')?,
     };
     let resources: Vec<&ResourceType> =
-        RESOURCES.iter().filter(|one| (one.group, one.version) == (group, version)).collect();
+        ResourceType::all().filter(|one| (one.group, one.version) == (group, version)).collect();
     (!resources.is_empty()).then(|| HttpAnswer::json(&document(&resources)))
 }
 
@@ -51,7 +51,7 @@ fn place(resource: &ResourceType) -> String {
 }
 
 fn index() -> Value {
-    let places: BTreeSet<String> = RESOURCES.iter().map(place).collect();
+    let places: BTreeSet<String> = ResourceType::all().map(place).collect();
     let one = |place: String| {
         let url = json!({"serverRelativeURL": format!("/openapi/v3/{place}?hash=sandbox")});
         (place, url)

@@ -7,7 +7,7 @@ use super::pages::ListContinuation;
 use super::request::HttpRequest;
 use super::response::HttpAnswer;
 use super::response_format::{ResponseFormat, content_type};
-use crate::api::{ResourcePath, SandboxApi};
+use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::Subresource;
 use crate::select::ObjectSelector;
@@ -15,7 +15,7 @@ use crate::store::{ListRange, ListResult};
 use crate::table_columns::TableInclude;
 use serde_json::json;
 
-impl SandboxApi {
+impl ApiServer {
     pub(super) fn form(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<ResponseFormat, StatusError> {
         let accept = asked.accept.check()?;
         let include = match asked.query.get("includeObject") {

@@ -4,12 +4,12 @@ use super::request::HttpRequest;
 use super::response::HttpAnswer;
 use super::response_format::{content_type, encoded};
 use super::{body, wished};
-use crate::api::{ResourcePath, SandboxApi};
+use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::{Subresource, known};
 use serde_json::{Value, json};
 
-impl SandboxApi {
+impl ApiServer {
     pub(super) fn review(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
         let mut review = body::object(asked)?;

@@ -81,7 +81,7 @@ fn parts(path: &str) -> Vec<&str> {
 
 /// What a real server has and this one cannot: nothing runs here.
 fn without(number: ResourceId, sub: &str, name: &str) -> Option<StatusError> {
-    if number.get().group == custom::GROUP && ["status", "scale"].contains(&sub) {
+    if custom::is_group(number.get().group) && ["status", "scale"].contains(&sub) {
         return Some(StatusError::not_found(number.get(), name));
     }
     let runs = number.get().kind == "Pod" && ["exec", "attach", "portforward", "proxy"].contains(&sub);

@@ -8,7 +8,7 @@ use super::read;
 use super::request::HttpRequest;
 use super::response::{HttpAnswer, JSON, PROTOBUF_STREAM};
 use super::response_format::ResponseFormat;
-use crate::api::{ResourcePath, SandboxApi};
+use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::ResourceId;
 use crate::select::ObjectSelector;
@@ -41,7 +41,7 @@ const LONGEST: Duration = Duration::from_secs(1800);
 const SECONDS_MOST: u64 = 366 * 24 * 3600;
 
 struct WatchResponse {
-    server: SandboxApi,
+    server: ApiServer,
     number: ResourceId,
     namespace: String,
     selector: ObjectSelector,
@@ -61,7 +61,7 @@ struct WatchResponse {
     over: bool,
 }
 
-impl SandboxApi {
+impl ApiServer {
     pub(super) fn watch(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let form = self.form(asked, on)?;
         let selector = read::selector(asked, on)?;

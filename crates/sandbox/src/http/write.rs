@@ -4,7 +4,7 @@ use super::request::HttpRequest;
 use super::response::HttpAnswer;
 use super::response_format::{content_type, encoded};
 use super::{body, read, wished};
-use crate::api::{CreateResult, PatchBody, ResourcePath, SandboxApi, WriteOptions, check_body};
+use crate::api::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, check_body};
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::resource::{ResourceType, Subresource};
@@ -12,7 +12,7 @@ use crate::store::ListRange;
 use http::Method;
 use serde_json::{Value, json};
 
-impl SandboxApi {
+impl ApiServer {
     pub(super) fn on_collection(
         &self,
         asked: &HttpRequest,

@@ -56,14 +56,13 @@ const FIELDS: [(&str, &str, MergeGrain); 16] = [
 ];
 
 /// What tells the items of a list apart, by what they are, where it is more than the merge key.
-const ITEMS: [(&str, &[&str]); 7] = [
+const ITEMS: [(&str, &[&str]); 6] = [
     ("core/v1.ContainerPort", &["containerPort", "protocol"]),
     ("core/v1.ResourceClaim", &["name"]),
     ("core/v1.ResourceHealth", &["resourceID"]),
     ("core/v1.ServicePort", &["port", "protocol"]),
     ("core/v1.TopologySpreadConstraint", &["topologyKey", "whenUnsatisfiable"]),
     ("resource/v1.AllocatedDeviceStatus", &["device", "driver", "pool", "shareID"]),
-    ("taintward.io/v1alpha1.DedicatedPoolSpecUsersServiceAccounts", &["name", "namespace"]),
 ];
 
 /// The fields that tell the items of a list apart, sorted.
@@ -147,11 +146,11 @@ impl MergeRule {
         let mut rule = Self::of_shape(&field.shape);
         if let SchemaKind::List(of) = rule.what {
             let item = match of {
-                Shape::Object(id) => ITEMS.iter().find(|(name, _)| *name == schema.at(*id).name),
+                Shape::Object(id) => item_keys(&schema.at(*id).name),
                 _ => None,
             };
             rule.grain = match (&field.merge.key, item) {
-                (_, Some((_, keys))) => MergeGrain::Keyed(MergeKeys::Many(keys)),
+                (_, Some(keys)) => MergeGrain::Keyed(MergeKeys::Many(keys)),
                 (Some(key), None) if field.merge.merge => MergeGrain::Keyed(MergeKeys::One(key)),
                 (None, None) if field.merge.merge => MergeGrain::Set,
                 _ => MergeGrain::Whole,
@@ -229,6 +228,11 @@ impl MergeRule {
             },
         }
     }
+}
+
+fn item_keys(name: &str) -> Option<&'static [&'static str]> {
+    let known = ITEMS.iter().find(|(of, _)| *of == name).map(|(_, keys)| *keys);
+    known.or_else(|| custom::merge_keys(name))
 }
 
 const TEXT: MergeRule = MergeRule { what: SchemaKind::Scalar(&Shape::String), grain: MergeGrain::Whole };

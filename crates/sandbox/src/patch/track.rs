@@ -91,7 +91,9 @@ pub(super) fn settable(mut places: FieldSet, of: TypeId, subresource: &str) -> F
             | "flowcontrol/v1.FlowSchema"
             | "flowcontrol/v1.PriorityLevelConfiguration",
         ) => &[&["spec"], &["metadata"]],
-        ("status", kind) if kind.starts_with(custom::GROUP) => &[&["spec"], &["metadata"]],
+        ("status", kind) if kind.split_once('/').is_some_and(|(group, _)| custom::is_group(group)) => {
+            &[&["spec"], &["metadata"]]
+        }
         ("status", _) => &[&["spec"]],
         ("ephemeralcontainers", _) => return places.only(&["spec", "ephemeralContainers"]),
         _ => &[],

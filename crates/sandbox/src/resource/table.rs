@@ -49,15 +49,6 @@ const fn extension(
     ResourceType { categories: &["api-extensions"], ..global(group, names, short, subs) }
 }
 
-/// Kinds of our own, for the whole cluster.
-const fn custom(
-    names: (&'static str, &'static str, &'static str),
-    short: &'static [&'static str],
-    subs: &'static [Subresource],
-) -> ResourceType {
-    ResourceType { categories: &["taintward"], ..global(("taintward.io", "v1alpha1"), names, short, subs) }
-}
-
 /// Questions.
 const fn asked(
     group: (&'static str, &'static str),
@@ -78,7 +69,7 @@ const DRA: (&str, &str) = ("resource.k8s.io", "v1");
 const POD_SUBS: &[Subresource] = &[Binding, EphemeralContainers, Eviction, Log, Status];
 
 /// Everything that is served.
-pub static RESOURCES: &[ResourceType] = &[
+pub(super) static RESOURCES: &[ResourceType] = &[
     asked(CORE, ("bindings", "binding", "Binding"), true),
     spaced(CORE, ("configmaps", "configmap", "ConfigMap"), (&["cm"], NONE), &[]),
     spaced(CORE, ("endpoints", "endpoints", "Endpoints"), (&["ep"], NONE), &[]),
@@ -229,6 +220,4 @@ pub static RESOURCES: &[ResourceType] = &[
         &["vac"],
         &[],
     ),
-    custom(("dedicatedpools", "dedicatedpool", "DedicatedPool"), &["dpool"], STATUS),
-    custom(("taintwardpolicies", "taintwardpolicy", "TaintwardPolicy"), &["twpol"], &[]),
 ];

@@ -64,7 +64,7 @@ impl FieldSelector {
             let namespace = path == "metadata.namespace" && resource.namespaced;
             if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
                 let why = match selectable(resource) {
-                    [] | ["type"] if resource.group != custom::GROUP => format!(
+                    [] | ["type"] if !custom::is_group(resource.group) => format!(
                         "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                     ),
                     _ => format!("field label not supported: {path}"),

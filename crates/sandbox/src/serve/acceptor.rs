@@ -1,7 +1,7 @@
 //! Accepts connections and completes TLS handshakes on a thread of its own, so that a busy server thread does not delay
 //! them.
 
-use super::SandboxLimits;
+use super::ListenerLimits;
 use super::write_timeout::WriteTimeout;
 use socket2::{SockRef, TcpKeepalive};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermi
 
 pub(super) struct ConnectionAcceptor {
     pub(super) acceptor: Option<TlsAcceptor>,
-    pub(super) limits: SandboxLimits,
+    pub(super) limits: ListenerLimits,
 }
 
 impl ConnectionAcceptor {
@@ -72,7 +72,7 @@ impl ConnectionAcceptor {
 async fn begun(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    limits: SandboxLimits,
+    limits: ListenerLimits,
 ) -> Option<Box<dyn ConnectionIo>> {
     let _ = stream.set_nodelay(true);
     let silence = TcpKeepalive::new().with_time(limits.silence).with_interval(limits.silence);

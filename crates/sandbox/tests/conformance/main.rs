@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 use taintward_sandbox::defaults::AdmissionDefaults;
-use taintward_sandbox::serve::SandboxListener;
+use taintward_sandbox::serve::ApiListener;
 use taintward_sandbox::world::{self, World};
 use target::Target;
 use tokio::runtime::Builder;
@@ -63,7 +63,7 @@ fn sandbox() -> Option<Target> {
             };
             let world = World::new(&settings);
             world.server().store().compact();
-            let listening = SandboxListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+            let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
             let token = world.server().token().text().to_owned();
             tell.send((listening.url(), token)).unwrap();
             listening.serve(world.server().clone()).await
@@ -131,6 +131,8 @@ const OWN_WORDS: [&str; 41] = [
 ];
 
 fn main() -> ExitCode {
+    // Answers in protobuf are read by the same types, before there is a sandbox.
+    taintward_sandbox::custom_resources::register();
     let groups: [Group; 20] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),

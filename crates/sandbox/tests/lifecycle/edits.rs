@@ -6,14 +6,14 @@ use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use taintward_sandbox::api::{ResourcePath, SandboxApi};
+use taintward_sandbox::api::{ApiServer, ResourcePath};
 
 fn taints(stage: &Stage, node: &str) -> Vec<Value> {
     stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
 /// Puts a taint in front of all others, as somebody with kubectl might.
-fn put(server: &SandboxApi, node: &str, taint: &Value) {
+fn put(server: &ApiServer, node: &str, taint: &Value) {
     let on = ResourcePath::object(nodes(), "", node);
     let changed = server.change(&on, HAND, |node| {
         let mut all = node["spec"]["taints"].as_array().cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings, EnabledControllers};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
-use taintward_sandbox::api::{ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
 use taintward_sandbox::controllers::{Component, SILENCE};
 use taintward_sandbox::resource::{ResourceId, Subresource, known};
 use taintward_sandbox::world;
@@ -70,13 +70,13 @@ impl Drop for Heart {
 }
 
 /// Renews a node's lease.
-pub(crate) fn beat(server: &SandboxApi, node: &str) {
+pub(crate) fn beat(server: &ApiServer, node: &str) {
     let now = server.clock().micro_stamp();
     set_lease(server, node, &json!({"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now}));
 }
 
 /// Gives a node's lease this content.
-pub(crate) fn set_lease(server: &SandboxApi, node: &str, spec: &Value) {
+pub(crate) fn set_lease(server: &ApiServer, node: &str, spec: &Value) {
     let on = ResourcePath::object(leases(), "kube-node-lease", node);
     if server.change(&on, node, |lease| lease["spec"] = spec.clone()).is_err() {
         let lease = json!({

@@ -19,7 +19,7 @@ use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::controllers::Component;
 use taintward_sandbox::fault::{FaultInjector, InjectedFault};
 use taintward_sandbox::resource::{ResourceId, known};
@@ -183,7 +183,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn server(&self) -> &SandboxApi {
+    pub(crate) fn server(&self) -> &ApiServer {
         self.world.server()
     }
 

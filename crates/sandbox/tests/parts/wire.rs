@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::http::ResponseBody;
 
 /// A request that reached the server.
@@ -94,7 +94,7 @@ impl Meddler {
 /// The server; what reaches it is written down.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    pub(crate) server: SandboxApi,
+    pub(crate) server: ApiServer,
     pub(crate) meddler: Meddler,
     pub(crate) sent: Arc<Mutex<Vec<Sent>>>,
 }

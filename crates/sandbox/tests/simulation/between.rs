@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, SandboxApi, WriteOptions};
+use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::http::ResponseBody;
 use taintward_sandbox::resource::known;
 use tower::Service as _;
@@ -32,7 +32,7 @@ const LOST_ONE_IN: usize = 3;
 /// The server, as controllers see it.
 #[derive(Clone)]
 pub(crate) struct Between {
-    pub(crate) server: SandboxApi,
+    pub(crate) server: ApiServer,
     pub(crate) twist: Twist,
     /// Who asks, in the lease; `None` where there is no election.
     pub(crate) identity: Option<String>,

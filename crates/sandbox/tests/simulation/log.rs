@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use taintward_sandbox::api::SandboxApi;
+use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::resource::ResourceId;
 use taintward_sandbox::store::{ChangeKind, ListRange, StoredObject};
 
@@ -50,7 +50,7 @@ impl Log {
         self.hash.lock().unwrap().finish()
     }
 
-    pub(crate) fn follow(&self, server: &SandboxApi) {
+    pub(crate) fn follow(&self, server: &ApiServer) {
         let (log, hash) = (Arc::clone(&self.commits), Arc::clone(&self.hash));
         let (by_hand, writer) = (Arc::clone(&self.by_hand), Arc::clone(&self.writer));
         let clock = server.clock().clone();

@@ -213,7 +213,7 @@ impl Case {
         object = read(object);
         defaults::apply_defaults(&group, resource, &mut object);
         defaults::on_create(&group, resource, &mut object, AdmissionDefaults::default());
-        defaults::generation(None, &mut object, resource);
+        defaults::generation(None, &mut object, &group, resource);
         let found = validate::on_create(&group, resource, &object);
         if self.edits.is_none() || !found.is_empty() {
             assert!(self.edits.is_none(), "{}: {found:?}", self.line);
@@ -236,7 +236,7 @@ impl Case {
         let place = (group.as_str(), resource, self.subresource.as_str());
         defaults::on_update(place, &object, &mut new, AdmissionDefaults::default());
         if self.subresource.is_empty() {
-            defaults::generation(Some(&object), &mut new, resource);
+            defaults::generation(Some(&object), &mut new, &group, resource);
         }
         let found = validate::on_update(&group, resource, &self.subresource, &object, &new);
         self.verdict(&group, new, &found)

@@ -1,8 +1,11 @@
-//! Feeds changed namespaces, nodes, pools and policies from the store to the cache of the admission rules.
-//!
-//! - Invariant: after [`SyncedVersion::catch_up`] the cache equals the store in this transaction.
+//! # Cache sync: what the rules know of the cluster
+//! Room:     namespaces, nodes, pools and policies, passed on from the store as far as they have changed.
+//! Comes in: the store, in a transaction.
+//! Goes out: [`CacheUpdate`], by the same reading as where they come from a watch.
+//! Keeps:    after [`SyncedVersion::catch_up`] nothing is missing, and nothing is older than the transaction.
+//! Not here: what is done with it.
 
-use crate::custom;
+use crate::custom_resources::GROUP;
 use crate::resource::known;
 use crate::store::{ChangeKind, StoredObject, Transaction};
 use std::sync::Arc;
@@ -33,7 +36,7 @@ impl SyncedVersion {
         tell(
             txn,
             self.version,
-            (custom::GROUP, "dedicatedpools"),
+            (GROUP, "dedicatedpools"),
             |seen: PoolFact| seen.pool,
             |tidings| {
                 around.pools(tidings);
@@ -42,7 +45,7 @@ impl SyncedVersion {
         tell(
             txn,
             self.version,
-            (custom::GROUP, "taintwardpolicies"),
+            (GROUP, "taintwardpolicies"),
             |seen: PolicyObject| seen.policy,
             |tidings| {
                 around.policies(tidings);

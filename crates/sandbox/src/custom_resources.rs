@@ -1,0 +1,97 @@
+//! # Custom resources: the kinds of taintward.io
+//! Room:     DedicatedPool and TaintwardPolicy, from their definitions as shipped, and one check for each rule in CEL that
+//!           stands in them, under the rule's own text.
+//! Comes in: `deploy/crds`.
+//! Goes out: kinds that every server of this process serves.
+//! Not here: how a server treats custom kinds (`custom`).
+
+use crate::custom::{self, CustomResource, RuleCheck};
+use serde_json::Value;
+use taintward_core::label::{is_key, is_value};
+
+/// The group of both.
+pub const GROUP: &str = "taintward.io";
+
+/// The definitions, as they are applied to other clusters.
+const DEFINITIONS: [&str; 2] = [
+    include_str!("../../../deploy/crds/dedicatedpools.yaml"),
+    include_str!("../../../deploy/crds/taintwardpolicies.yaml"),
+];
+
+/// Has servers serve them; before the first one starts.
+pub fn register() {
+    custom::register(&DEFINITIONS.map(|definition| CustomResource { definition, checks: CHECKS }));
+}
+
+/// The rules, word by word, and their checks.
+const CHECKS: &[RuleCheck] = &[
+    (
+        "self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+        |key| key.as_str().is_some_and(is_key),
+    ),
+    (
+        "!self.matches('^([^/]*[.])?(kubernetes|k8s)[.]io/') || self.matches('^([^/]*[.])?node-restriction[.]kubernetes[.]io/') || (self.startsWith('node-role.kubernetes.io/') && !(self in ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master']))",
+        |key| key.as_str().is_some_and(is_own),
+    ),
+    ("self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')", |value| {
+        value.as_str().is_some_and(is_value)
+    }),
+    (
+        "self.all(key, key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && key.indexOf('/') <= 253)",
+        |map| map.as_object().into_iter().flatten().all(|(key, _)| is_key(key)),
+    ),
+    ("self.all(key, self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))", |map| {
+        map.as_object().into_iter().flatten().all(|(_, value)| value.as_str().is_some_and(is_value))
+    }),
+    ("self.all(value, value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))", |list| {
+        list.as_array().into_iter().flatten().all(|value| value.as_str().is_some_and(is_value))
+    }),
+    ("has(self.selector) || (has(self.names) && self.names.size() > 0)", |nodes| {
+        has(nodes, "selector") || has_some(nodes, "names")
+    }),
+    (
+        "has(self.namespaceSelector) || (has(self.serviceAccounts) && self.serviceAccounts.size() > 0) || (has(self.users) && self.users.size() > 0) || (has(self.groups) && self.groups.size() > 0)",
+        |users| {
+            let lists = ["serviceAccounts", "users", "groups"];
+            has(users, "namespaceSelector") || lists.into_iter().any(|list| has_some(users, list))
+        },
+    ),
+    ("self.operator in ['Exists', 'DoesNotExist'] || (has(self.values) && self.values.size() > 0)", |one| {
+        one["operator"] == "Exists" || one["operator"] == "DoesNotExist" || has_some(one, "values")
+    }),
+    ("self.operator in ['In', 'NotIn'] || !has(self.values) || self.values.size() == 0", |one| {
+        one["operator"] == "In" || one["operator"] == "NotIn" || !has_some(one, "values")
+    }),
+    ("(self.kind == 'Taint') == has(self.effect)", |mark| (mark["kind"] == "Taint") == has(mark, "effect")),
+    ("type(self) == int || self == 'forever'", |seconds| seconds.is_i64() || *seconds == "forever"),
+    ("!has(self.least) || !has(self.most) || self.least <= self.most", |bounds| {
+        match (bounds["least"].as_i64(), bounds["most"].as_i64()) {
+            (Some(least), Some(most)) => least <= most,
+            _ => true,
+        }
+    }),
+];
+
+fn has(object: &Value, field: &str) -> bool {
+    object.get(field).is_some()
+}
+
+fn has_some(object: &Value, list: &str) -> bool {
+    object[list].as_array().is_some_and(|list| !list.is_empty())
+}
+
+/// Whether a key is nobody's else: not of Kubernetes but for what it leaves to others.
+fn is_own(key: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else { return true };
+    let under = |parent: &str| {
+        domain.strip_suffix(parent).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    !(under("kubernetes.io") || under("k8s.io"))
+        || under("node-restriction.kubernetes.io")
+        || domain == "node-role.kubernetes.io"
+            && !key.ends_with("/control-plane")
+            && !key.ends_with("/master")
+}
+
+#[cfg(test)]
+mod tests;

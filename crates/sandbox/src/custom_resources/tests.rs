@@ -1,0 +1,168 @@
+//! Definitions, as they are shipped.
+
+use super::{CHECKS, DEFINITIONS, GROUP, register};
+use crate::api::{ResourcePath, WriteOptions};
+use crate::canonicalize::yaml_to_json;
+use crate::resource::{ResourceType, known};
+use crate::schema::{Schema, Shape};
+use crate::world::{World, WorldSettings};
+use serde_json::{Value, json};
+
+fn schemas() -> [Value; 2] {
+    DEFINITIONS.map(|text| {
+        let definition = yaml_to_json(text.as_bytes()).unwrap();
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    })
+}
+
+fn check(rule: &str) -> Option<fn(&Value) -> bool> {
+    let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
+    CHECKS.iter().find(|(text, _)| *text == rule).map(|(_, check)| *check)
+}
+
+/// Every rule in a text, folded as YAML folds it.
+fn rules_of(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            found.extend(fields.get("rule").and_then(Value::as_str).map(str::to_owned));
+            fields.values().for_each(|value| rules_of(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| rules_of(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_rule_of_the_definitions_has_its_check() {
+    let (mut found, mut lines) = (Vec::new(), 0);
+    for (schema, text) in schemas().iter().zip(DEFINITIONS) {
+        rules_of(schema, &mut found);
+        lines += text.matches("- rule:").count();
+    }
+    assert_eq!(found.len(), lines, "none is missed on the way from the file");
+    assert!(lines > 20, "{lines}");
+    for rule in found {
+        assert!(check(&rule).is_some(), "{rule}");
+    }
+    assert!(check("self.size() > 0").is_none());
+}
+
+#[test]
+fn keys_and_values_are_what_they_may_be() {
+    let [pools, _] = schemas();
+    let rules = &pools["properties"]["spec"]["properties"]["taint"]["properties"];
+    let check = |field: &str, index: usize| {
+        let rule = rules[field]["x-kubernetes-validations"][index]["rule"].as_str().unwrap();
+        check(rule).unwrap()
+    };
+    let (key, own, value) = (check("key", 0), check("key", 1), check("value", 0));
+    for good in ["a", "example.com/pool", "a.b-c.d/E_f.g", &format!("{}/x", "a".repeat(253)), &"a".repeat(63)]
+    {
+        assert!(key(&json!(good)), "{good}");
+    }
+    for bad in
+        ["", "a/", "/a", "a/b/c", "A/b", "a..b/c", "-a/b", "a-/b", "a b", "-a", "a-", "é", &"a".repeat(64)]
+    {
+        assert!(!key(&json!(bad)), "{bad}");
+    }
+    assert!(!key(&json!(format!("{}/x", "a".repeat(254)))));
+    for good in [
+        "a",
+        "example.com/x",
+        "notk8s.io/x",
+        "x.node-restriction.kubernetes.io/y",
+        "node-role.kubernetes.io/gpu",
+    ] {
+        assert!(own(&json!(good)), "{good}");
+    }
+    for bad in
+        ["k8s.io/x", "a.kubernetes.io/x", "node-role.kubernetes.io/master", "x.node-role.kubernetes.io/gpu"]
+    {
+        assert!(!own(&json!(bad)), "{bad}");
+    }
+    assert!(value(&json!("")) && value(&json!("a.b_c-D")) && !value(&json!("a/b")) && !value(&json!("-")));
+}
+
+#[test]
+fn the_table_of_resources_is_as_the_definitions_are() {
+    register();
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    assert_eq!(ResourceType::all().filter(|one| one.group == GROUP).count(), DEFINITIONS.len());
+    for text in DEFINITIONS {
+        let spec = yaml_to_json(text.as_bytes()).unwrap()["spec"].clone();
+        let names = &spec["names"];
+        let line = ResourceType::all().find(|one| one.plural == names["plural"].as_str().unwrap()).unwrap();
+        assert_eq!((line.group, line.version), (spec["group"].as_str().unwrap(), "v1alpha1"));
+        assert_eq!(
+            (line.kind, line.singular),
+            (names["kind"].as_str().unwrap(), names["singular"].as_str().unwrap())
+        );
+        assert_eq!(
+            (line.short.to_vec(), line.categories.to_vec()),
+            (vec_of(&texts(&names["shortNames"])), vec_of(&texts(&names["categories"])))
+        );
+        assert_eq!(line.namespaced, spec["scope"] == "Namespaced");
+        assert_eq!(!line.subs.is_empty(), spec["versions"][0]["subresources"]["status"].is_object());
+    }
+}
+
+fn vec_of(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn fields_become_types() {
+    register();
+    let schema = Schema::get();
+    let pool = schema.kind("taintward.io/v1alpha1", "DedicatedPool").unwrap();
+    let field = |of, name: &str| schema.field(of, name).unwrap();
+    let Shape::Object(spec) = field(pool, "spec").shape else { panic!("spec is no object") };
+    let Shape::Object(users) = field(spec, "users").shape else { panic!("users is no object") };
+    assert!(field(users, "groups").merge.merge && field(users, "groups").merge.key.is_none());
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_filled_in_and_what_is_missing_is_named() {
+    let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
+    let pools = ResourcePath::object(known(GROUP, "dedicatedpools"), "", "");
+    let pool = |spec: Value| {
+        let version = "taintward.io/v1alpha1";
+        json!({"apiVersion": version, "kind": "DedicatedPool", "metadata": {"name": "a"}, "spec": spec})
+    };
+    let taint = json!({"key": "a", "value": null});
+    let by = WriteOptions::by("test");
+    let refused = pool(json!({"taint": taint, "label": null, "placement": null}));
+    let refused = world.server().create(&pools, refused, &by).unwrap_err();
+    for field in ["spec.nodes: Required value", "spec.users: Required value"] {
+        assert!(refused.message.contains(field), "{}", refused.message);
+    }
+    let whole = json!({
+        "taint": taint, "label": null, "placement": null, "nodes": {"names": ["n"]}, "users": {"groups": ["g"]},
+    });
+    let kept = world.server().create(&pools, pool(whole), &by).unwrap().object.value();
+    let taint = json!({"key": "a", "value": "", "effects": ["NoSchedule"]});
+    assert_eq!(
+        kept["spec"],
+        json!({
+            "taint": taint, "placement": "Exclusive", "enforcement": "Deny", "daemonSets": "Deny",
+            "nodes": {"names": ["n"]}, "users": {"groups": ["g"]},
+        })
+    );
+}
+
+#[tokio::test]
+async fn they_are_defined_and_served() {
+    let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
+    world.server().bootstrap_roles();
+    for name in ["dedicatedpools.taintward.io", "taintwardpolicies.taintward.io"] {
+        let definitions = known("apiextensions.k8s.io", "customresourcedefinitions");
+        let definition = world.server().get(definitions, "", name).unwrap();
+        let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let established =
+            conditions.iter().find(|one| one["type"] == "Established").cloned().unwrap_or_default();
+        assert_eq!(established["status"], "True", "{definition}");
+        assert_eq!(definition["status"]["acceptedNames"], definition["spec"]["names"]);
+    }
+}

@@ -1,0 +1,184 @@
+//! # Webhook plugin: what Taintward's webhook would say
+//! Room:     the rules of admission as a plugin of the API server, asked as an API server asks a webhook; the refusal of
+//!           admission policies, which nothing here evaluates.
+//! Comes in: objects on their way in; the objects around, in the transaction that writes.
+//! Goes out: objects with what is added to them; warnings; refusals, in an API server's words.
+//! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of what
+//!           an installation does not ask about; a question that makes no sense refuses no object, as with
+//!           `failurePolicy: Ignore`.
+//! Not here: the rules (`taintward_admission`, `taintward_core`).
+
+mod cache_sync;
+
+use crate::api::{AdmissionAttributes, AdmissionPlugin, RequestUser};
+use crate::api_status::StatusError;
+use crate::patch;
+use crate::resource::ResourceType;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cache_sync::SyncedVersion;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use taintward_admission::review::{Half, judge};
+use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
+use taintward_core::admission::no_execute_guard::NoExecuteGuard;
+use taintward_core::admission::pod_toleration_restriction::PodTolerationRestriction;
+use taintward_core::admission::policy::DefaultTolerationSeconds;
+use taintward_core::admission::review::{LintAdvice, ReviewSettings};
+
+/// Namespaces that an installation's webhook is not asked about: the system's, and its own.
+const UNASKED: [&str; 2] = ["kube-system", "taintward-system"];
+
+/// The account of Taintward's own controllers.
+pub fn taintward_account() -> RequestUser {
+    RequestUser::service("taintward-system", "taintward")
+}
+
+/// The rules, and what they know.
+pub struct WebhookPlugin {
+    rules: RuleReviewer,
+    cache: Arc<ClusterCache>,
+    synced: Mutex<SyncedVersion>,
+}
+
+impl Default for WebhookPlugin {
+    /// With the rules that a sandbox has: all there are.
+    fn default() -> Self {
+        let cache = Arc::new(ClusterCache::default());
+        // What comes with the sandbox's kubeconfig has one account, controllers that were put in its place included:
+        // what they say of nodes in Kubernetes' own words is believed.
+        let accounts = [taintward_account(), RequestUser::default()].map(|user| user.name.into()).to_vec();
+        let settings = ReviewSettings {
+            defaults: Some(DefaultTolerationSeconds::default()),
+            restriction: Some(PodTolerationRestriction::default()),
+            extended: true,
+            advice: Some(LintAdvice::default()),
+            guard: Some(NoExecuteGuard { accounts, ..NoExecuteGuard::default() }),
+            ..ReviewSettings::default()
+        };
+        let rules = RuleReviewer::new(settings, UntilReady::Allow, Arc::clone(&cache));
+        Self { rules, cache, synced: Mutex::default() }
+    }
+}
+
+impl AdmissionPlugin for WebhookPlugin {
+    fn admit(
+        &self,
+        attributes: &AdmissionAttributes<'_>,
+        object: &mut Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), StatusError> {
+        let patch = self.review(Half::Mutate, attributes, object, warnings)?;
+        let patch = patch.and_then(|text| STANDARD.decode(text).ok());
+        if let Some(patch) = patch.and_then(|json| serde_json::from_slice::<Value>(&json).ok()) {
+            let failed = |why: patch::PatchError| StatusError::new(500, "InternalError", why.to_string());
+            *object = patch::json_patch(object, &patch).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn validate(
+        &self,
+        attributes: &AdmissionAttributes<'_>,
+        object: &Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), StatusError> {
+        self.review(Half::Validate, attributes, object, warnings).map(drop)
+    }
+}
+
+impl WebhookPlugin {
+    /// One question; the patch that answers it.
+    fn review(
+        &self,
+        half: Half,
+        attributes: &AdmissionAttributes<'_>,
+        object: &Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<String>, StatusError> {
+        let Some(name) = webhook_name(half, attributes) else { return Ok(None) };
+        self.synced.lock().unwrap_or_else(PoisonError::into_inner).catch_up(attributes.objects, &self.cache);
+        let review = admission_review(attributes, object).to_string();
+        let Ok(judged) = judge(half, review.as_bytes(), &self.rules) else { return Ok(None) };
+        let answer: Value = serde_json::from_slice(&judged.answer).unwrap_or_default();
+        let response = &answer["response"];
+        let told = response["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for warning in
+            told.filter(|warning| !warnings.iter().any(|before| before == warning)).collect::<Vec<_>>()
+        {
+            warnings.push(warning.to_owned());
+        }
+        match response["allowed"] == false {
+            true => Err(StatusError { warnings: warnings.clone(), ..denied(name, &response["status"]) }),
+            false => Ok(response["patch"].as_str().map(str::to_owned)),
+        }
+    }
+}
+
+/// The webhook that an installation's configurations name for an object, if they name one.
+fn webhook_name(half: Half, attributes: &AdmissionAttributes<'_>) -> Option<&'static str> {
+    let path = attributes.path;
+    let resource = path.number.get();
+    if path.sub.is_some() || UNASKED.contains(&&*path.namespace) {
+        return None;
+    }
+    match (resource.group, resource.plural, half) {
+        ("", "pods", Half::Mutate) => Some("pods.mutate.taintward.io"),
+        ("", "pods", Half::Validate) => Some("pods.validate.taintward.io"),
+        ("", "nodes", Half::Validate) => Some("nodes.validate.taintward.io"),
+        _ => None,
+    }
+}
+
+/// The question, as `admission.k8s.io/v1` has it.
+fn admission_review(attributes: &AdmissionAttributes<'_>, object: &Value) -> Value {
+    let AdmissionAttributes { path, old, options, .. } = attributes;
+    let ResourceType { version, plural, kind, .. } = path.number.get();
+    let RequestUser { name, groups } = &options.user;
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "sandbox",
+            "kind": {"group": "", "version": version, "kind": kind},
+            "resource": {"group": "", "version": version, "resource": plural},
+            "name": object["metadata"]["name"], "namespace": path.namespace,
+            "operation": if old.is_some() { "UPDATE" } else { "CREATE" },
+            "userInfo": {"username": name, "groups": groups},
+            "object": object, "oldObject": old, "dryRun": options.dry_run,
+        },
+    })
+}
+
+/// A refusal, as an API server passes it on.
+fn denied(webhook: &str, status: &Value) -> StatusError {
+    let message = status["message"].as_str().unwrap_or_default();
+    let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(403);
+    StatusError::new(
+        code,
+        "Forbidden",
+        format!("admission webhook {webhook:?} denied the request: {message}"),
+    )
+}
+
+/// Refuses admission policies: controllers watch them, so there is a list; a policy in it that stops nothing would be a
+/// trap. But for those of `taintward install`: they bound accounts whose pods do nothing here, as Taintward is in this
+/// process.
+pub struct PolicyRefusal;
+
+impl AdmissionPlugin for PolicyRefusal {
+    fn admit(
+        &self,
+        attributes: &AdmissionAttributes<'_>,
+        object: &mut Value,
+        _: &mut Vec<String>,
+    ) -> Result<(), StatusError> {
+        let is_ours = object["metadata"]["labels"]["app.kubernetes.io/name"] == "taintward";
+        let is_policy = attributes.path.number.get().kind == "ValidatingAdmissionPolicy";
+        if !is_policy || is_ours || attributes.old.is_some() {
+            return Ok(());
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let why = format!("{name}: this sandbox evaluates no admission policies, so it keeps none");
+        Err(StatusError::new(501, "NotImplemented", why))
+    }
+}
