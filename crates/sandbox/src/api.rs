@@ -11,6 +11,7 @@ mod events;
 mod eviction;
 mod kind;
 mod meta;
+mod restore;
 mod rules;
 mod scale;
 mod update;

@@ -3,14 +3,10 @@
 //! - Invariant: what cannot be read is reported, and the rest is loaded.
 
 use crate::api::{ApiServer, key};
-use crate::canonicalize::normal;
-use crate::custom;
-use crate::defaults::apply_defaults;
 use crate::object_file::{self, FileReadError};
-use crate::resource::{ResourceId, ResourceType, known};
+use crate::resource::{ResourceId, ResourceType};
 use crate::store::ListRange;
-use crate::validate;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashSet;
 use taintward_core::text::harmless;
 
@@ -88,44 +84,13 @@ fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)
     if name.is_empty() || number.get().namespaced == namespace.is_empty() {
         return Err(format!("{called}: its name or namespace is missing, or it has one too many"));
     }
-    let (group, plural) = (number.get().group, number.get().plural);
-    if let Some(fault) = validate::of_name(group, plural, &namespace, &name).first() {
-        return Err(format!("{called}: its name or namespace cannot be: {fault}"));
-    }
-    if seen.contains(&(number.home(), key(&namespace, &name))) {
+    let place = (number.home(), key(&namespace, &name));
+    if seen.contains(&place) {
         return Err(format!("{called}: it is there twice; the first one counts"));
     }
-    let mut object = read(&version, &kind, item).map_err(|why| format!("{called}: {why}"))?;
-    // As a server that reads what it kept: what an older one had no value for gets its default.
-    apply_defaults(group, plural, &mut object);
-    if text(&object["metadata"]["uid"]).is_empty() {
-        object["metadata"]["uid"] = json!(server.ids().uid());
-    }
-    if object["metadata"]["creationTimestamp"].is_null() {
-        object["metadata"]["creationTimestamp"] = json!(server.clock().stamp());
-    }
-    if number.get().namespaced {
-        ensure_namespace(server, &namespace);
-    }
-    let put = server.store().write(|txn| {
-        txn.put(number, &key(&namespace, &name), object);
-        Ok(())
-    });
-    put.map_err(|failure| format!("{called}: {}", failure.message))?;
-    seen.insert((number.home(), key(&namespace, &name)));
+    server.restore(number, item).map_err(|why| format!("{called}: {why}"))?;
+    seen.insert(place);
     Ok(())
-}
-
-/// An object of a kind that is known here; what custom resources say is judged, as nobody judges it later.
-fn read(version: &str, kind: &str, item: Value) -> Result<Value, String> {
-    let Some(definition) = custom::of_kind(version, kind) else {
-        return normal(version, kind, item).map(|read| read.value).map_err(|why| why.to_string());
-    };
-    let mut object = definition.read(item).map_err(|why| why.to_string())?.value;
-    definition.fill(&mut object);
-    let mut faults = Vec::new();
-    definition.judge(&object, "", &mut faults);
-    faults.first().map_or(Ok(object), |fault| Err(fault.to_string()))
 }
 
 /// Text of a file that may be anything, for a line of a terminal.
@@ -133,17 +98,6 @@ fn shortened(text: &str) -> String {
     let plain = harmless(text);
     let short: String = plain.chars().take(SHOWN_MOST).collect();
     if plain.chars().count() > SHOWN_MOST { short + "..." } else { short }
-}
-
-/// A namespace that was not part of the file.
-fn ensure_namespace(server: &ApiServer, name: &str) {
-    let namespaces = known("", "namespaces");
-    if server.store().get(namespaces, name).is_none() {
-        let on = crate::api::ResourcePath::object(namespaces, "", "");
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        // It was not there a moment ago; if it is now, all the better.
-        let _ = server.create(&on, object, &crate::api::WriteOptions::by("sandbox"));
-    }
 }
 
 /// All objects but events, as one List in JSON, an object a line.

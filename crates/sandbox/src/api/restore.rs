@@ -1,0 +1,69 @@
+//! # Restore: objects as they were elsewhere
+//! Room:     objects with their identities, owners and status, past admission.
+//! Comes in: objects of any cluster.
+//! Goes out: kept objects, or why one cannot be kept.
+//! Not here: files (`object_file.rs`).
+
+use super::{ApiServer, ResourcePath, WriteOptions, key};
+use crate::canonicalize::normal;
+use crate::custom;
+use crate::defaults::apply_defaults;
+use crate::resource::{ResourceId, known};
+use crate::validate;
+use serde_json::{Value, json};
+
+impl ApiServer {
+    /// Puts an object in as it was, and its namespace if that is not there. A UID and a time of creation are given where
+    /// they are missing; an object of this name is replaced.
+    ///
+    /// # Errors
+    /// Why it cannot be kept, without its name.
+    pub fn restore(&self, number: ResourceId, object: Value) -> Result<(), String> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let (name, namespace) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
+        let (group, plural) = (number.get().group, number.get().plural);
+        if let Some(fault) = validate::of_name(group, plural, &namespace, &name).first() {
+            return Err(format!("its name or namespace cannot be: {fault}"));
+        }
+        let mut object = read(&version, &kind, object)?;
+        // As a server that reads what it kept: what an older one had no value for gets its default.
+        apply_defaults(group, plural, &mut object);
+        if text(&object["metadata"]["uid"]).is_empty() {
+            object["metadata"]["uid"] = json!(self.ids().uid());
+        }
+        if object["metadata"]["creationTimestamp"].is_null() {
+            object["metadata"]["creationTimestamp"] = json!(self.clock().stamp());
+        }
+        if number.get().namespaced {
+            self.ensure_namespace(&namespace);
+        }
+        let put = self.store().write(|txn| {
+            txn.put(number, &key(&namespace, &name), object);
+            Ok(())
+        });
+        put.map_err(|failure| failure.message)
+    }
+
+    fn ensure_namespace(&self, name: &str) {
+        let namespaces = known("", "namespaces");
+        if self.store().get(namespaces, name).is_none() {
+            let on = ResourcePath::object(namespaces, "", "");
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            // It was not there a moment ago; if it is now, all the better.
+            let _ = self.create(&on, object, &WriteOptions::by("kube-apiserver"));
+        }
+    }
+}
+
+/// An object of a kind that is known here; what custom resources say is judged, as nothing judges it later.
+fn read(version: &str, kind: &str, object: Value) -> Result<Value, String> {
+    let Some(definition) = custom::of_kind(version, kind) else {
+        return normal(version, kind, object).map(|read| read.value).map_err(|why| why.to_string());
+    };
+    let mut object = definition.read(object).map_err(|why| why.to_string())?.value;
+    definition.fill(&mut object);
+    let mut faults = Vec::new();
+    definition.judge(&object, "", &mut faults);
+    faults.first().map_or(Ok(object), |fault| Err(fault.to_string()))
+}
