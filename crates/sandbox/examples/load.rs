@@ -4,13 +4,13 @@
 
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
+use fakekube::api::{PatchBody, ResourcePath, WriteOptions};
+use fakekube::resource::known;
+use fakekube::store::ListRange;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::error::Error;
 use std::time::{Duration, Instant};
-use taintward_sandbox::api::{PatchBody, ResourcePath, WriteOptions};
-use taintward_sandbox::resource::known;
-use taintward_sandbox::store::ListRange;
 use taintward_sandbox::world::{World, WorldSettings};
 
 #[tokio::main(flavor = "current_thread")]

@@ -2,9 +2,9 @@
 
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
+use fakekube::serve::ApiListener;
 use std::error::Error;
 use taintward_sandbox::demo_workloads;
-use taintward_sandbox::serve::ApiListener;
 use taintward_sandbox::world::{World, WorldSettings};
 
 #[tokio::main(flavor = "current_thread")]

@@ -25,8 +25,8 @@ pub use informer_cache::{ChangedObjects, InformerCache};
 pub use kubelets::{PRESSURE, SILENCE};
 pub use pod_summary::PodSummary;
 
-use crate::api::ApiServer;
-use crate::resource::{ResourceId, known};
+use fakekube::api::ApiServer;
+use fakekube::resource::{ResourceId, known};
 use futures::future::{FutureExt as _, select_all};
 use jiff::{SignedDuration, Timestamp};
 

@@ -5,7 +5,7 @@
 //! Goes out: kinds that every server of this process serves.
 //! Not here: how a server treats custom kinds (`custom`).
 
-use crate::custom::{self, CustomResource, RuleCheck};
+use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;
 use taintward_core::label::{is_key, is_value};
 

@@ -2,10 +2,10 @@
 //!
 //! - Invariant: fields that a Node sets are kept; the others are as in `world::node`.
 
-use crate::api::{FieldValidation, ResourcePath, WriteOptions};
-use crate::object_file::{self, DocumentPosition, FileReadError};
-use crate::resource::known;
 use crate::world::{self, World};
+use fakekube::api::{FieldValidation, ResourcePath, WriteOptions};
+use fakekube::object_file::{self, DocumentPosition, FileReadError};
+use fakekube::resource::known;
 use serde_json::{Value, json};
 
 /// Nodes beyond this are more than one process should pretend to be.
@@ -134,9 +134,9 @@ fn fill(object: &mut Value, usual: Value) {
 #[cfg(test)]
 mod tests {
     use super::{NodeFileError, register};
-    use crate::object_file::FileReadError;
-    use crate::resource::known;
     use crate::world::{World, WorldSettings};
+    use fakekube::object_file::FileReadError;
+    use fakekube::resource::known;
     use serde_json::{Value, json};
 
     fn empty() -> World {

@@ -2,10 +2,10 @@
 //!
 //! - Invariant: what cannot be read is reported, and the rest is loaded.
 
-use crate::api::{ApiServer, key};
-use crate::object_file::{self, FileReadError};
-use crate::resource::{ResourceId, ResourceType};
-use crate::store::ListRange;
+use fakekube::api::{ApiServer, key};
+use fakekube::object_file::{self, FileReadError};
+use fakekube::resource::{ResourceId, ResourceType};
+use fakekube::store::ListRange;
 use serde_json::Value;
 use std::collections::HashSet;
 use taintward_core::text::harmless;
@@ -121,9 +121,9 @@ pub fn save(server: &ApiServer) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{SnapshotError, load, save};
-    use crate::object_file::FileReadError;
-    use crate::resource::known;
     use crate::world::{World, WorldSettings};
+    use fakekube::object_file::FileReadError;
+    use fakekube::resource::known;
 
     fn empty() -> World {
         World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() })

@@ -10,13 +10,13 @@
 
 mod cache_sync;
 
-use crate::api::{AdmissionAttributes, AdmissionPlugin, RequestUser};
-use crate::api_status::StatusError;
-use crate::patch;
-use crate::resource::ResourceType;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cache_sync::SyncedVersion;
+use fakekube::api::{AdmissionAttributes, AdmissionPlugin, RequestUser};
+use fakekube::api_status::StatusError;
+use fakekube::patch;
+use fakekube::resource::ResourceType;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_admission::review::{Half, judge};

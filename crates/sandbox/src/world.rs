@@ -4,13 +4,13 @@
 //! Goes out: [`World`].
 //! Not here: sockets (`serve.rs`), workloads to play with (`demo_workloads.rs`).
 
-use crate::api::{AdmissionPlugin, ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
-use crate::clock::VirtualClock;
 use crate::controllers::{Component, ReconcileLoop};
 use crate::custom_resources;
-use crate::defaults::AdmissionDefaults;
-use crate::resource::known;
 use crate::webhook_plugin::{PolicyRefusal, WebhookPlugin};
+use fakekube::api::{AdmissionPlugin, ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
+use fakekube::clock::VirtualClock;
+use fakekube::defaults::AdmissionDefaults;
+use fakekube::resource::known;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+use fakekube::api::{ApiServer, CreateResult, PatchBody, RequestUser, ResourcePath, WriteOptions};
+use fakekube::api_status::StatusError;
+use fakekube::defaults::AdmissionDefaults;
+use fakekube::resource::{Subresource, known};
 use serde_json::{Value, json};
-use taintward_sandbox::api::{ApiServer, CreateResult, PatchBody, RequestUser, ResourcePath, WriteOptions};
-use taintward_sandbox::api_status::StatusError;
-use taintward_sandbox::defaults::AdmissionDefaults;
-use taintward_sandbox::resource::{Subresource, known};
 use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::{World, WorldSettings};
 

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+use fakekube::object_file::FileReadError;
+use fakekube::resource::known;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use taintward_sandbox::object_file::FileReadError;
-use taintward_sandbox::resource::known;
 use taintward_sandbox::snapshot::{LoadResult, SnapshotError, load, save};
 use taintward_sandbox::world::{World, WorldSettings};
 

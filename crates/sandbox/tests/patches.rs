@@ -6,12 +6,12 @@
 mod cases;
 
 use cases::{CASES, Case, How, OBJECTS};
+use fakekube::patch::{self, FieldWriter};
+use fakekube::schema::{Schema, TypeId};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
-use taintward_sandbox::patch::{self, FieldWriter};
-use taintward_sandbox::schema::{Schema, TypeId};
 
 /// A time no server has: where it stands, a time moved.
 const NOW: &str = "9999-01-01T00:00:00Z";

@@ -1,8 +1,8 @@
 // Columns: what the API server's own printers make of sample objects.
 //
 // Room:     a small program in the cluster's module, so that it asks the printers of the very release the tests run against.
-// Comes in: the objects in crates/sandbox/tests/golden/columns, a file per resource.
-// Goes out: the text of crates/sandbox/tests/golden/columns.txt on standard output; its header explains the format.
+// Comes in: the objects in crates/fakekube/tests/golden/columns, a file per resource.
+// Goes out: the text of crates/fakekube/tests/golden/columns.txt on standard output; its header explains the format.
 // Not here: descriptions of columns, which are upstream's words; the rest of a Table, which is no printer's work.
 package main
 
@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/printers/internalversion"
 )
 
-const folder = "../../crates/sandbox/tests/golden/columns"
+const folder = "../../crates/fakekube/tests/golden/columns"
 
 // now-205s is a time 205 s ago; now-205.0s too, written to the microsecond.
 var relative = regexp.MustCompile(`"now([+-]\d+)(\.0)?s"`)

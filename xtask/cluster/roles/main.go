@@ -2,7 +2,7 @@
 //
 // Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
 // Comes in: nothing.
-// Goes out: the text of crates/sandbox/src/bootstrap/roles.json on standard output: an object a line, those that gather
+// Goes out: the text of crates/fakekube/src/bootstrap/roles.json on standard output: an object a line, those that gather
 //
 //	the rules of others with these rules, as their controller leaves them.
 //

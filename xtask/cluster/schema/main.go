@@ -2,7 +2,7 @@
 //
 // Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
 // Comes in: nothing; the types below, and all they refer to.
-// Goes out: the text of crates/sandbox/src/schema/kubernetes.txt on standard output; its header explains the format.
+// Goes out: the text of crates/fakekube/src/schema/kubernetes.txt on standard output; its header explains the format.
 // Not here: descriptions of fields; columns, defaults and validation, which are code and not declarations.
 package main
 

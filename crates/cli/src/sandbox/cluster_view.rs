@@ -1,5 +1,7 @@
 //! Builds what the dashboard shows: nodes with taints, pods with verdicts of the core.
 
+use fakekube::api::ApiServer;
+use fakekube::resource::{ResourceId, known};
 use serde_json::Value;
 use std::collections::HashMap;
 use taintward_core::taint::TaintEffect;
@@ -7,10 +9,8 @@ use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintSt
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
-use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::controllers::InformerCache;
 use taintward_sandbox::core_types;
-use taintward_sandbox::resource::{ResourceId, known};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Describes the changes of the sandbox that matter to people, a line each.
 
 use crate::output::harmless;
+use fakekube::resource::{ResourceId, known};
+use fakekube::store::{ChangeKind, StoreEvent, StoredObject};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use taintward_sandbox::core_types;
-use taintward_sandbox::resource::{ResourceId, known};
-use taintward_sandbox::store::{ChangeKind, StoreEvent, StoredObject};
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 

@@ -3,13 +3,13 @@
 //! - Invariant: a file is written whole or not at all.
 
 use crate::say;
+use fakekube::api::ApiServer;
+use fakekube::object_file::{BYTES_MOST, FileReadError};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use taintward_sandbox::api::ApiServer;
 use taintward_sandbox::node_file::{self, NodeFileError};
-use taintward_sandbox::object_file::{BYTES_MOST, FileReadError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
 use taintward_sandbox::world::World;
 

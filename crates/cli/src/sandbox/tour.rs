@@ -4,14 +4,14 @@ pub(crate) mod silence;
 
 use crate::color::{Color, ColorChoice};
 use crate::output::{self, Terminal, width, wrap};
+use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::{Subresource, known};
+use fakekube::store::ListRange;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::core_types;
 use taintward_sandbox::demo_workloads::{CART_SECONDS, NAMESPACE};
-use taintward_sandbox::resource::{Subresource, known};
-use taintward_sandbox::store::ListRange;
 use taintward_sandbox::world::World;
 
 type TourStep = Result<(), String>;

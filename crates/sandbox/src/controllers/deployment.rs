@@ -3,8 +3,8 @@
 use super::pods::{controlled_by, controller_of, name, namespace, on, uid};
 use super::record_event::{EventFields, mix};
 use super::{Controller, ReconcileContext};
-use crate::api::{self, DeleteOptions, ResourcePath, WriteOptions};
-use crate::resource::{ResourceId, known};
+use fakekube::api::{self, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::{ResourceId, known};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -5,9 +5,9 @@
 use super::pod_summary::PodSummary;
 use super::pods::{controller_of, namespace, pods};
 use super::{Controller, ReconcileContext};
-use crate::api;
-use crate::resource::{ResourceId, known};
-use crate::select;
+use fakekube::api;
+use fakekube::resource::{ResourceId, known};
+use fakekube::select;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

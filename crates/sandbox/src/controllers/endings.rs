@@ -5,7 +5,7 @@
 use super::ReconcileContext;
 use super::pods::{is_over, on, pods};
 use crate::core_types;
-use crate::resource::Subresource;
+use fakekube::resource::Subresource;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use super::informer_cache::OwnerKey;
 use super::pods::{on, uid};
 use super::{Controller, ReconcileContext};
-use crate::api::{self, DeleteOptions, Propagation, ResourcePath, WriteOptions};
 use crate::core_types;
-use crate::resource::{ResourceId, ResourceType};
+use fakekube::api::{self, DeleteOptions, Propagation, ResourcePath, WriteOptions};
+use fakekube::resource::{ResourceId, ResourceType};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

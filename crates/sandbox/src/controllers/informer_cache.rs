@@ -4,10 +4,10 @@
 
 use super::pod_summary::{PodSummary, SharedPodValues};
 use super::pods::pods;
-use crate::api;
 use crate::core_types;
-use crate::resource::ResourceId;
-use crate::store::{ChangeKind, ListRange, ObjectStore, StoredObject};
+use fakekube::api;
+use fakekube::resource::ResourceId;
+use fakekube::store::{ChangeKind, ListRange, ObjectStore, StoredObject};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;

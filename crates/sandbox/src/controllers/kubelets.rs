@@ -5,9 +5,9 @@
 use super::delay_queue::DelayQueue;
 use super::pods::{is_over, name, on, pods, uid};
 use super::{Controller, ReconcileContext, endings};
-use crate::api::{self, DeleteOptions, ResourcePath, WriteOptions};
 use crate::core_types;
-use crate::resource::{Subresource, known};
+use fakekube::api::{self, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::{Subresource, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use taintward_core::taint::TaintEffect;

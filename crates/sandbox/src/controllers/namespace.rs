@@ -2,9 +2,9 @@
 
 use super::pods::{name, on};
 use super::{Controller, ReconcileContext};
-use crate::api::{self, DeleteOptions, ResourcePath, WriteOptions};
-use crate::resource::{ResourceId, Subresource, known};
-use crate::store::ListRange;
+use fakekube::api::{self, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::{ResourceId, Subresource, known};
+use fakekube::store::ListRange;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use super::pods::on;
 use super::{Controller, ReconcileContext};
 use crate::core_types;
-use crate::resource::known;
+use fakekube::resource::known;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use taintward_core::taint::keys;

@@ -4,8 +4,8 @@
 
 use super::pods::{is_over, on, pods};
 use super::{Controller, ReconcileContext};
-use crate::api::{self, DeleteOptions, WriteOptions};
-use crate::resource::{Subresource, known};
+use fakekube::api::{self, DeleteOptions, WriteOptions};
+use fakekube::resource::{Subresource, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::collections::BTreeMap;

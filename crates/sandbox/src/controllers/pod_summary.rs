@@ -3,9 +3,9 @@
 use super::endings::ends_at;
 use super::kubelets::is_belied;
 use super::pods::{controller_of, is_over};
-use crate::api;
 use crate::core_types;
-use crate::store::StoredObject;
+use fakekube::api;
+use fakekube::store::StoredObject;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::hash::Hash;

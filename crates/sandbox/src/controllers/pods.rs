@@ -2,8 +2,8 @@
 
 use super::ReconcileContext;
 use super::pod_summary::PodSummary;
-use crate::api::{DeleteOptions, ResourcePath, WriteOptions};
-use crate::resource::{ResourceId, known};
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::{ResourceId, known};
 use serde_json::{Value, json};
 
 /// The resource.
@@ -123,7 +123,7 @@ impl ReconcileContext<'_> {
     /// Writes a status if it differs.
     pub(super) fn set_status(&self, number: ResourceId, object: &Value, by: &str, status: &Value) {
         if object["status"] != *status {
-            let on = on(number, object).part(crate::resource::Subresource::Status);
+            let on = on(number, object).part(fakekube::resource::Subresource::Status);
             let _ = self.server.change(&on, by, |object| object["status"] = status.clone());
         }
     }

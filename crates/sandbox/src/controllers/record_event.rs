@@ -1,8 +1,8 @@
 //! Records Events of the controllers; repeated ones increase a count.
 
 use super::ReconcileContext;
-use crate::api::{ResourcePath, WriteOptions};
-use crate::resource::known;
+use fakekube::api::{ResourcePath, WriteOptions};
+use fakekube::resource::known;
 use serde_json::{Value, json};
 
 /// What is told.

@@ -3,10 +3,10 @@
 use super::pod_summary::PodSummary;
 use super::pods::{controlled_by, pods, uid};
 use super::{Controller, ReconcileContext};
-use crate::api::{self, ResourcePath};
 use crate::core_types;
-use crate::resource::{ResourceId, known};
-use crate::select;
+use fakekube::api::{self, ResourcePath};
+use fakekube::resource::{ResourceId, known};
+use fakekube::select;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::cmp::Reverse;

@@ -5,9 +5,9 @@
 use super::pods::{name, on, pods};
 use super::record_event::EventFields;
 use super::{Controller, ReconcileContext};
-use crate::api::{self, WriteOptions as How};
 use crate::core_types;
-use crate::resource::{Subresource, known};
+use fakekube::api::{self, WriteOptions as How};
+use fakekube::resource::{Subresource, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::cmp::Reverse;

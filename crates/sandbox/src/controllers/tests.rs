@@ -3,11 +3,11 @@
 mod jobs;
 
 use super::Component;
-use crate::api::{DeleteOptions, ResourcePath, WriteOptions};
-use crate::resource::known;
 use crate::snapshot::load;
-use crate::store::ListRange;
 use crate::world::{World, WorldSettings};
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::known;
+use fakekube::store::ListRange;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -170,7 +170,7 @@ async fn a_namespace_has_its_account_and_its_ca_and_the_cluster_its_service() {
 #[test]
 fn every_kind_can_be_made_where_it_belongs() {
     let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
-    for resource in crate::resource::ResourceType::all().filter(|resource| resource.kept) {
+    for resource in fakekube::resource::ResourceType::all().filter(|resource| resource.kept) {
         let namespace = if resource.namespaced { "default" } else { "" };
         let object = json!({
             "apiVersion": resource.api_version(), "kind": resource.kind, "metadata": {"name": "x", "namespace": namespace},

@@ -1,11 +1,11 @@
 //! Definitions, as they are shipped.
 
 use super::{CHECKS, DEFINITIONS, GROUP, register};
-use crate::api::{ResourcePath, WriteOptions};
-use crate::canonicalize::yaml_to_json;
-use crate::resource::{ResourceType, known};
-use crate::schema::{Schema, Shape};
 use crate::world::{World, WorldSettings};
+use fakekube::api::{ResourcePath, WriteOptions};
+use fakekube::canonicalize::yaml_to_json;
+use fakekube::resource::{ResourceType, known};
+use fakekube::schema::{Schema, Shape};
 use serde_json::{Value, json};
 
 fn schemas() -> [Value; 2] {

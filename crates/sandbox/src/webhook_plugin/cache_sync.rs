@@ -6,8 +6,8 @@
 //! Not here: what is done with it.
 
 use crate::custom_resources::GROUP;
-use crate::resource::known;
-use crate::store::{ChangeKind, StoredObject, Transaction};
+use fakekube::resource::known;
+use fakekube::store::{ChangeKind, StoredObject, Transaction};
 use std::sync::Arc;
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};

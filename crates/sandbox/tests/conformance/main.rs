@@ -33,12 +33,12 @@ mod updating;
 mod verbs;
 mod watches;
 
+use fakekube::defaults::AdmissionDefaults;
+use fakekube::serve::ApiListener;
 use runner::{Group, run};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
-use taintward_sandbox::defaults::AdmissionDefaults;
-use taintward_sandbox::serve::ApiListener;
 use taintward_sandbox::world::{self, World};
 use target::Target;
 use tokio::runtime::Builder;

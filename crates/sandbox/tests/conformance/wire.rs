@@ -1,7 +1,7 @@
 //! Decodes protobuf responses to JSON by the schema's field numbers.
 
+use fakekube::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
-use taintward_sandbox::schema::{Schema, Shape, TypeId};
 
 /// What every object on the wire begins with.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";

@@ -1,11 +1,11 @@
 //! Tests reused names, exempt pods, and nodes that disappear (D4, D5, D6, D10, TE-47).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::fault::InjectedFault;
+use fakekube::resource::Subresource;
 use http::Method;
 use serde_json::json;
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
-use taintward_sandbox::fault::InjectedFault;
-use taintward_sandbox::resource::Subresource;
 use taintward_sandbox::world;
 
 /// D4 (TE-26, TE-40): a pod created again under its name gets its own whole time, on the same node and on another.

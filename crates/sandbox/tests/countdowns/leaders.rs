@@ -1,10 +1,10 @@
 //! Tests leaders that crash, hand over, or lose their lease (D1, L8, S5, P34).
 
 use super::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
+use fakekube::api::ResourcePath;
+use fakekube::fault::InjectedFault;
+use fakekube::resource::known;
 use serde_json::Value;
-use taintward_sandbox::api::ResourcePath;
-use taintward_sandbox::fault::InjectedFault;
-use taintward_sandbox::resource::known;
 
 /// L8: a lease of 15 s, and a follower that looks every 2 s or so.
 const TAKEOVER_MAX: f64 = 20.0;

@@ -2,9 +2,9 @@
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use super::wire::Sent;
+use fakekube::api::ResourcePath;
+use fakekube::fault::InjectedFault;
 use http::Method;
-use taintward_sandbox::api::ResourcePath;
-use taintward_sandbox::fault::InjectedFault;
 
 /// How long after an outage everything due has gone: pauses between tries are 30 s at most, and spread (L2); a stream
 /// that fell silent is noticed within 75 s (L4).

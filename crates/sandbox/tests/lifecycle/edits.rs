@@ -2,11 +2,11 @@
 
 use super::stage::{HAND, Stage, after, no_execute, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, both, own};
+use fakekube::api::{ApiServer, ResourcePath};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use taintward_sandbox::api::{ApiServer, ResourcePath};
 
 fn taints(stage: &Stage, node: &str) -> Vec<Value> {
     stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
@@ -148,7 +148,7 @@ async fn replaced_between_read_and_write() {
     let is_status_read =
         |sent: &super::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
     stage.meddler.once(is_status_read, move || {
-        use taintward_sandbox::api::{DeleteOptions, WriteOptions};
+        use fakekube::api::{DeleteOptions, WriteOptions};
         server
             .delete(
                 &ResourcePath::object(nodes(), "", "n1"),

@@ -2,8 +2,8 @@
 
 use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
+use fakekube::fault::InjectedFault;
 use jiff::Timestamp;
-use taintward_sandbox::fault::InjectedFault;
 
 /// L8: a lease of 15 s, and a follower that looks every 2 s or so.
 const TAKEOVER_MAX: f64 = 20.0;

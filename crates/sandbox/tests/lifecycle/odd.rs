@@ -3,8 +3,8 @@
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::json;
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
 
 /// NL-10: what counts is that the lease changes, not what time it says: in the past, in the future, backwards.
 #[tokio::test(start_paused = true)]

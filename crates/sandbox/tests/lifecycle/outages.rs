@@ -4,8 +4,8 @@
 
 use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};
+use fakekube::fault::InjectedFault;
 use taintward_core::taint::keys;
-use taintward_sandbox::fault::InjectedFault;
 
 /// Pauses between tries are 30 s at most, and spread; a stream that fell silent, or a request that nobody answers, is
 /// noticed within 75 s (L4).

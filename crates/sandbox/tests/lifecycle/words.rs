@@ -1,14 +1,14 @@
 //! Arranges nodes for the scenarios and asserts which taints they had when.
 
 use super::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
+use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
+use fakekube::resource::{ResourceId, Subresource, known};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings, EnabledControllers};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
-use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
 use taintward_sandbox::controllers::{Component, SILENCE};
-use taintward_sandbox::resource::{ResourceId, Subresource, known};
 use taintward_sandbox::world;
 use tokio::task::JoinHandle;
 

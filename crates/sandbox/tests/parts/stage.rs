@@ -3,6 +3,10 @@
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::wire::{self, Fork, Meddler, Recorder, Sent};
+use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::fault::{FaultInjector, InjectedFault};
+use fakekube::resource::{ResourceId, known};
+use fakekube::store::ChangeKind;
 use futures::FutureExt as _;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
@@ -19,11 +23,7 @@ use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
-use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::controllers::Component;
-use taintward_sandbox::fault::{FaultInjector, InjectedFault};
-use taintward_sandbox::resource::{ResourceId, known};
-use taintward_sandbox::store::ChangeKind;
 use taintward_sandbox::world::{self, World};
 use tokio::task::JoinHandle;
 

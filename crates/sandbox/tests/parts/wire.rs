@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use bytes::Bytes;
+use fakekube::api::ApiServer;
+use fakekube::http::ResponseBody;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -11,8 +13,6 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use taintward_sandbox::api::ApiServer;
-use taintward_sandbox::http::ResponseBody;
 
 /// A request that reached the server.
 #[derive(Clone, Debug)]

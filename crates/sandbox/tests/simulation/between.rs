@@ -1,4 +1,8 @@
-//! Audits deletions between controller and server, and breaks guards of the controller on purpose.
+//! # Between: what stands between a controller and the server
+//! Room:     an audit of deletions, written where they arrive; controllers whose guards are broken on purpose.
+//! Comes in: requests that the faults let through.
+//! Goes out: answers; [`Asked`], one for each DELETE.
+//! Not here: faults (`fakekube::fault`), judging (`judge.rs`).
 
 use super::judge::Asked;
 use super::lies;
@@ -6,6 +10,9 @@ use super::log::{Commit, Kind};
 use super::play::pods;
 use super::twist::Twist;
 use bytes::Bytes;
+use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::http::ResponseBody;
+use fakekube::resource::known;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response};
@@ -16,9 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use taintward_sandbox::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
-use taintward_sandbox::http::ResponseBody;
-use taintward_sandbox::resource::known;
 use tower::Service as _;
 
 /// How old the lie is that is told of nodes (in seconds), how late their watch is, and a held-back deletion.

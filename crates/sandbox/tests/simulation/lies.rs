@@ -4,14 +4,14 @@ use super::between::Between;
 use super::play::nodes;
 use super::twist::Twist;
 use bytes::Bytes;
+use fakekube::api::ResourcePath;
+use fakekube::clock::VirtualClock;
+use fakekube::http::ResponseBody;
 use futures::StreamExt as _;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
-use taintward_sandbox::api::ResourcePath;
-use taintward_sandbox::clock::VirtualClock;
-use taintward_sandbox::http::ResponseBody;
 
 /// For so long, in seconds, leases of these nodes are lost, then they are not for as long.
 const DEAF: i64 = 100;

@@ -1,14 +1,14 @@
 //! Records every relevant commit with its time and writer.
 
 use super::play::{leases, nodes, pods};
+use fakekube::api::ApiServer;
+use fakekube::resource::ResourceId;
+use fakekube::store::{ChangeKind, ListRange, StoredObject};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use taintward_sandbox::api::ApiServer;
-use taintward_sandbox::resource::ResourceId;
-use taintward_sandbox::store::{ChangeKind, ListRange, StoredObject};
 
 /// What a commit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::play::{Play, leases, nodes};
 use super::script::SCRIPT;
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::resource::Subresource;
 use serde_json::{Value, json};
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::controllers::{PRESSURE, SILENCE};
-use taintward_sandbox::resource::Subresource;
 
 /// The label by which nodes have zones here.
 const ZONE: &str = "topology.kubernetes.io/zone";

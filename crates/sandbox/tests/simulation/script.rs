@@ -2,8 +2,8 @@
 
 use super::play::{Play, nodes, pods};
 use super::twist::Twist;
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::{Value, json};
-use taintward_sandbox::api::{DeleteOptions, ResourcePath, WriteOptions};
 use taintward_sandbox::world;
 
 /// The script's own name among the writers.

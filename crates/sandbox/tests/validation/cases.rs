@@ -8,9 +8,9 @@
 use serde_json::{Value, json};
 use std::fmt;
 
-use taintward_sandbox::canonicalize::normal;
-use taintward_sandbox::defaults::AdmissionDefaults;
-use taintward_sandbox::{defaults, validate};
+use fakekube::canonicalize::normal;
+use fakekube::defaults::AdmissionDefaults;
+use fakekube::{defaults, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
 

@@ -1,12 +1,12 @@
 //! Runs the last step of the tour: a kubelet stops, its node is tainted, its pods count down, it comes back.
 
 use super::{SOON, Tour, TourStep, head, listed, say};
+use fakekube::api::ResourcePath;
+use fakekube::resource::known;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::taint::keys;
-use taintward_sandbox::api::ResourcePath;
 use taintward_sandbox::controllers::SILENCE;
-use taintward_sandbox::resource::known;
 
 /// How long a node may be silent on the tour; 50 s are usual.
 pub(crate) const GRACE: Duration = Duration::from_secs(8);

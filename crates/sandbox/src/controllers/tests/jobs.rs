@@ -2,9 +2,9 @@
 
 use super::super::endings::RUNS_FOR;
 use super::{alive, all, sleep};
-use crate::api::{DeleteOptions, ResourcePath, WriteOptions, set_condition};
-use crate::resource::{Subresource, known};
 use crate::world::World;
+use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions, set_condition};
+use fakekube::resource::{Subresource, known};
 use serde_json::{Value, json};
 
 fn create(world: &World, spec: &Value, annotations: &Value) {

@@ -119,7 +119,7 @@ fn needs_no_budget(pod: &Value) -> bool {
 }
 
 /// Whether a pod counts as healthy.
-pub(crate) fn is_ready(pod: &Value) -> bool {
+pub fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
 }
@@ -204,7 +204,7 @@ fn too_many(message: &str, why: &str) -> StatusError {
 
 /// Puts a condition in the place of the one of its type, or after the others. The time of one that does not change
 /// stays.
-pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
+pub fn set_condition(object: &mut Value, mut condition: Value) {
     let slot = &mut object["status"]["conditions"];
     if !slot.is_array() {
         *slot = json!([]);

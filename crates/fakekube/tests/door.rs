@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+#[path = "parts/cluster.rs"]
+mod cluster;
+
+use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
+use fakekube::resource::known;
+use fakekube::serve::ApiListener;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
-use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::ApiListener;
-use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -22,10 +24,9 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let world = World::new(&WorldSettings { nodes: 1, roles: Vec::new(), ..WorldSettings::default() });
+        let server = cluster::with_nodes(1);
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "data": {"a": "aHVudGVyMg=="}});
-        world
-            .server()
+        server
             .create(
                 &ResourcePath::object(known("", "secrets"), "default", ""),
                 secret,
@@ -33,7 +34,7 @@ impl Stage {
             )
             .unwrap();
         let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
-        let (address, server) = (listening.address(), world.server().clone());
+        let address = listening.address();
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }
     }

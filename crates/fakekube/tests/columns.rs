@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be read fails the test")]
 
+use fakekube::table_columns::{TableInclude, table};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use taintward_sandbox::table_columns::{TableInclude, table};
 
 const ROWS: &str = include_str!("golden/columns.txt");
 

@@ -1,6 +1,6 @@
 //! Tests the order of writes and watch events, and idle watches.
 
-use crate::world::{World, WorldSettings};
+use crate::api::{ApiServer, ApiServerSettings};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
@@ -17,10 +17,10 @@ fn request(method: Method, path: &str, body: &'static str) -> Request<Full<bytes
 /// Controllers look at what they have heard once their write is answered; what is still to come they take for stale.
 #[tokio::test]
 async fn a_watch_tells_of_a_write_before_it_is_answered() {
-    let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
+    let server = ApiServer::new(ApiServerSettings::default());
+    server.bootstrap();
     let path = format!("{PATH}?watch=1");
-    let watch =
-        world.server().clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
+    let watch = server.clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
     let heard = Arc::<Mutex<Vec<Value>>>::default();
     let kept = Arc::clone(&heard);
     let mut stream = watch.into_body();
@@ -33,7 +33,7 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
     tokio::task::yield_now().await;
     for number in 1..=20 {
         let object = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}"#;
-        let made = world.server().clone().call(request(Method::POST, PATH, object)).await;
+        let made = server.clone().call(request(Method::POST, PATH, object)).await;
         assert_eq!(made.expect("answers never fail").status(), 201);
         assert_eq!(heard.lock().expect("nobody panics with it").len(), number);
     }
@@ -43,8 +43,9 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
 /// As a real server's watch cache: where a watch began is nothing to tell.
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
-    let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
-    let server = world.server().clone();
+    let server = ApiServer::new(ApiServerSettings::default());
+    server.bootstrap();
+    let server = server.clone();
     let list = server.clone().call(request(Method::GET, PATH, "")).await.expect("answers never fail");
     let list = list.into_body().collect().await.expect("a body").to_bytes();
     let list: Value = serde_json::from_slice(&list).expect("a list");

@@ -65,8 +65,6 @@ pub fn register(resources: &[CustomResource]) {
 
 /// The definitions; from now on there will be no others.
 fn settled() -> &'static [ResourceDefinition] {
-    #[cfg(test)]
-    crate::custom_resources::register();
     DEFINITIONS.get_or_init(Vec::new)
 }
 

@@ -94,11 +94,11 @@ pub(super) fn metadata(body: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// Whether an object waits for its end.
-pub(crate) fn is_ending(object: &Value) -> bool {
+pub fn is_ending(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// Whether somebody holds an object back from its end.
-pub(crate) fn is_held(object: &Value) -> bool {
+pub fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
 }

@@ -5,22 +5,24 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+#[path = "parts/cluster.rs"]
+mod cluster;
+
 use bytes::Bytes;
+use fakekube::api::{ApiServer, ApiServerSettings};
+use fakekube::http::ResponseBody;
+use fakekube::store::HistoryLimits;
 use futures::FutureExt as _;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_sandbox::api::{ApiServer, ApiServerSettings};
-use taintward_sandbox::http::ResponseBody;
-use taintward_sandbox::store::HistoryLimits;
-use taintward_sandbox::world::{World, WorldSettings};
 use tower::Service as _;
 
 const JSON: &str = "application/json";
 
-fn world() -> World {
-    World::new(&WorldSettings { nodes: 2, roles: Vec::new(), ..WorldSettings::default() })
+fn server() -> ApiServer {
+    cluster::with_nodes(2)
 }
 
 async fn ask(
@@ -61,8 +63,7 @@ const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test]
 async fn bodies_nobody_should_send_are_refused_with_a_status() {
-    let world = world();
-    let server = world.server();
+    let server = &server();
     let huge = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(4 << 20));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let deep_object = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
@@ -94,8 +95,7 @@ async fn bodies_nobody_should_send_are_refused_with_a_status() {
 
 #[tokio::test]
 async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
-    let world = world();
-    let server = world.server();
+    let server = &server();
     for query in [
         "labelSelector=a%20b",
         "labelSelector=a%20in%20(",
@@ -125,7 +125,7 @@ async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
         assert!((400..=500).contains(&code), "{kind} {patch}: {code}");
     }
     assert_eq!(
-        server.get(taintward_sandbox::resource::known("", "nodes"), "", "n1").unwrap()["metadata"]["name"],
+        server.get(fakekube::resource::known("", "nodes"), "", "n1").unwrap()["metadata"]["name"],
         "n1"
     );
     lives(server).await;
@@ -133,20 +133,20 @@ async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
 
 #[tokio::test]
 async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_a_warning_if_not() {
-    let world = world();
+    let server = server();
     let body = |name: &str| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "color": "red"}, "date": {}})
             .to_string()
     };
     let strict = format!("{CONFIGS}?fieldValidation=Strict");
-    let (code, status) = refused(world.server(), Method::POST, &strict, JSON, body("strict")).await;
+    let (code, status) = refused(&server, Method::POST, &strict, JSON, body("strict")).await;
     assert_eq!(code, 400);
     for field in ["unknown field \"date\"", "unknown field \"metadata.color\""] {
         assert!(status["message"].as_str().unwrap().contains(field), "{status}");
     }
     let request = Request::builder().method(Method::POST).uri(CONFIGS).header("content-type", JSON);
     let request = request.body(Full::new(Bytes::from(body("lax")))).unwrap();
-    let answer = world.server().clone().call(request).await.unwrap();
+    let answer = server.clone().call(request).await.unwrap();
     assert_eq!(answer.status(), 201);
     assert_eq!(answer.headers().get_all("warning").iter().count(), 2);
     let kept: Value =
@@ -157,7 +157,7 @@ async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_
 /// Some with a `Status`, some with a line of text, as on a real server.
 #[tokio::test]
 async fn paths_nobody_should_ask_for_are_not_there() {
-    let world = world();
+    let server = server();
     for path in [
         "/api/v9/pods",
         "/apis/x/v1/y",
@@ -166,9 +166,9 @@ async fn paths_nobody_should_ask_for_are_not_there() {
         "/nothing",
         "/api/v1/nodes/n1/nothing",
     ] {
-        assert_eq!(ask(world.server(), Method::GET, path, JSON, "").await.0, 404, "{path}");
+        assert_eq!(ask(&server, Method::GET, path, JSON, "").await.0, 404, "{path}");
     }
-    lives(world.server()).await;
+    lives(&server).await;
 }
 
 /// Bytes of a watch that are there already.
@@ -178,8 +178,7 @@ fn heard(body: &mut ResponseBody) -> Option<Bytes> {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_idle_watches_hear_of_the_one_change() {
-    let world = world();
-    let server = world.server();
+    let server = &server();
     let version = server.store().version();
     let mut watches = Vec::new();
     for _ in 0..1000 {
@@ -199,8 +198,7 @@ async fn a_thousand_idle_watches_hear_of_the_one_change() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
-    let clock =
-        taintward_sandbox::clock::VirtualClock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
+    let clock = fakekube::clock::VirtualClock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
     let history = HistoryLimits { changes: 50, bytes: 1 << 20 };
     let server = ApiServer::new(ApiServerSettings { clock, history, ..ApiServerSettings::default() });
     let namespace =
@@ -224,32 +222,32 @@ async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_from_the_future_waits_for_it_and_ends_in_its_time() {
-    let world = world();
+    let server = server();
     let path = "/api/v1/nodes?watch=true&resourceVersion=999999999&timeoutSeconds=5";
-    let (code, mut body) = ask(world.server(), Method::GET, path, JSON, "").await;
+    let (code, mut body) = ask(&server, Method::GET, path, JSON, "").await;
     assert!(code == 200 || code == 504, "{code}");
     let ended =
         tokio::time::timeout(Duration::from_secs(60), async { while body.frame().await.is_some() {} }).await;
     assert!(ended.is_ok(), "it never ends");
-    lives(world.server()).await;
+    lives(&server).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_for_ever_is_no_trouble() {
-    let world = world();
+    let server = server();
     let path = format!("/api/v1/nodes?watch=true&timeoutSeconds={}", i64::MAX);
-    let (code, mut body) = ask(world.server(), Method::GET, &path, JSON, "").await;
+    let (code, mut body) = ask(&server, Method::GET, &path, JSON, "").await;
     assert_eq!(code, 200);
     assert!(body.frame().await.is_some());
-    lives(world.server()).await;
+    lives(&server).await;
 }
 
 /// What does not match is passed over, however much of it there is.
 #[tokio::test(start_paused = true)]
 async fn a_watch_finds_the_one_object_among_many() {
-    let world = World::new(&WorldSettings { nodes: 900, roles: Vec::new(), ..WorldSettings::default() });
+    let server = cluster::with_nodes(900);
     let path = "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dn899";
-    let mut body = ask(world.server(), Method::GET, path, JSON, "").await.1;
+    let mut body = ask(&server, Method::GET, path, JSON, "").await.1;
     let first = body.frame().now_or_never().flatten().expect("it waits for a change").unwrap();
     assert!(first.into_data().unwrap().starts_with(b"{\"type\":\"ADDED\""));
 }
@@ -257,14 +255,14 @@ async fn a_watch_finds_the_one_object_among_many() {
 /// A client that does not read holds one piece, not all there is to tell.
 #[tokio::test(start_paused = true)]
 async fn a_watch_is_told_in_small_pieces() {
-    let world = world();
-    let mut watch = ask(world.server(), Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await.1;
+    let server = server();
+    let mut watch = ask(&server, Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await.1;
     for number in 0..40 {
         let data = json!({"a": "x".repeat(100_000)});
         let name = format!("c{number}");
         let config =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
-        assert_eq!(ask(world.server(), Method::POST, CONFIGS, JSON, config.to_string()).await.0, 201);
+        assert_eq!(ask(&server, Method::POST, CONFIGS, JSON, config.to_string()).await.0, 201);
     }
     let (mut pieces, mut told) = (0, 0);
     while let Some(piece) = heard(&mut watch) {

@@ -4,13 +4,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+#[path = "parts/cluster.rs"]
+mod cluster;
+
+use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
+use fakekube::resource::known;
+use fakekube::serve::{ApiListener, ListenerLimits};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use taintward_sandbox::api::{ApiServer, ResourcePath, WriteOptions};
-use taintward_sandbox::resource::known;
-use taintward_sandbox::serve::{ApiListener, ListenerLimits};
-use taintward_sandbox::world::{World, WorldSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -38,9 +40,9 @@ impl Stage {
     }
 
     async fn with_tls(limits: ListenerLimits, tls: bool) -> Self {
-        let world = World::new(&WorldSettings { nodes: 2, roles: Vec::new(), ..WorldSettings::default() });
+        let server = cluster::with_nodes(2);
         let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
-        let (address, server) = (listening.address(), world.server().clone());
+        let address = listening.address();
         tokio::spawn(listening.serve(server.clone()));
         Self { address, server }
     }

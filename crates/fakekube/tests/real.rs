@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use fakekube::{canonicalize, protobuf};
 use serde_json::Value;
-use taintward_sandbox::{canonicalize, protobuf};
 
 struct Recorded {
     input: Option<Value>,

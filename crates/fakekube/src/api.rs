@@ -26,9 +26,9 @@ pub use user::RequestUser;
 pub use write_options::{FieldValidation, Propagation, ResourcePath, WriteOptions};
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
-pub(crate) use eviction::{is_ready, set_condition};
+pub use eviction::{is_ready, set_condition};
 pub(crate) use kind::check_body;
-pub(crate) use meta::{is_ending, is_held};
+pub use meta::{is_ending, is_held};
 pub(crate) use scale::{patched as patched_scale, read as read_scale};
 
 use crate::api_status::StatusError;
