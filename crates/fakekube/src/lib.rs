@@ -1,8 +1,64 @@
-//! # Fakekube: a Kubernetes API server in memory
-//! Room:     an API server in memory that kubectl can't tell from a real one.
-//! Comes in: requests; time; a seed.
-//! Goes out: answers, watches, a log of every commit.
-//! Not here: what lives in a cluster.
+//! # fakekube: a Kubernetes API server in memory
+//!
+//! Answers a client as kube-apiserver would, without etcd, processes or a network: for tests of controllers, and for
+//! demonstrations. A test starts one in well under a millisecond, its clock can run at any speed, and the same seed gives
+//! the same names and UIDs.
+//!
+//! ```text
+//!  kube::Client ───────────────────┐
+//!                                  ▼
+//!  kubectl ─ TLS, token ─ serve ─▶ http ─▶ api: each write one transaction ─▶ store: objects, history,
+//!                                   ▲       │                                 │      one resourceVersion
+//!                                   │       ├─ defaults, validation           │
+//!                                   │       ├─ patches, managedFields         │
+//!                                   │       └─ AdmissionPlugin (yours)        │
+//!                                   └──────────────── watches ◀───────────────┘
+//! ```
+//!
+//! An [`ApiServer`](api::ApiServer) is a [`tower::Service`], so that a `kube::Client` talks to it in the same process:
+//!
+//! ```
+//! use fakekube::api::{ApiServer, ApiServerSettings};
+//! use futures::{StreamExt as _, TryStreamExt as _};
+//! use k8s_openapi::api::core::v1::Node;
+//! use kube::api::{Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+//! use kube::{Api, Client};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::new(ApiServerSettings::default());
+//! server.bootstrap();
+//! let nodes: Api<Node> = Api::all(Client::new(server, "default"));
+//!
+//! let node = serde_json::from_value(json!({"metadata": {"name": "n1"}}))?;
+//! let created = nodes.create(&PostParams::default(), &node).await?;
+//! let version = created.metadata.resource_version.unwrap_or_default();
+//!
+//! let taints = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
+//! nodes.patch("n1", &PatchParams::default(), &Patch::Merge(taints)).await?;
+//!
+//! let mut events = nodes.watch(&WatchParams::default(), &version).await?.boxed();
+//! let Some(WatchEvent::Modified(node)) = events.try_next().await? else { panic!("no change") };
+//! assert_eq!(node.spec.and_then(|spec| spec.taints).map(|taints| taints[0].key.clone()).as_deref(), Some("maintenance"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What there is:
+//!
+//! - JSON and protobuf, Table output, discovery and OpenAPI v3, chunked lists, watches with bookmarks: kubectl,
+//!   kube-scheduler and kube-controller-manager work with it. [`serve`] opens a socket for them and writes a kubeconfig.
+//! - JSON, merge and strategic merge patches, server-side apply with `managedFields`, dry runs, preconditions, finalizers,
+//!   graceful deletion, evictions that ask PodDisruptionBudgets.
+//! - Custom kinds, from their definitions ([`custom`]).
+//! - Rules of your own about objects on their way in: an [`AdmissionPlugin`](api::AdmissionPlugin).
+//! - Requests and watches that fail, by seed: a layer around the server ([`fault`]).
+//! - Time that stands still, jumps or runs fast ([`clock`]); under `tokio::time::pause` all of it is virtual.
+//! - All objects as they were in another cluster ([`ApiServer::restore`](api::ApiServer::restore), [`object_file`]).
+//!
+//! Not here: what lives in a cluster. No kubelet, scheduler or controller runs, and no garbage is collected; webhooks,
+//! policies and definitions that clients create are kept and not acted on; and every account may do everything.
 
 pub mod api;
 pub mod api_status;
