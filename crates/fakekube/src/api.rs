@@ -21,9 +21,8 @@ mod write_options;
 pub use admission_plugin::{AdmissionAttributes, AdmissionPlugin};
 pub use create::CreateResult;
 pub use delete::{DeleteOptions, DeleteResult};
-pub use update::PatchBody;
 pub use user::RequestUser;
-pub use write_options::{FieldValidation, Propagation, ResourcePath, WriteOptions};
+pub use write_options::{FieldValidation, PatchBody, Propagation, ResourcePath, WriteOptions};
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
 pub use eviction::{is_ready, set_condition};

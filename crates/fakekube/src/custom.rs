@@ -17,10 +17,11 @@ mod tests;
 
 pub use rules::RuleCheck;
 
-pub(crate) use fields::{is_whole, merge_keys, types};
+pub(crate) use fields::{is_whole, merge_keys};
 
 use crate::canonicalize::yaml_to_json;
 use crate::resource::ResourceType;
+use crate::schema::Schema;
 use serde_json::Value;
 use std::sync::OnceLock;
 
@@ -56,19 +57,15 @@ static DEFINITIONS: OnceLock<Vec<ResourceDefinition>> = OnceLock::new();
 pub fn register(resources: &[CustomResource]) {
     let registered =
         DEFINITIONS.get_or_init(|| resources.iter().copied().map(ResourceDefinition::new).collect());
+    ResourceType::add(registered.iter().map(|one| one.resource).collect());
     let texts = registered.iter().map(|one| one.source.definition);
     assert!(
-        texts.eq(resources.iter().map(|one| one.definition)),
+        Schema::add(fields::types()) && texts.eq(resources.iter().map(|one| one.definition)),
         "custom kinds are registered once, and before the types of the API are used"
     );
 }
 
-/// The definitions; from now on there will be no others.
-fn settled() -> &'static [ResourceDefinition] {
-    DEFINITIONS.get_or_init(Vec::new)
-}
-
-/// The definitions as of now.
+/// The definitions.
 pub(crate) fn definitions() -> &'static [ResourceDefinition] {
     DEFINITIONS.get().map_or(&[], Vec::as_slice)
 }
@@ -88,11 +85,6 @@ impl ResourceDefinition {
             has_status: version["subresources"].get("status").is_some(),
             object,
         }
-    }
-
-    /// As a line of the table of resources.
-    pub(crate) fn resource(&self) -> &ResourceType {
-        &self.resource
     }
 
     fn api_version(&self) -> String {

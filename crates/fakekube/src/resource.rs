@@ -2,9 +2,12 @@
 
 mod table;
 
-use crate::custom;
 use serde_json::Value;
+use std::sync::OnceLock;
 use table::RESOURCES;
+
+/// Custom ones, which come after the table.
+static CUSTOM: OnceLock<Vec<ResourceType>> = OnceLock::new();
 
 /// A resource's place among [`ResourceType::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +62,7 @@ impl Subresource {
 }
 
 /// A resource.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceType {
     /// API group; empty is core.
     pub group: &'static str,
@@ -110,7 +113,12 @@ impl ResourceType {
 
     /// All of them, in the order discovery tells them; the custom ones of this process come last.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        RESOURCES.iter().chain(custom::definitions().iter().map(custom::ResourceDefinition::resource))
+        RESOURCES.iter().chain(custom())
+    }
+
+    /// Adds custom ones; the first time counts.
+    pub(crate) fn add(custom: Vec<Self>) {
+        CUSTOM.get_or_init(|| custom);
     }
 
     /// The resource of a definition's `spec`. Its words are kept as long as the process.
@@ -161,6 +169,10 @@ impl ResourceType {
     }
 }
 
+fn custom() -> &'static [ResourceType] {
+    CUSTOM.get().map_or(&[], Vec::as_slice)
+}
+
 impl ResourceId {
     fn at(position: usize) -> Option<Self> {
         u16::try_from(position).ok().map(Self)
@@ -174,9 +186,7 @@ impl ResourceId {
     /// The resource itself.
     pub fn get(self) -> &'static ResourceType {
         let position = self.position();
-        RESOURCES
-            .get(position)
-            .unwrap_or_else(|| custom::definitions()[position - RESOURCES.len()].resource())
+        RESOURCES.get(position).unwrap_or_else(|| &custom()[position - RESOURCES.len()])
     }
 
     /// Where it stands in the table.

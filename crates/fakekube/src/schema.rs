@@ -2,9 +2,8 @@
 //!
 //! - Read from `schema/kubernetes.txt` (`cargo xtask schema`) and the custom resource definitions.
 
-use crate::custom;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// A type's place in the [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,8 +132,11 @@ pub struct Schema {
     kinds: HashMap<(String, String), TypeId>,
 }
 
+/// Types of custom kinds, in the form of `kubernetes.txt`.
+static CUSTOM: OnceLock<String> = OnceLock::new();
+
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
-    let text = [include_str!("schema/kubernetes.txt"), custom::types()].concat();
+    let text = [include_str!("schema/kubernetes.txt"), CUSTOM.get_or_init(String::new)].concat();
     Schema::read(&text).unwrap_or_else(|line| panic!("the schema: {line}"))
 });
 
@@ -142,6 +144,11 @@ impl Schema {
     /// The schema of the release this was made from.
     pub fn get() -> &'static Self {
         &SCHEMA
+    }
+
+    /// Adds types of custom kinds; `false` if others were added, or the schema was read without them.
+    pub(crate) fn add(types: &str) -> bool {
+        CUSTOM.get_or_init(|| types.to_owned()) == types
     }
 
     /// The type of `apiVersion` (`v1`, `apps/v1`) and `kind`.

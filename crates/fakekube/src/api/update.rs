@@ -4,26 +4,13 @@
 
 use super::admission_plugin::AdmissionAttributes;
 use super::create::unkept;
-use super::{ApiServer, CreateResult, ResourcePath, WriteOptions, events, meta, rules};
+use super::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, events, meta, rules};
 use crate::api_status::StatusError;
 use crate::json_ext::same_but;
 use crate::resource::{ResourceType, Subresource};
 use crate::store::{StoredObject, Transaction};
 use serde_json::Value;
 use std::sync::Arc;
-
-/// A patch of one of the four kinds.
-#[derive(Clone, Debug)]
-pub enum PatchBody {
-    /// RFC 6902.
-    Json(Value),
-    /// RFC 7386.
-    Merge(Value),
-    /// Kubernetes' own: lists are merged by keys.
-    Strategic(Value),
-    /// Server-side apply.
-    Apply(Value),
-}
 
 impl ApiServer {
     /// Replaces an object, or a part of it.

@@ -1,7 +1,12 @@
-//! Defines the object that a write names, and the options of the write.
+//! # Ask: what a write is about, and how it is to be done
+//! Room:     the object a request names; its options; patches.
+//! Comes in: paths and queries, or callers within the process.
+//! Goes out: [`ResourcePath`] and [`WriteOptions`].
+//! Not here: bodies of whole objects.
 
 use super::RequestUser;
 use crate::resource::{ResourceId, Subresource};
+use serde_json::Value;
 
 /// The object, or the collection, of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,4 +83,17 @@ impl WriteOptions {
         let (user, strictness) = (RequestUser::part(manager), FieldValidation::Ignore);
         Self { manager: manager.to_owned(), strictness, user, ..Self::default() }
     }
+}
+
+/// A patch of one of the four kinds.
+#[derive(Clone, Debug)]
+pub enum PatchBody {
+    /// RFC 6902.
+    Json(Value),
+    /// RFC 7386.
+    Merge(Value),
+    /// Kubernetes' own: lists are merged by keys.
+    Strategic(Value),
+    /// Server-side apply.
+    Apply(Value),
 }

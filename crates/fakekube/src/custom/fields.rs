@@ -1,6 +1,6 @@
 //! Derives types from structural schemas, for patches and field ownership.
 
-use super::{ResourceDefinition, settled};
+use super::{ResourceDefinition, definitions};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -16,14 +16,14 @@ pub(super) struct OpenApiTypes {
 
 static TYPES: LazyLock<OpenApiTypes> = LazyLock::new(|| {
     let mut types = OpenApiTypes::default();
-    for definition in settled() {
+    for definition in definitions() {
         types.add(definition);
     }
     types
 });
 
 /// The types, one line for each and one for each of their fields.
-pub(crate) fn types() -> &'static str {
+pub(super) fn types() -> &'static str {
     &TYPES.text
 }
 

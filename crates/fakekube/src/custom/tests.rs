@@ -68,7 +68,7 @@ fn a_rule_that_nobody_checks_stops_everything() {
 #[test]
 fn a_definition_becomes_a_resource() {
     let definition = pond();
-    let resource = definition.resource();
+    let resource = definition.resource;
     assert_eq!(
         (resource.group, resource.version, resource.plural, resource.singular, resource.kind),
         ("example.com", "v1alpha1", "ponds", "pond", "Pond")

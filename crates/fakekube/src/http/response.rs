@@ -1,8 +1,5 @@
 //! Builds responses with complete or streamed bodies.
 
-use super::accept::Accept;
-use super::response_format;
-use crate::api_status::StatusError;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
@@ -80,15 +77,13 @@ impl HttpAnswer {
         Self { code: 200, content_type, body, retry_after: None, warnings: Vec::new() }
     }
 
-    pub(super) fn refused(failure: &StatusError, accept: Accept) -> Self {
-        let body = response_format::encoded(&failure.status(), accept.refusals);
-        let content_type = response_format::content_type(accept.refusals);
-        let answer = Self::new(failure.code, content_type, body).with_warnings(failure.warnings.clone());
-        Self { retry_after: failure.retry_after, ..answer }
-    }
-
     pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.warnings = warnings;
+        self
+    }
+
+    pub(super) fn with_retry_after(mut self, seconds: Option<u32>) -> Self {
+        self.retry_after = seconds;
         self
     }
 

@@ -1,8 +1,9 @@
 //! Encodes objects, lists and watch events in the negotiated format.
 
 use super::accept::{Accept, Representation, ResponseEncoding};
-use super::response::{JSON, PROTOBUF, ResponseContent};
+use super::response::{HttpAnswer, JSON, PROTOBUF, ResponseContent};
 use crate::api;
+use crate::api_status::StatusError;
 use crate::custom;
 use crate::protobuf;
 use crate::resource::ResourceType;
@@ -26,6 +27,13 @@ pub(super) struct ResponseFormat {
     /// Whether a table names its columns.
     pub(super) headers: bool,
     pub(super) now: Timestamp,
+}
+
+/// A refusal in the form that was asked for.
+pub(super) fn refusal(failure: StatusError, accept: Accept) -> HttpAnswer {
+    let (body, content_type) = (encoded(&failure.status(), accept.refusals), content_type(accept.refusals));
+    let answer = HttpAnswer::new(failure.code, content_type, body);
+    answer.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
 }
 
 /// An object that is not kept, as bytes.
