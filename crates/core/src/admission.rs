@@ -1,11 +1,16 @@
-//! Computes the tolerations and taints that admission adds to pods (AD-2), nodes (AD-6) and pods of DaemonSets (DS-1).
-//!
-//! - The folder holds all admission rules; [`review::mutate`], [`review::validate`] and [`review::change_of_node`]
-//!   apply them to a request.
-//! - Invariant: every rule is idempotent, and none removes or changes a toleration of the author, except as [`policy`]
-//!   and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
+//! # Admission: tolerations and taints that nobody asked for
+//! Room:     what an API server adds to pods (AD-2), and what a DaemonSet adds to its pods (DS-1); in the folder,
+//!           everything that Taintward's own admission gives, refuses and says.
+//! Comes in: the tolerations as they were sent: the core's own types, which keep every text as it was written,
+//!           so that a caller who works on JSON converts there and back without loss.
+//! Goes out: what to append (AD-2), or the whole new list (DS-1). A whole request is answered by
+//!           [`review::mutate`], [`review::validate`] and [`review::change_of_node`].
+//! Keeps:    who says the same twice gets the same; no toleration that somebody wrote is taken away or changed, but as
+//!           [`policy`] and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
+//! Not here: when they are asked: AD-2 on creation and update; what a new node is given (AD-6, `fakekube`); JSON, servers,
+//!           watches.
 
-use crate::taint::{Taint, TaintEffect, keys};
+use crate::taint::{TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::vec::Vec;
 
@@ -57,13 +62,6 @@ pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> 
         .filter(|(key, _)| missing(key))
         .map(|(key, seconds)| Toleration { seconds: Some(seconds), ..exists(key, TaintEffect::NoExecute) })
         .collect()
-}
-
-/// What to append to the taints of a node that is created: it is not ready until it says so (AD-6). Without a time.
-pub fn new_node_taint(existing: &[Taint]) -> Option<Taint> {
-    let (key, value) = (keys::NOT_READY.into(), "".into());
-    let taint = Taint { key, value, effect: TaintEffect::NoSchedule, time_added: None };
-    (!existing.iter().any(|other| other.is_same(&taint))).then_some(taint)
 }
 
 /// What every daemon pod bears for ever, in this order (DS-1).

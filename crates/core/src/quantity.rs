@@ -1,36 +1,22 @@
-//! Parses resource quantities such as `100m` or `1Gi`: exact to a billionth, rounded up below that, saturating.
-//!
-//! - Invariant: the cost is linear in the length of the text, whatever number it spells.
+//! # Quantity: how much of a resource, as the API writes it
+//! Room:     `100m`, `1Gi`, `1e3`, `0.5`: read exactly to a billionth, rounded away from zero below that, saturating.
+//! Comes in: text of a quantity, hostile or not; blanks around it are the reader's of JSON to take off.
+//! Goes out: [`Quantity`], as whole units or thousandths; [`QuantityError`] in the API server's words.
+//! Keeps:    the cost is linear in the text, whatever numbers it spells.
+//! Not here: the form in which an API server gives a quantity back (`crates/fakekube/src/quantity.rs`).
 
-use core::cmp::Ordering;
 use core::fmt;
-use core::hash::{Hash, Hasher};
 
-mod canonical;
 mod digits;
 #[cfg(test)]
 mod tests;
 
-pub use canonical::canonical;
 use digits::DecimalDigits;
 
-/// Which family of suffixes a quantity was written with; it is given back with the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QuantityFormat {
-    /// `m`, `k`, `M`, …
-    DecimalSi,
-    /// `Ki`, `Mi`, …
-    BinarySi,
-    /// `e3`.
-    DecimalExponent,
-}
-
-/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that. Quantities compare by
-/// what they are worth: `1000m` is `1`.
-#[derive(Clone, Copy, Debug)]
+/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity {
     nanos: i128,
-    format: QuantityFormat,
 }
 
 /// Why a text is no quantity.
@@ -65,16 +51,16 @@ const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
 impl Quantity {
     /// None of it.
-    pub const ZERO: Self = Self { nanos: 0, format: QuantityFormat::DecimalSi };
+    pub const ZERO: Self = Self { nanos: 0 };
 
     /// So many thousandths.
     pub fn from_milli(milli: i64) -> Self {
-        Self { nanos: i128::from(milli) * (NANOS / 1_000), format: QuantityFormat::DecimalSi }
+        Self { nanos: i128::from(milli) * (NANOS / 1_000) }
     }
 
     /// So many whole units.
     pub fn from_units(units: i64) -> Self {
-        Self { nanos: i128::from(units) * NANOS, format: QuantityFormat::DecimalSi }
+        Self { nanos: i128::from(units) * NANOS }
     }
 
     /// Reads a quantity. Exponents that need more than 32 bits are refused here; an API server lets them wrap.
@@ -85,11 +71,11 @@ impl Quantity {
             return Err(QuantityError::Number);
         }
         let magnitude = match written.suffix {
-            Suffix::Ten(exponent, _) => digits.decimal_nanos(exponent),
+            Suffix::Ten(exponent) => digits.decimal_nanos(exponent),
             Suffix::Two(bits) => digits.binary_nanos(bits).min(BINARY_MAX),
         };
         let nanos = if written.negative { -magnitude } else { magnitude };
-        Ok(Self { nanos, format: written.suffix.format() })
+        Ok(Self { nanos })
     }
 
     /// In whole units, rounded away from zero.
@@ -108,35 +94,15 @@ impl Quantity {
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Below zero.
-    pub fn is_negative(self) -> bool {
-        self.nanos < 0
-    }
-
     /// Above zero.
     pub fn is_positive(self) -> bool {
         self.nanos > 0
     }
 
-    /// A whole number of units.
-    pub fn is_whole(self) -> bool {
-        self.nanos % NANOS == 0
-    }
-
-    /// Without what is less than a thousandth, rounded away from zero: so API servers keep amounts of resources.
-    #[must_use]
-    pub fn in_milli(self) -> Self {
-        let milli = NANOS / 1_000;
-        let rest = self.nanos % milli;
-        let up = if rest == 0 { 0 } else { milli * self.nanos.signum() };
-        Self { nanos: (self.nanos - rest).saturating_add(up), ..self }
-    }
-
-    /// Both together; the suffixes stay those of the first that is not zero.
+    /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        let format = if self.nanos == 0 { other.format } else { self.format };
-        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+        Self { nanos: self.nanos.saturating_add(other.nanos) }
     }
 
     /// The larger of both; the first if they are equal.
@@ -146,44 +112,18 @@ impl Quantity {
     }
 }
 
-impl PartialEq for Quantity {
-    fn eq(&self, other: &Self) -> bool {
-        self.nanos == other.nanos
-    }
-}
-
-impl Eq for Quantity {}
-
-impl Hash for Quantity {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.nanos.hash(state);
-    }
-}
-
-impl PartialOrd for Quantity {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Quantity {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.nanos.cmp(&other.nanos)
-    }
-}
-
 /// What a suffix multiplies by.
 #[derive(Clone, Copy, Debug)]
 enum Suffix {
     /// A power of ten.
-    Ten(i32, QuantityFormat),
+    Ten(i32),
     /// A power of two.
     Two(u32),
 }
 
 impl Suffix {
     fn read(text: &str) -> Option<Self> {
-        let ten = |exponent| Some(Self::Ten(exponent, QuantityFormat::DecimalSi));
+        let ten = |exponent| Some(Self::Ten(exponent));
         match text {
             "n" => ten(-9),
             "u" => ten(-6),
@@ -203,15 +143,8 @@ impl Suffix {
             "Ei" => Some(Self::Two(60)),
             _ => {
                 let exponent = text.strip_prefix(['e', 'E'])?.parse().ok()?;
-                Some(Self::Ten(exponent, QuantityFormat::DecimalExponent))
+                Some(Self::Ten(exponent))
             }
-        }
-    }
-
-    fn format(self) -> QuantityFormat {
-        match self {
-            Self::Ten(_, format) => format,
-            Self::Two(_) => QuantityFormat::BinarySi,
         }
     }
 }
@@ -262,7 +195,7 @@ impl<'t> ParsedNumber<'t> {
     /// Without any digit it is zero to an API server, unless the suffix makes it read the number the long way.
     fn is_refused_without_digits(&self) -> bool {
         match self.suffix {
-            Suffix::Ten(exponent, _) => exponent < -9,
+            Suffix::Ten(exponent) => exponent < -9,
             Suffix::Two(bits) => bits > 40,
         }
     }

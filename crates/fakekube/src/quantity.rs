@@ -295,3 +295,6 @@ fn append(number: i128, digit: u8) -> i128 {
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
 }
+
+#[cfg(test)]
+mod tests;

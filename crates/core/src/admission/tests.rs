@@ -1,6 +1,7 @@
-//! Tests which tolerations and taints are added to pods and nodes.
+//! Tables for what is added to pods.
 
 use super::*;
+use crate::taint::Taint;
 use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
@@ -95,21 +96,6 @@ fn ad_3_any_seconds_are_legal() {
         let added = default_tolerations(&[], DefaultSeconds { not_ready, unreachable });
         assert_eq!(added[0].seconds, Some(not_ready));
         assert_eq!(added[1].seconds, Some(unreachable));
-    }
-}
-
-#[test]
-fn ad_6_a_new_node_is_not_ready() {
-    let added = taint(READY, "", "NoSchedule");
-    for (existing, expected) in [
-        (vec![], true),
-        (vec![taint("other", "", "NoSchedule")], true),
-        (vec![taint(READY, "", "NoExecute")], true),
-        (vec![taint(READY, "", "noschedule")], true),
-        (vec![taint(READY, "", "NoSchedule")], false),
-        (vec![taint("other", "", ""), taint(READY, "any value", "NoSchedule")], false),
-    ] {
-        assert_eq!(new_node_taint(&existing), expected.then(|| added.clone()), "{existing:?}");
     }
 }
 

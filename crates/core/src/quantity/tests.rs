@@ -2,7 +2,7 @@
 
 use super::*;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString as _;
 use proptest::prelude::*;
 
 #[test]
@@ -93,7 +93,6 @@ fn what_is_no_quantity_says_why() {
         (".e-20", Number),
     ] {
         assert_eq!(Quantity::parse(text), Err(error), "{text:?}");
-        assert_eq!(canonical(text), Err(error), "{text:?}");
     }
     assert_eq!(Suffix.to_string(), "unable to parse quantity's suffix");
 }
@@ -103,44 +102,6 @@ fn what_is_no_quantity_says_why() {
 fn without_digits_it_is_zero() {
     for text in ["-", "+", ".", "Ki", "Ti", "e5", "m", "-.", "0Pi", "."] {
         assert_eq!(Quantity::parse(text).expect(text).units(), 0, "{text}");
-        assert_eq!(canonical(text).expect(text), "0", "{text}");
-    }
-}
-
-#[test]
-fn the_form_it_is_given_back_in() {
-    for (text, form) in [
-        ("0", "0"),
-        ("00", "0"),
-        ("-0", "0"),
-        ("1", "1"),
-        ("+5", "+5"),
-        ("007", "007"),
-        ("1000", "1k"),
-        ("1500", "1500"),
-        ("0.5", "500m"),
-        ("1.5", "1500m"),
-        ("1.500", "1.500"),
-        ("100m", "100m"),
-        ("1000m", "1"),
-        ("1024", "1024"),
-        ("1024Ki", "1Mi"),
-        ("1024Mi", "1Gi"),
-        ("1025Mi", "1025Mi"),
-        ("8Mi", "8Mi"),
-        ("0.5Gi", "512Mi"),
-        ("0.5Ki", "512"),
-        ("0.1Ki", "102400m"),
-        ("1e3", "1e3"),
-        ("1E3", "1E3"),
-        ("10e3", "10e3"),
-        ("1e4", "10e3"),
-        ("1e0", "1e0"),
-        ("0.1n", "1n"),
-        ("-1.5", "-1500m"),
-        ("-1024Ki", "-1Mi"),
-    ] {
-        assert_eq!(canonical(text).expect(text), form, "{text}");
     }
 }
 
@@ -149,7 +110,7 @@ fn sums() {
     let of = |text| Quantity::parse(text).expect("a quantity");
     assert_eq!(of("100m").plus(of("1.9")).milli(), 2_000);
     assert_eq!(of("0.1m").plus(of("0.1m")).plus(of("0.1m")).milli(), 1);
-    assert_eq!(Quantity::ZERO.plus(of("1Gi")).to_string(), "1Gi");
+    assert_eq!(Quantity::ZERO.plus(of("1Gi")), of("1Gi"));
     assert_eq!(of("8Ei").plus(of("8Ei")).plus(of("1")).units(), i64::MAX);
     assert_eq!(of("1").larger(of("999m")), of("1"));
     assert_eq!(of("1").larger(of("1001m")).milli(), 1_001);
@@ -157,28 +118,10 @@ fn sums() {
     assert_eq!(Quantity::from_units(i64::MIN).units(), i64::MIN);
 }
 
-const SUFFIXES: [&str; 18] =
-    ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "E-7"];
-
-fn written() -> impl Strategy<Value = String> {
-    ("[+-]?[0-9]{1,24}(\\.[0-9]{0,24})?", prop::sample::select(&SUFFIXES[..]))
-        .prop_map(|(number, suffix)| number + suffix)
-}
-
 proptest! {
     #[test]
     fn no_text_breaks_it(text in ".{0,40}") {
-        let read = Quantity::parse(&text);
-        prop_assert_eq!(canonical(&text).map(|_| ()), read.map(|_| ()));
-    }
-
-    #[test]
-    fn the_canonical_form_is_the_same_amount_and_canonical(text in written()) {
-        let quantity = Quantity::parse(&text).expect("a quantity");
-        let form = quantity.to_string();
-        let again = Quantity::parse(&form).expect("a quantity");
-        prop_assert_eq!(again.nanos, quantity.nanos, "{} {}", text, form);
-        prop_assert_eq!(again.to_string(), form);
+        let _ = Quantity::parse(&text);
     }
 
     /// Against arithmetic on whole numbers.

@@ -82,3 +82,29 @@ fn a_node_may_leave_out_what_can_be_used() {
         json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
     );
 }
+
+#[test]
+fn ad_6_a_new_node_is_not_ready() {
+    let taint = |key: &str, value: &str, effect: &str| {
+        let mut taint = json!({"key": key, "effect": effect});
+        if !value.is_empty() {
+            taint["value"] = json!(value);
+        }
+        taint
+    };
+    let ready = "node.kubernetes.io/not-ready";
+    let added = taint(ready, "", "NoSchedule");
+    for (existing, expected) in [
+        (vec![], true),
+        (vec![taint("other", "", "NoSchedule")], true),
+        (vec![taint(ready, "", "NoExecute")], true),
+        (vec![taint(ready, "", "noschedule")], true),
+        (vec![taint(ready, "", "NoSchedule")], false),
+        (vec![taint("other", "", ""), taint(ready, "any value", "NoSchedule")], false),
+    ] {
+        let node = json!({"metadata": {"name": "n"}, "spec": {"taints": existing}});
+        let node = created("", "nodes", node);
+        let taints: Vec<Value> = existing.iter().cloned().chain(expected.then(|| added.clone())).collect();
+        assert_eq!(node["spec"]["taints"], json!(taints), "{existing:?}");
+    }
+}
