@@ -1,14 +1,9 @@
-//! # Admission: tolerations and taints that nobody asked for
-//! Room:     what an API server adds to pods (AD-2), and what a DaemonSet adds to its pods (DS-1); in the folder,
-//!           everything that Taintward's own admission gives, refuses and says.
-//! Comes in: the tolerations as they were sent: the core's own types, which keep every text as it was written,
-//!           so that a caller who works on JSON converts there and back without loss.
-//! Goes out: what to append (AD-2), or the whole new list (DS-1). A whole request is answered by
-//!           [`review::mutate`], [`review::validate`] and [`review::change_of_node`].
-//! Keeps:    who says the same twice gets the same; no toleration that somebody wrote is taken away or changed, but as
-//!           [`policy`] and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
-//! Not here: when they are asked: AD-2 on creation and update; what a new node is given (AD-6, `fakekube`); JSON, servers,
-//!           watches.
+//! Computes the tolerations that admission adds to pods (AD-2) and pods of DaemonSets (DS-1).
+//!
+//! - The folder holds all admission rules; [`review::mutate`], [`review::validate`] and [`review::change_of_node`]
+//!   apply them to a request.
+//! - Invariant: every rule is idempotent, and none removes or changes a toleration of the author, except as [`policy`]
+//!   and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
 
 use crate::taint::{TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};

@@ -1,9 +1,6 @@
-//! # Quantity: how much of a resource, as the API writes it
-//! Room:     `100m`, `1Gi`, `1e3`, `0.5`: read exactly to a billionth, rounded away from zero below that, saturating.
-//! Comes in: text of a quantity, hostile or not; blanks around it are the reader's of JSON to take off.
-//! Goes out: [`Quantity`], as whole units or thousandths; [`QuantityError`] in the API server's words.
-//! Keeps:    the cost is linear in the text, whatever numbers it spells.
-//! Not here: the form in which an API server gives a quantity back (`crates/fakekube/src/quantity.rs`).
+//! Parses resource quantities such as `100m` or `1Gi`: exact to a billionth, rounded up below that, saturating.
+//!
+//! - Invariant: the cost is linear in the length of the text, whatever number it spells.
 
 use core::fmt;
 

@@ -1,9 +1,6 @@
-//! # Bootstrap: what an API server puts in by itself
-//! Room:     the namespaces of the system, its Service, its priority classes; the ClusterRoles that every cluster has, and
-//!           who has them; the definitions of custom kinds.
-//! Comes in: `bootstrap/roles.json`, made from the Go code (`cargo xtask schema`); the custom kinds of this process.
-//! Goes out: objects, before anything else is put there or loaded.
-//! Not here: asking what an account may: every account may do everything.
+//! Creates what every API server has from the beginning: namespaces, priority classes, ClusterRoles.
+//!
+//! - `bootstrap/roles.json` is made from the Go code (`cargo xtask schema`). No account is ever refused by a role.
 
 use crate::api::{ApiServer, ResourcePath, WriteOptions};
 use crate::custom;

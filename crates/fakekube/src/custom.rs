@@ -1,9 +1,7 @@
-//! # Custom: kinds by definition
-//! Room:     custom resources as a server treats them, from their CustomResourceDefinitions.
-//! Comes in: definitions, once for the process; objects.
-//! Goes out: [`ResourceDefinition`]: what is dropped, filled in, refused, shown and documented.
-//! Keeps:    every rule of a definition has its check, or nothing starts.
-//! Not here: verbs (`api`); definitions that clients create: they are kept, and no kind is served for them.
+//! Serves custom resources from their definitions, which are registered once for the process.
+//!
+//! - Invariant: every CEL rule of a definition has a check, or the server does not start.
+//! - Definitions that clients create are stored; no kind is served for them.
 
 mod fields;
 mod openapi;

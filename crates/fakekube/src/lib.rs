@@ -1,8 +1,7 @@
-//! # fakekube: a Kubernetes API server in memory
+//! Answers Kubernetes clients as kube-apiserver would, from memory: for tests of controllers, and for demonstrations.
 //!
-//! Answers a client as kube-apiserver would, without etcd, processes or a network: for tests of controllers, and for
-//! demonstrations. A test starts one in well under a millisecond, its clock can run at any speed, and the same seed gives
-//! the same names and UIDs.
+//! It needs no etcd, no processes and no network; its clock runs at any speed, and the same seed gives the same names and
+//! UIDs.
 //!
 //! ```text
 //!  kube::Client ───────────────────┐

@@ -1,10 +1,6 @@
-//! # Quantity: how much of a resource
-//! Room:     `100m`, `1Gi`, `1e3`, `0.5`: read exactly to a billionth, rounded away from zero below that, saturating; and the
-//!           form in which an API server gives them back.
-//! Comes in: text of a quantity, hostile or not; JSON.
-//! Goes out: [`Amount`]; canonical text; [`AmountError`] in an API server's words.
-//! Keeps:    the cost is linear in the text, whatever numbers it spells.
-//! Not here: which fields are quantities (`schema.rs`).
+//! Parses resource quantities such as `100m` or `1Gi`, exact to a billionth, and formats them as an API server returns them.
+//!
+//! - Invariant: the cost is linear in the length of the text, whatever number it spells.
 
 use serde_json::Value;
 use std::cmp::Ordering;

@@ -1,10 +1,7 @@
-//! # Serve: the server on a socket
-//! Room:     listening, TLS, connections; the kubeconfig that leads here.
-//! Comes in: an address; a server.
-//! Goes out: answers over HTTP/1.1 and HTTP/2.
-//! Keeps:    only those who may come in are answered (`door`); at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
-//!           not read, or is gone ([`ListenerLimits`]).
-//! Not here: what is answered (`http`); where to listen (the command line).
+//! Serves the API on a socket with TLS, and writes the kubeconfig for it.
+//!
+//! - Invariant: only requests that pass `request_guard.rs` are answered; connections and waits are bounded
+//!   ([`ListenerLimits`]).
 
 mod acceptor;
 mod bodies;

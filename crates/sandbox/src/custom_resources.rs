@@ -1,9 +1,4 @@
-//! # Custom resources: the kinds of taintward.io
-//! Room:     DedicatedPool and TaintwardPolicy, from their definitions as shipped, and one check for each rule in CEL that
-//!           stands in them, under the rule's own text.
-//! Comes in: `deploy/crds`.
-//! Goes out: kinds that every server of this process serves.
-//! Not here: how a server treats custom kinds (`custom`).
+//! Registers DedicatedPool and TaintwardPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
 
 use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;

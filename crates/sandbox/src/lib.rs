@@ -1,8 +1,8 @@
-//! # Sandbox: a cluster in one process
-//! Room:     what lives in a cluster, on an API server in memory (`fakekube`) with Taintward's kinds and rules.
-//! Comes in: settings, files, time; a seed.
-//! Goes out: [`world::World`]: the server, and the life in it.
-//! Not here: the API server (`fakekube`); Taintward's own controllers; terminal output (the command line).
+//! Runs a cluster in one process: nodes, a scheduler and workload controllers on an API server in memory (`fakekube`), with
+//! Taintward's kinds and admission rules.
+//!
+//! [`world::World`] holds the server and what lives on it. Taintward's own controllers are not part of it, nor is anything
+//! that writes to a terminal (the command line).
 
 pub mod controllers;
 pub mod core_types;

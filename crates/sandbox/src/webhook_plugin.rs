@@ -1,12 +1,8 @@
-//! # Webhook plugin: what Taintward's webhook would say
-//! Room:     the rules of admission as a plugin of the API server, asked as an API server asks a webhook; the refusal of
-//!           admission policies, which nothing here evaluates.
-//! Comes in: objects on their way in; the objects around, in the transaction that writes.
-//! Goes out: objects with what is added to them; warnings; refusals, in an API server's words.
-//! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of what
-//!           an installation does not ask about; a question that makes no sense refuses no object, as with
-//!           `failurePolicy: Ignore`.
-//! Not here: the rules (`taintward_admission`, `taintward_core`).
+//! Asks Taintward's admission rules about pods and nodes, as an API server calls its webhook.
+//!
+//! - Invariant: the rules know exactly what was written before. What an installation does not send to its webhook is
+//!   not asked here; malformed reviews pass, as with `failurePolicy: Ignore`.
+//! - Refuses admission policies, which nothing here evaluates.
 
 mod cache_sync;
 

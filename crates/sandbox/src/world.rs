@@ -1,8 +1,6 @@
-//! # World: a whole cluster
-//! Room:     the server with Taintward's kinds and rules, its nodes, and the life in it.
-//! Comes in: how many nodes and zones; a seed; a clock.
-//! Goes out: [`World`].
-//! Not here: sockets (`serve.rs`), workloads to play with (`demo_workloads.rs`).
+//! Runs a whole cluster in memory: API server with Taintward's kinds and rules, nodes and controllers.
+//!
+//! - See `demo_workloads.rs` for sample workloads.
 
 use crate::controllers::{Component, ReconcileLoop};
 use crate::custom_resources;

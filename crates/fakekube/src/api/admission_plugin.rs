@@ -1,9 +1,7 @@
-//! # Admission plugins: rules that users of this server bring along
-//! Room:     what plugins are asked, and when: after the defaults, in the transaction that writes.
-//! Comes in: objects on their way in, before and after; who sends them; the objects around.
-//! Goes out: objects with what is added to them; warnings; refusals.
-//! Keeps:    every plugin may change an object before any plugin judges it, as with webhooks.
-//! Not here: what every cluster's admission does (`admit.rs`, `defaults.rs`).
+//! Asks admission plugins about objects, after the defaults and in the transaction that writes.
+//!
+//! - Invariant: every plugin may change an object before any plugin validates it.
+//! - See `admit.rs` and `defaults.rs` for the admission that every cluster has.
 
 use super::{ApiServer, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;

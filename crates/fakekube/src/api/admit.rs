@@ -1,8 +1,6 @@
-//! # Admit: what a cluster's default admission asks of other objects
-//! Room:     a pod's PriorityClass.
-//! Comes in: objects on their way in.
-//! Goes out: the same, completed; a refusal if what they name is not there.
-//! Not here: what needs nothing but the object (`defaults.rs`).
+//! Implements the default admission that needs other objects, such as a pod's PriorityClass.
+//!
+//! - See `defaults.rs` for what needs the object alone.
 
 use crate::api_status::StatusError;
 use crate::defaults;

@@ -1,8 +1,4 @@
-//! # Restore: objects as they were elsewhere
-//! Room:     objects with their identities, owners and status, past admission.
-//! Comes in: objects of any cluster.
-//! Goes out: kept objects, or why one cannot be kept.
-//! Not here: files (`object_file.rs`).
+//! Stores objects of another cluster as they were, with identities, owners and status, without admission.
 
 use super::{ApiServer, ResourcePath, WriteOptions, key};
 use crate::canonicalize::normal;

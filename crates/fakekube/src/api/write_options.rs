@@ -1,8 +1,4 @@
-//! # Ask: what a write is about, and how it is to be done
-//! Room:     the object a request names; its options; patches.
-//! Comes in: paths and queries, or callers within the process.
-//! Goes out: [`ResourcePath`] and [`WriteOptions`].
-//! Not here: bodies of whole objects.
+//! Defines the object that a write names, the options of the write, and patches.
 
 use super::RequestUser;
 use crate::resource::{ResourceId, Subresource};

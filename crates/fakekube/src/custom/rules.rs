@@ -1,9 +1,6 @@
-//! # Rules: what definitions ask for in CEL
-//! Room:     checks for rules, under the rules' own texts, as those who bring a definition along provide them.
-//! Comes in: a value where the rule stands.
-//! Goes out: whether it holds.
-//! Keeps:    a rule without a check stops the process before anything is served.
-//! Not here: messages, which stand in the definitions; schemas (`schema_validation.rs`).
+//! Finds the checks of the CEL rules of a definition, by the text of the rule.
+//!
+//! - Invariant: a rule without a check stops the server at start.
 
 use serde_json::Value;
 

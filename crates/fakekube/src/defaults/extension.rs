@@ -1,9 +1,4 @@
-//! # Extension: what extends an API server
-//! Room:     webhook configurations, definitions of custom kinds: their defaults and beginnings.
-//! Comes in: objects as they were sent.
-//! Goes out: the same objects, filled in.
-//! Not here: acting on them: no webhook of theirs is called, no kind of theirs is served but those that are registered
-//!           (`custom`).
+//! Sets defaults of webhook configurations and custom resource definitions, which are stored but not acted on.
 
 use crate::custom;
 use crate::json_ext::{fill, has, list, list_mut, object, text};

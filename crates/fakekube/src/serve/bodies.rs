@@ -1,9 +1,4 @@
-//! # Bodies: requests that must arrive in time
-//! Room:     bodies that are late, and how many large ones are read at the same time.
-//! Comes in: a request's body.
-//! Goes out: the same body, which fails with [`BodyTimeout`].
-//! Keeps:    what is in memory of unfinished bodies is limited, whoever sends them.
-//! Not here: the longest body (`http`); clients that do not read (`write_timeout.rs`).
+//! Limits the time and the memory of unfinished request bodies.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;

@@ -1,8 +1,4 @@
-//! # Write timeout: clients that do not read
-//! Room:     a stream whose other end must take what is written within a while.
-//! Comes in: a stream.
-//! Goes out: the same stream, which fails when nothing could be written for too long.
-//! Not here: how long what is read may take (`serve.rs`).
+//! Ends connections whose client takes nothing of what is written to it.
 
 use std::io;
 use std::pin::Pin;

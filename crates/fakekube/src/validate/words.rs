@@ -1,8 +1,4 @@
-//! # Words: what names and labels may look like
-//! Room:     the formats of text in the API, and what is said of text that has another.
-//! Comes in: text.
-//! Goes out: messages; none if the text is right.
-//! Not here: which field has which format (the other files of this folder).
+//! Validates the formats of names and labels.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";

@@ -1,8 +1,4 @@
-//! # Cluster: a server with what tests look for
-//! Room:     an API server with the system's namespaces, and nodes n1, n2, ...
-//! Comes in: how many nodes.
-//! Goes out: [`ApiServer`].
-//! Not here: sockets.
+//! Starts an API server with the namespaces of the system and some nodes.
 
 use fakekube::api::{ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
 use fakekube::resource::known;

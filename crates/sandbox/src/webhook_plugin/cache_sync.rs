@@ -1,9 +1,6 @@
-//! # Cache sync: what the rules know of the cluster
-//! Room:     namespaces, nodes, pools and policies, passed on from the store as far as they have changed.
-//! Comes in: the store, in a transaction.
-//! Goes out: [`CacheUpdate`], by the same reading as where they come from a watch.
-//! Keeps:    after [`SyncedVersion::catch_up`] nothing is missing, and nothing is older than the transaction.
-//! Not here: what is done with it.
+//! Feeds changed namespaces, nodes, pools and policies from the store to the cache of the admission rules.
+//!
+//! - Invariant: after [`SyncedVersion::catch_up`] the cache equals the store in this transaction.
 
 use crate::custom_resources::GROUP;
 use fakekube::resource::known;

@@ -1,8 +1,4 @@
-//! # Between: what stands between a controller and the server
-//! Room:     an audit of deletions, written where they arrive; controllers whose guards are broken on purpose.
-//! Comes in: requests that the faults let through.
-//! Goes out: answers; [`Asked`], one for each DELETE.
-//! Not here: faults (`fakekube::fault`), judging (`judge.rs`).
+//! Audits deletions between controller and server, and breaks guards of the controller on purpose.
 
 use super::judge::Asked;
 use super::lies;
