@@ -15,6 +15,7 @@ mod namespace;
 mod nodes;
 mod pod_gc;
 mod pod_summary;
+mod pod_writes;
 mod pods;
 mod record_event;
 mod replicaset;

@@ -37,28 +37,27 @@ pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
 
 impl ReconcileContext<'_> {
     /// All containers of a pod have ended well.
-    pub(super) fn complete(&self, pod: &Value) {
+    pub(super) fn complete(&self, by: &str, pod: &Value) {
         if is_over(pod) {
             return;
         }
         let now = self.server.clock().stamp();
-        let _ =
-            self.server.change(&on(pods(), pod).part(Subresource::Status), super::kubelets::NAME, |pod| {
-                for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
-                    if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
-                        condition["status"] = json!("False");
-                        condition["reason"] = json!("PodCompleted");
-                        condition["lastTransitionTime"] = json!(now);
-                    }
+        let _ = self.server.change(&on(pods(), pod).part(Subresource::Status), by, |pod| {
+            for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
+                if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
+                    condition["status"] = json!("False");
+                    condition["reason"] = json!("PodCompleted");
+                    condition["lastTransitionTime"] = json!(now);
                 }
-                for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
-                    status["ready"] = json!(false);
-                    status["started"] = json!(false);
-                    status["state"] =
-                        json!({"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}});
-                }
-                pod["status"]["phase"] = json!("Succeeded");
-            });
+            }
+            for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+                status["ready"] = json!(false);
+                status["started"] = json!(false);
+                status["state"] =
+                    json!({"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}});
+            }
+            pod["status"]["phase"] = json!("Succeeded");
+        });
     }
 }
 

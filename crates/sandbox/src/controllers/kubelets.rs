@@ -117,7 +117,7 @@ fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> 
         if end > view.now {
             return Some(end.duration_since(view.now));
         }
-        view.complete(pod);
+        view.complete(NAME, pod);
         return Some(AGAIN);
     }
     if pod["status"]["phase"] != "Pending" {
@@ -215,7 +215,7 @@ fn say_ready(view: &ReconcileContext<'_>, pod: &Value) {
 
 /// A pod's containers have stopped: it may go.
 fn stop(view: &ReconcileContext<'_>, pod: &Value) {
-    view.complete(pod);
+    view.complete(NAME, pod);
     let how = DeleteOptions { uid: Some(uid(pod).to_owned()), grace: Some(0), ..DeleteOptions::default() };
     let _ = view.server.delete(&on(pods(), pod), &how, &WriteOptions::by(NAME));
 }

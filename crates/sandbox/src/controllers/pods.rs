@@ -1,8 +1,6 @@
-//! Creates pods from templates, and evaluates readiness and completion.
+//! Reads identities and owners of objects, and makes pods from templates.
 
-use super::ReconcileContext;
-use super::pod_summary::PodSummary;
-use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
+use fakekube::api::ResourcePath;
 use fakekube::resource::{ResourceId, known};
 use serde_json::{Value, json};
 
@@ -62,69 +60,4 @@ pub(super) fn is_over(pod: &Value) -> bool {
 /// An object's place.
 pub(super) fn on(number: ResourceId, object: &Value) -> ResourcePath {
     ResourcePath::object(number, namespace(object), name(object))
-}
-
-impl ReconcileContext<'_> {
-    /// Creates a pod and tells of it on its owner.
-    pub(super) fn create_pod(&self, by: &str, owner: &Value, pod: Value) -> bool {
-        let on = ResourcePath::object(pods(), namespace(owner), "");
-        match self.server.create(&on, pod, &WriteOptions::by(by)) {
-            Ok(made) => {
-                let message = format!("Created pod: {}", name(&made.object.value()));
-                self.tell(
-                    owner,
-                    &super::record_event::EventFields {
-                        by,
-                        kind: "Normal",
-                        reason: "SuccessfulCreate",
-                        message: &message,
-                    },
-                );
-                true
-            }
-            Err(failure) => {
-                let message = format!("Error creating: {}", failure.message);
-                self.tell(
-                    owner,
-                    &super::record_event::EventFields {
-                        by,
-                        kind: "Warning",
-                        reason: "FailedCreate",
-                        message: &message,
-                    },
-                );
-                false
-            }
-        }
-    }
-
-    /// Deletes a pod and tells of it on its owner.
-    pub(super) fn delete_pod(&self, by: &str, owner: &Value, key: &str, pod: &PodSummary) {
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let how = DeleteOptions { uid: Some(pod.uid().to_owned()), ..DeleteOptions::default() };
-        if self
-            .server
-            .delete(&ResourcePath::object(pods(), namespace, name), &how, &WriteOptions::by(by))
-            .is_ok()
-        {
-            let message = format!("Deleted pod: {name}");
-            self.tell(
-                owner,
-                &super::record_event::EventFields {
-                    by,
-                    kind: "Normal",
-                    reason: "SuccessfulDelete",
-                    message: &message,
-                },
-            );
-        }
-    }
-
-    /// Writes a status if it differs.
-    pub(super) fn set_status(&self, number: ResourceId, object: &Value, by: &str, status: &Value) {
-        if object["status"] != *status {
-            let on = on(number, object).part(fakekube::resource::Subresource::Status);
-            let _ = self.server.change(&on, by, |object| object["status"] = status.clone());
-        }
-    }
 }
