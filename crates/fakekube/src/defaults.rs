@@ -1,6 +1,6 @@
 //! Sets defaults of objects on creation and update, and their generation.
 //!
-//! - Fields that no part of the sandbox reads, such as probes and volumes, get no defaults.
+//! - Fields that schedulers and kubelets do not read, such as probes and volumes, get no defaults.
 
 use crate::custom;
 use crate::json_ext::{self, at, fill, has, list, object, text};

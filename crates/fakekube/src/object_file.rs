@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Longer files are refused: a sandbox is for thousands of pods.
+/// Longer files are refused: the server is for thousands of pods.
 pub const BYTES_MOST: usize = 512 << 20;
 
 /// Text that begins like JSON and is none is tried as YAML up to this size: people write such lines, programs do not.

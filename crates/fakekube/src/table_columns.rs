@@ -1,5 +1,4 @@
-//! Prints objects as `meta.k8s.io/v1` Tables: kinds that the sandbox acts on as an API server does, others by name and
-//! age.
+//! Prints objects as `meta.k8s.io/v1` Tables: nodes, pods, workloads and events as an API server does, others by name and age.
 
 mod age;
 mod events;

@@ -1,4 +1,4 @@
-//! Validates objects of the kinds that the sandbox acts on, with an API server's messages.
+//! Validates objects of the kinds that schedulers, kubelets and workload controllers act on, with an API server's messages.
 //!
 //! - Other kinds are accepted if they fit their type.
 

@@ -1,4 +1,4 @@
-//! Identifies the user of a request: the sandbox's user, its controllers, or an impersonated one.
+//! Identifies the user of a request: the server's user, controllers, or an impersonated one.
 //!
 //! - Every authenticated user may impersonate and do anything. See `serve/request_guard.rs` for authentication.
 
@@ -13,7 +13,7 @@ pub struct RequestUser {
     pub groups: Vec<String>,
 }
 
-/// Everybody who comes with the sandbox's kubeconfig.
+/// Everybody who comes with the server's kubeconfig.
 impl Default for RequestUser {
     fn default() -> Self {
         Self { name: "sandbox".to_owned(), groups: groups(&["system:masters"]) }
@@ -49,7 +49,7 @@ impl RequestUser {
         }
     }
 
-    /// A controller of kube-controller-manager's that was put in a part's place: it comes with the sandbox's kubeconfig,
+    /// A controller of kube-controller-manager's that was put in a part's place: it comes with the server's kubeconfig,
     /// as everybody does, and says who it is at the end of its user agent.
     fn agent(agent: &str) -> Option<Self> {
         let rest = agent.strip_prefix("kube-controller-manager/")?;

@@ -68,7 +68,7 @@ impl ApiServer {
         json!({"user": {}, "error": "invalid bearer token"})
     }
 
-    /// A token that gets its bearer in, as whom is not asked: the sandbox has one for everybody.
+    /// A token that gets its bearer in, as whom is not asked: the server has one for everybody.
     pub(super) fn token_request(
         &self,
         asked: &HttpRequest,

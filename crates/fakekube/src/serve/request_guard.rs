@@ -33,7 +33,7 @@ impl RequestGuard {
     pub(super) fn check<B>(&self, request: &http::Request<B>, empty: bool) -> Result<(), StatusError> {
         let (uri, headers) = (request.uri(), request.headers());
         if !self.is_meant(uri, headers) {
-            let why = "a sandbox answers to localhost, 127.0.0.1, [::1] and the address of --listen, and to no other Host";
+            let why = "a sandbox answers to localhost, 127.0.0.1, [::1] and the address it listens on, and to no other Host";
             return Err(StatusError::new(403, "Forbidden", why));
         }
         if !self.is_own_page(headers) {

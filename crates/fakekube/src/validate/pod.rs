@@ -1,4 +1,4 @@
-//! Validates pod specs and templates, as far as the sandbox acts on them.
+//! Validates pod specs and templates, as far as schedulers and kubelets act on them.
 //!
 //! - See `pod_update.rs` for changes, `taints.rs` for tolerations.
 
