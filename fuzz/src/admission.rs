@@ -11,7 +11,7 @@
 mod world;
 
 use std::sync::OnceLock;
-use taintward_admission::metrics::Outcome;
+use taintward_admission::review::Outcome;
 use taintward_admission::review::{Half, fuzz_entry, judge};
 use taintward_admission::rules::RuleReviewer;
 
