@@ -15,6 +15,7 @@ use taintward_core::eviction::{EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, PlannedTaint, forecast};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::scheduling::{Labels, PodSchedulingSpec, ResourceRequests};
 use taintward_core::time::Mono;
 use taintward_core::toleration_matching::NumericOperators;
@@ -63,16 +64,18 @@ fn one_node(what: &str, patience: i64, budget: &str) {
     if patience == 0 {
         for at in 0..110 {
             let fact = crowd::pod(at, crowd::node_name(7), Vec::new());
-            engine.handle(EvictionInput::PodApplied { fact, listed: false }, now());
+            engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now());
         }
     }
     let mut times: Vec<Duration> = (0..2_000u64)
         .map(|round| {
             let (taint, untaint) =
                 (crowd::node(7, 2 * round + 2, &[KEY]), crowd::node(7, 2 * round + 3, &[]));
-            let ((), taken) =
-                time(|| engine.handle(EvictionInput::NodeApplied { fact: taint, listed: false }, now()));
-            engine.handle(EvictionInput::NodeApplied { fact: untaint, listed: false }, now());
+            let ((), taken) = time(|| {
+                engine
+                    .handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: taint, listed: false }), now())
+            });
+            engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: untaint, listed: false }), now());
             engine.take_notices();
             taken
         })
@@ -85,9 +88,13 @@ fn hostile(what: &str, (pod, node): (PodFact, NodeFact)) {
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {
             let mut engine = crowd::engine(1, 0, 300);
-            engine.handle(EvictionInput::PodApplied { fact: pod.clone(), listed: false }, now());
+            engine.handle(
+                EvictionInput::Pods(ObjectEvent::Applied { fact: pod.clone(), listed: false }),
+                now(),
+            );
             let fact = node.clone();
-            time(|| engine.handle(EvictionInput::NodeApplied { fact, listed: false }, now())).1
+            time(|| engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }), now()))
+                .1
         })
         .collect();
     times.sort();
@@ -101,10 +108,10 @@ fn many_nodes() {
     let taint = |engine: &mut EvictionEngine| {
         for node in 0..TAINTED {
             engine.handle(
-                EvictionInput::NodeApplied {
+                EvictionInput::Nodes(ObjectEvent::Applied {
                     fact: crowd::node(node, 2, &["example.com/out"]),
                     listed: false,
-                },
+                }),
                 now(),
             );
         }

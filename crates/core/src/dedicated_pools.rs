@@ -30,12 +30,12 @@ pub use known_nodes::{KnownNodes, UnknownNodePolicy};
 pub use notice::DedicatedPoolNotice;
 pub use reconcile::{NodePatch, PoolPlan};
 pub use status_counts::DedicatedPoolStats;
-pub use store::ObjectEvent;
 
 use crate::admission::pool::{PoolStatus, PoolValidity};
 use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane};
 use crate::identity::{NodeName, Uid};
+use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now, Span};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -327,18 +327,24 @@ impl Engine for DedicatedPoolEngine {
                 }
                 self.checks.all_by(now.mono);
                 self.known_nodes.invalidate();
-                self.schedule.invalidate(self.cache.pools.apply(*event));
+                self.cache.pools.apply(*event, now);
+                self.schedule.invalidate(self.cache.pools.take_changed());
             }
             DedicatedPoolInput::Nodes(event) => {
                 if let ObjectEvent::Applied { fact, .. } = &event {
                     self.backoff.observe(&PoolEffectKey::Node(NodeName::new(&fact.node.name)));
                 }
-                self.schedule.invalidate(self.cache.nodes.apply(event));
+                self.cache.nodes.apply(event, now);
+                self.schedule.invalidate(self.cache.nodes.take_changed());
             }
             DedicatedPoolInput::Namespaces(event) => {
-                self.schedule.invalidate_pods(self.cache.namespaces.apply(event));
+                self.cache.namespaces.apply(event, now);
+                self.schedule.invalidate_pods(self.cache.namespaces.take_changed());
             }
-            DedicatedPoolInput::Pods(event) => self.schedule.invalidate_pods(self.cache.apply_pod(event)),
+            DedicatedPoolInput::Pods(event) => {
+                self.cache.apply(event, now);
+                self.schedule.invalidate_pods(self.cache.take_pods_changed());
+            }
             DedicatedPoolInput::TickTook(took) => self.schedule.measured(took),
             DedicatedPoolInput::EffectDone { effect, result } => self.effect_done(effect, result, now.mono),
         }

@@ -9,6 +9,7 @@ use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane, LiveRead};
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -77,58 +78,10 @@ impl Default for EvictionConfig {
 /// Everything the engine can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionInput {
-    /// A list of nodes begins; of this kind nothing was heard since `silent_since` (`None`: ever).
-    NodeListStarted {
-        /// The last moment at which the nodes were known completely.
-        silent_since: Option<Mono>,
-    },
-    /// A node is like this; `listed`: it was found, not seen changing.
-    NodeApplied {
-        /// The node.
-        fact: NodeFact,
-        /// Part of a list.
-        listed: bool,
-    },
-    /// A node is gone; `uid` if known, so that the end of an old incarnation does not touch a new one.
-    NodeDeleted {
-        /// Its name.
-        name: NodeName,
-        /// Which incarnation.
-        uid: Option<Uid>,
-    },
-    /// A node exists but can't be decoded: nobody leaves it (D11).
-    NodeUndecodable {
-        /// Its name.
-        name: NodeName,
-    },
-    /// The list of nodes is complete: what was not in it is gone.
-    NodeListCompleted,
-    /// As [`EvictionInput::NodeListStarted`], for pods.
-    PodListStarted {
-        /// The last moment at which the pods were known completely.
-        silent_since: Option<Mono>,
-    },
-    /// A pod is like this.
-    PodApplied {
-        /// The pod.
-        fact: PodFact,
-        /// Part of a list.
-        listed: bool,
-    },
-    /// A pod is gone.
-    PodDeleted {
-        /// Which one.
-        pod: PodRef,
-    },
-    /// A pod exists but can't be decoded: it stays where it is (D11). The node may not be known.
-    PodUndecodable {
-        /// Its identity.
-        uid: Uid,
-        /// Its node, if that much could be read.
-        node: Option<NodeName>,
-    },
-    /// The list of pods is complete.
-    PodListCompleted,
+    /// What the watch of nodes says.
+    Nodes(ObjectEvent<NodeFact>),
+    /// What the watch of pods says.
+    Pods(ObjectEvent<PodFact>),
     /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
     /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
     CountdownHold(bool),
@@ -283,18 +236,8 @@ impl Engine for EvictionEngine {
     fn handle(&mut self, input: EvictionInput, now: Now) {
         self.learn(&input, now.mono);
         match input {
-            EvictionInput::NodeListStarted { silent_since } => self.start_node_list(silent_since),
-            EvictionInput::NodeApplied { fact, listed } => self.apply_node(fact, listed, now),
-            EvictionInput::NodeDeleted { name, uid } => self.delete_node(&name, uid.as_ref(), now.mono),
-            EvictionInput::NodeUndecodable { name } => self.mark_node_undecodable(&name, now.mono),
-            EvictionInput::NodeListCompleted => self.complete_node_list(now.mono),
-            EvictionInput::PodListStarted { silent_since } => self.start_pod_list(silent_since),
-            EvictionInput::PodApplied { fact, listed } => self.apply_pod(fact, listed, now),
-            EvictionInput::PodDeleted { pod } => self.delete_pod(&pod),
-            EvictionInput::PodUndecodable { uid, node } => {
-                self.mark_pod_undecodable(&uid, node.as_ref(), now.mono)
-            }
-            EvictionInput::PodListCompleted => self.complete_pod_list(),
+            EvictionInput::Nodes(event) => self.apply(event, now),
+            EvictionInput::Pods(event) => self.apply(event, now),
             EvictionInput::CountdownHold(on) => self.hold(on, now.mono),
             EvictionInput::NodeConfirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
             EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),

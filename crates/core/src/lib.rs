@@ -104,6 +104,7 @@ pub mod label;
 pub mod label_requirements;
 pub mod lint;
 pub mod node_lifecycle;
+pub mod object_event;
 pub mod quantity;
 pub mod scheduling;
 pub mod taint;

@@ -6,7 +6,8 @@
 
 use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane, LiveRead};
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
+use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now, Wall};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -55,25 +56,12 @@ use zone::Zone;
 /// Everything the engine can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLifecycleInput {
-    /// A list begins; nothing was heard of its kind since `silent_since` (`None`: ever). If the watch goes on beside it,
-    /// what that tells is not `listed`.
-    ListStarted {
-        /// Of what.
-        stream: WatchedKind,
-        /// The last moment at which the kind was known completely.
-        silent_since: Option<Mono>,
-    },
-    /// The list is complete: what was not in it, and was not told of meanwhile, is gone.
-    ListCompleted {
-        /// Of what.
-        stream: WatchedKind,
-    },
-    /// The list will not be completed, and sweeps nothing: the watch goes on where it stood, and its word counts again
-    /// (L4). What could not be heard meanwhile is a gap if it took long.
-    ListAborted {
-        /// Of what.
-        stream: WatchedKind,
-    },
+    /// What the watch of nodes says.
+    Nodes(ObjectEvent<NodeHealthFact>),
+    /// What the watch of leases says.
+    Leases(ObjectEvent<LeaseFact>),
+    /// What the watch of pods says.
+    Pods(ObjectEvent<PodReadinessFact>),
     /// Nothing reliable is heard of this kind since a moment: the stream broke, stalls, or is throttled.
     StreamLost {
         /// Of what.
@@ -98,52 +86,6 @@ pub enum NodeLifecycleInput {
     },
     /// We have just gained the right to act: whoever had it before may have used up the rate (S6).
     BecameLeader,
-    /// A node is like this; `listed`: it was found, not seen changing.
-    Node {
-        /// The node.
-        fact: NodeHealthFact,
-        /// Part of a list.
-        listed: bool,
-    },
-    /// A node is gone; `uid` if known.
-    NodeGone {
-        /// Its name.
-        name: NodeName,
-        /// Which incarnation.
-        uid: Option<Uid>,
-    },
-    /// A node exists but can't be decoded: its taints stay as they are (D11).
-    NodeUnreadable {
-        /// Its name.
-        name: NodeName,
-    },
-    /// A lease is like this.
-    Lease {
-        /// The lease.
-        fact: LeaseFact,
-        /// Part of a list.
-        listed: bool,
-    },
-    /// A lease is gone.
-    LeaseGone {
-        /// The node it was for.
-        node: NodeName,
-    },
-    /// A lease exists but can't be decoded: its node is not called silent (D11).
-    LeaseUnreadable {
-        /// The node it is for.
-        node: NodeName,
-    },
-    /// A bound pod is like this.
-    Pod {
-        /// The pod.
-        fact: PodReadinessFact,
-    },
-    /// A pod is gone.
-    PodGone {
-        /// Which one.
-        pod: PodRef,
-    },
     /// The answer to [`NodeLifecycleEffect::ReadNode`].
     Confirmed {
         /// The node asked about.
@@ -300,28 +242,14 @@ impl Engine for NodeLifecycleEngine {
     fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
         self.enter(now.mono);
         match input {
-            NodeLifecycleInput::ListStarted { stream, silent_since } => self.list_begin(stream, silent_since),
-            NodeLifecycleInput::ListCompleted { stream } => self.list_end(stream, now.mono),
-            NodeLifecycleInput::ListAborted { stream } => self.list_aborted(stream, now.mono),
+            NodeLifecycleInput::Nodes(event) => self.apply(event, now),
+            NodeLifecycleInput::Leases(event) => self.apply(event, now),
+            NodeLifecycleInput::Pods(event) => self.apply(event, now),
             NodeLifecycleInput::StreamLost { stream, since } => self.observation.lose(stream, since),
             NodeLifecycleInput::StreamRecovered { stream } => self.found(stream, now.mono),
             NodeLifecycleInput::ProcessPaused { since } => self.paused(since, now.mono),
             NodeLifecycleInput::OwnRequestSucceeded { sent } => self.witness(sent, now.mono),
             NodeLifecycleInput::BecameLeader => self.leading(now.mono),
-            NodeLifecycleInput::Node { fact, listed } => {
-                self.told(WatchedKind::Nodes, listed, now.mono);
-                self.node(fact, listed, now);
-            }
-            NodeLifecycleInput::NodeGone { name, uid } => self.node_gone(&name, uid.as_ref(), now.mono),
-            NodeLifecycleInput::NodeUnreadable { name } => self.node_unreadable(&name, now.mono),
-            NodeLifecycleInput::Lease { fact, listed } => {
-                self.told(WatchedKind::Leases, listed, now.mono);
-                self.lease(&fact, listed, now.mono);
-            }
-            NodeLifecycleInput::LeaseGone { node } => self.lease_gone(&node, now.mono),
-            NodeLifecycleInput::LeaseUnreadable { node } => self.lease_unreadable(&node, now.mono),
-            NodeLifecycleInput::Pod { fact } => self.pod(fact),
-            NodeLifecycleInput::PodGone { pod } => self.pod_gone(&pod),
             NodeLifecycleInput::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
             NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
             NodeLifecycleInput::PodMarked { pod, result } => self.pod_marked(&pod, result, now.mono),

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Span;
 use taintward_core::toleration::TolerationOperator;
 
@@ -48,9 +49,14 @@ fn a_hostile_pod_on_a_hostile_node_is_cheap() {
         });
         let taken = shortest(5, || {
             let mut engine = crowd::engine(1, 0, 300);
-            engine.handle(EvictionInput::PodApplied { fact: pod.clone(), listed: false }, now());
+            engine.handle(
+                EvictionInput::Pods(ObjectEvent::Applied { fact: pod.clone(), listed: false }),
+                now(),
+            );
             let fact = node.clone();
-            let taken = time(|| engine.handle(EvictionInput::NodeApplied { fact, listed: false }, now()));
+            let taken = time(|| {
+                engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }), now())
+            });
             assert_eq!(engine.stats().due, 1);
             taken
         });
@@ -73,9 +79,11 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
             let tolerations = vec![crowd::toleration(KEY, TolerationOperator::Exists, patience)];
             crowd::pod(at, crowd::node_name(0), tolerations)
         });
-        let pods: Vec<_> = pods.map(|fact| EvictionInput::PodApplied { fact, listed: false }).collect();
+        let pods: Vec<_> =
+            pods.map(|fact| EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })).collect();
         floor = floor.min(time(|| pods.into_iter().for_each(|input| engine.handle(input, now()))));
-        let node = EvictionInput::NodeApplied { fact: crowd::node(0, 2, &[KEY]), listed: false };
+        let node =
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: crowd::node(0, 2, &[KEY]), listed: false });
         let taken = time(|| {
             engine.handle(node, now());
             for passed in 1..=PODS {
@@ -100,17 +108,19 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
         let mut engine = crowd::engine(nodes, 10, 300);
         for at in 0..110 {
             let fact = crowd::pod(10_000_000 + at, crowd::node_name(7), Vec::new());
-            engine.handle(EvictionInput::PodApplied { fact, listed: false }, now());
+            engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now());
         }
         let mut version = 2;
         shortest(200, || {
             version += 2;
             let taint = crowd::node(7, version, &[KEY]);
             let untaint = crowd::node(7, version + 1, &[]);
-            let taken =
-                time(|| engine.handle(EvictionInput::NodeApplied { fact: taint, listed: false }, now()));
+            let taken = time(|| {
+                engine
+                    .handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: taint, listed: false }), now())
+            });
             assert_eq!(engine.stats().due, 110);
-            engine.handle(EvictionInput::NodeApplied { fact: untaint, listed: false }, now());
+            engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: untaint, listed: false }), now());
             engine.take_notices();
             taken
         })

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 /// One of the two for which time can be held.
@@ -163,14 +164,14 @@ impl State {
         let (nodes_since, pods_since) = (at(|heard| heard.0), at(|heard| heard.1));
         let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_told(id, true));
         let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_told(id, true));
-        let mut inputs = vec![EvictionInput::NodeListStarted { silent_since: nodes_since }];
+        let mut inputs = vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: nodes_since })];
         inputs.extend(nodes);
         inputs.extend([
-            EvictionInput::NodeListCompleted,
-            EvictionInput::PodListStarted { silent_since: pods_since },
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: pods_since }),
         ]);
         inputs.extend(pods);
-        inputs.push(EvictionInput::PodListCompleted);
+        inputs.push(EvictionInput::Pods(ObjectEvent::ListCompleted));
         for input in inputs {
             self.engine.handle(input, self.cluster.clock());
         }
@@ -190,9 +191,8 @@ impl State {
         while let Some(news) = self.cluster.news.pop_front() {
             match news {
                 _ if self.rewound => {}
-                EvictionInput::PodApplied { .. } | EvictionInput::PodDeleted { .. } => {
-                    self.pods.push_back((now, news))
-                }
+                EvictionInput::Pods(ObjectEvent::Applied { .. })
+                | EvictionInput::Pods(ObjectEvent::Deleted(_)) => self.pods.push_back((now, news)),
                 _ if self.stalled => {}
                 _ => self.nodes.push_back((now, news)),
             }

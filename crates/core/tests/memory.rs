@@ -16,6 +16,7 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
@@ -44,8 +45,10 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     let quiet = live(&region) / pods as f64;
     assert_eq!(engine.stats().pods, pods);
     for node in 0..nodes / 2 {
-        engine
-            .handle(EvictionInput::NodeApplied { fact: crowd::node(node, 2, &[KEY]), listed: false }, now());
+        engine.handle(
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: crowd::node(node, 2, &[KEY]), listed: false }),
+            now(),
+        );
     }
     engine.take_notices();
     assert_eq!(engine.stats().counting, pods / 2);

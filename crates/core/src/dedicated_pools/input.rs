@@ -2,8 +2,8 @@
 
 use super::effect::{PoolEffect, PoolEffectFailure, PoolResponse};
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
-use super::store::ObjectEvent;
 use crate::admission::pool::{PodOnNodeFact, PoolExemptions};
+use crate::object_event::ObjectEvent;
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

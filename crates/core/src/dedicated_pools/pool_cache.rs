@@ -1,8 +1,10 @@
 //! Caches pools, nodes, namespaces and pods from their watches, and knows whether each was listed completely.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
-use super::store::{ObjectEvent, Store};
+use super::store::Store;
 use crate::admission::pool::{PodOnNodeFact, PodsOnNodes};
+use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::time::{Mono, Now};
 
 /// Everything there is.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +13,7 @@ pub(crate) struct PoolCache {
     pub(crate) nodes: Store<PoolNodeFact>,
     pub(crate) namespaces: Store<PoolNamespaceFact>,
     pub(crate) pods: PodsOnNodes,
+    pods_changed: bool,
 }
 
 impl PoolCache {
@@ -25,16 +28,30 @@ impl PoolCache {
         (self.nodes, self.namespaces, self.pods) = Default::default();
     }
 
-    /// Takes an event of the pods' watch in; whether that changes anything.
-    pub(crate) fn apply_pod(&mut self, event: ObjectEvent<PodOnNodeFact>) -> bool {
-        match event {
-            ObjectEvent::ListStarted => {
-                self.pods.begin();
-                false
-            }
-            ObjectEvent::Applied { fact, .. } => self.pods.put(fact),
-            ObjectEvent::Deleted { uid } | ObjectEvent::Undecodable { uid, .. } => self.pods.remove(&uid),
-            ObjectEvent::ListCompleted => self.pods.end(),
-        }
+    /// Whether events of pods have changed anything since the last call.
+    pub(crate) fn take_pods_changed(&mut self) -> bool {
+        core::mem::take(&mut self.pods_changed)
+    }
+}
+
+impl ObjectIndex<PodOnNodeFact> for PoolCache {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.pods.begin();
+    }
+
+    fn applied(&mut self, fact: PodOnNodeFact, _: bool, _: Now) {
+        self.pods_changed |= self.pods.put(fact);
+    }
+
+    fn deleted(&mut self, pod: ObjectRef, _: Now) {
+        self.pods_changed |= pod.uid.is_some_and(|uid| self.pods.remove(&uid));
+    }
+
+    fn undecodable(&mut self, pod: ObjectRef, now: Now) {
+        self.deleted(pod, now);
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        self.pods_changed |= self.pods.end();
     }
 }

@@ -1,40 +1,14 @@
-//! Stores the latest version of every object of a kind by UID, from [`ObjectEvent`]s and responses to writes.
+//! Stores the latest version of every object of a kind by UID, from [`ObjectEvent`](crate::object_event::ObjectEvent)s and responses to writes.
 //!
 //! - Invariant: an older version never replaces a newer one, except in a list; of an undecodable object only its
 //!   existence is known (D11); nothing is believed before a list has started.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use crate::identity::{ResourceVersion, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::time::{Mono, Now};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-
-/// What a watch says of objects of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ObjectEvent<F> {
-    /// A list starts.
-    ListStarted,
-    /// An object is like this.
-    Applied {
-        /// The object.
-        fact: F,
-        /// It is part of a list.
-        listed: bool,
-    },
-    /// An object is gone.
-    Deleted {
-        /// Which incarnation.
-        uid: Uid,
-    },
-    /// An object exists and cannot be decoded.
-    Undecodable {
-        /// Which incarnation.
-        uid: Uid,
-        /// Its name.
-        name: Box<str>,
-    },
-    /// The list is complete: what was not in it is gone.
-    ListCompleted,
-}
 
 /// An object that is kept.
 pub(crate) trait StoredObject {
@@ -96,6 +70,7 @@ pub(crate) struct Store<F> {
     /// Counts lists.
     list: u64,
     is_synced: bool,
+    changed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -114,7 +89,40 @@ enum StoredValue<F> {
 
 impl<F> Default for Store<F> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), list: 0, is_synced: false }
+        Self { objects: BTreeMap::new(), list: 0, is_synced: false, changed: false }
+    }
+}
+
+/// Before a list starts, nothing is taken in.
+impl<F: StoredObject> ObjectIndex<F> for Store<F> {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.list += 1;
+    }
+
+    fn applied(&mut self, fact: F, listed: bool, _: Now) {
+        if self.list > 0 {
+            self.changed |= self.put(fact, listed);
+        }
+    }
+
+    fn deleted(&mut self, object: ObjectRef, _: Now) {
+        self.changed |= object.uid.is_some_and(|uid| self.remove(&uid));
+    }
+
+    fn undecodable(&mut self, object: ObjectRef, _: Now) {
+        let Some(uid) = object.uid.filter(|_| self.list > 0) else { return };
+        let entry = StoreEntry { value: StoredValue::Undecodable(object.name), list: self.list };
+        let before = self.objects.insert(uid, entry);
+        self.changed |= !matches!(before, Some(StoreEntry { value: StoredValue::Undecodable(_), .. }));
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        if self.list > 0 {
+            let (list, before) = (self.list, self.objects.len());
+            self.objects.retain(|_, entry| entry.list == list);
+            let is_first = !core::mem::replace(&mut self.is_synced, true);
+            self.changed |= is_first || self.objects.len() != before;
+        }
     }
 }
 
@@ -151,28 +159,9 @@ impl<F: StoredObject> Store<F> {
         self.is_synced
     }
 
-    /// Takes an event in; whether that changes anything.
-    pub(crate) fn apply(&mut self, event: ObjectEvent<F>) -> bool {
-        match event {
-            ObjectEvent::ListStarted => {
-                self.list += 1;
-                false
-            }
-            _ if self.list == 0 => false,
-            ObjectEvent::Applied { fact, listed } => self.put(fact, listed),
-            ObjectEvent::Deleted { uid } => self.remove(&uid),
-            ObjectEvent::Undecodable { uid, name } => {
-                let entry = StoreEntry { value: StoredValue::Undecodable(name), list: self.list };
-                let before = self.objects.insert(uid, entry);
-                !matches!(before, Some(StoreEntry { value: StoredValue::Undecodable(_), .. }))
-            }
-            ObjectEvent::ListCompleted => {
-                let (list, before) = (self.list, self.objects.len());
-                self.objects.retain(|_, entry| entry.list == list);
-                let first = !core::mem::replace(&mut self.is_synced, true);
-                first || self.objects.len() != before
-            }
-        }
+    /// Whether events have changed anything since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
     }
 
     /// An object that a write was answered with; whether that changes anything.
@@ -209,6 +198,8 @@ impl<F: StoredObject> Store<F> {
 mod tests {
     use super::*;
     use crate::admission::pool::PoolNode;
+    use crate::object_event::ObjectEvent;
+    use crate::time::Wall;
 
     fn node(version: u64, label: &str) -> PoolNodeFact {
         let labels = [("l".into(), label.into())].into();
@@ -220,26 +211,34 @@ mod tests {
         all.facts().next().map(|fact| &*fact.node.labels["l"])
     }
 
+    /// Takes an event in; whether that changes anything.
+    fn apply(all: &mut Store<PoolNodeFact>, event: ObjectEvent<PoolNodeFact>) -> bool {
+        all.apply(event, Now::exact(Mono::from_secs(1), Wall::from_secs(1)));
+        all.take_changed()
+    }
+
     #[test]
     fn an_older_version_changes_nothing_but_a_list_does() {
         let mut all = Store::<PoolNodeFact>::default();
         let seen = |version, label| ObjectEvent::Applied { fact: node(version, label), listed: false };
-        assert!(!all.apply(seen(4, "four")) && !all.apply(ObjectEvent::ListCompleted));
+        assert!(!apply(&mut all, seen(4, "four")) && !apply(&mut all, ObjectEvent::ListCompleted));
         assert!(label(&all).is_none() && !all.is_synced(), "before a list starts");
-        all.apply(ObjectEvent::ListStarted);
+        apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
         assert!(!all.put_response(node(7, "unknown")) && label(&all).is_none(), "no watch has named it");
-        assert!(all.apply(seen(5, "five")));
+        assert!(apply(&mut all, seen(5, "five")));
         assert!(all.put_response(node(7, "seven")));
-        assert!(!all.apply(seen(6, "six")));
+        assert!(!apply(&mut all, seen(6, "six")));
         assert_eq!(label(&all), Some("seven"));
-        assert!(!all.apply(seen(8, "seven")), "a heartbeat changes nothing");
+        assert!(!apply(&mut all, seen(8, "seven")), "a heartbeat changes nothing");
         let listed = ObjectEvent::Applied { fact: node(3, "three"), listed: true };
-        assert!(all.apply(listed), "restored from a backup");
+        assert!(apply(&mut all, listed), "restored from a backup");
         assert_eq!(label(&all), Some("three"));
-        let undecodable = || ObjectEvent::Undecodable { uid: Uid::new("u"), name: "n1".into() };
-        assert!(all.apply(undecodable()) && !all.apply(undecodable()), "once is enough");
+        let undecodable = || {
+            ObjectEvent::Undecodable(ObjectRef { name: "n1".into(), uid: Some(Uid::new("u")), node: None })
+        };
+        assert!(apply(&mut all, undecodable()) && !apply(&mut all, undecodable()), "once is enough");
         assert!(label(&all).is_none() && all.undecodable().eq(["n1"]));
-        all.apply(ObjectEvent::ListStarted);
-        assert!(all.apply(ObjectEvent::ListCompleted) && all.is_empty(), "what is not listed is gone");
+        apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
+        assert!(apply(&mut all, ObjectEvent::ListCompleted) && all.is_empty(), "what is not listed is gone");
     }
 }

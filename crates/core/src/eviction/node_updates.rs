@@ -7,6 +7,7 @@ use super::cache::{NodeEntry, NodeState};
 use super::{EvictionEngine, EvictionNotice};
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::taint::{Taint, TaintEffect};
 use crate::taint_start::{self, ObservedVia};
 use crate::time::{Mono, Now};
@@ -53,8 +54,8 @@ pub(super) enum MissedUpdates {
     Since(Option<Mono>),
 }
 
-impl EvictionEngine {
-    pub(super) fn start_node_list(&mut self, silent_since: Option<Mono>) {
+impl ObjectIndex<NodeFact> for EvictionEngine {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
         self.nodes_sync.start(silent_since);
         self.undecodable_nodes.list_begins();
         for known in self.nodes.values_mut().filter_map(|entry| entry.state.as_mut()) {
@@ -63,7 +64,7 @@ impl EvictionEngine {
     }
 
     /// A node by the watch or a list.
-    pub(super) fn apply_node(&mut self, fact: NodeFact, listed: bool, now: Now) {
+    fn applied(&mut self, fact: NodeFact, listed: bool, now: Now) {
         let unread = self.undecodable_nodes.take(&fact.name);
         let observed = unread.unwrap_or_else(|| self.nodes_sync.observed_via(listed));
         let unseen = match observed {
@@ -71,6 +72,42 @@ impl EvictionEngine {
             ObservedVia::List { absent_until } => MissedUpdates::Since(absent_until),
         };
         self.apply_observed_node(fact, observed, unseen, now);
+    }
+
+    fn deleted(&mut self, node: ObjectRef, now: Now) {
+        self.delete_node(&node.node_name(), node.uid.as_ref(), now.mono);
+    }
+
+    /// No pod leaves a node that cannot be decoded (D11).
+    fn undecodable(&mut self, node: ObjectRef, now: Now) {
+        self.mark_node_undecodable(&node.node_name(), now.mono);
+    }
+
+    fn list_completed(&mut self, now: Now) {
+        if self.nodes_sync.running.is_none() {
+            return;
+        }
+        self.nodes_sync.complete();
+        self.undecodable_nodes.list_ends();
+        let vanished = |entry: &NodeEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
+        let gone: Vec<_> =
+            self.nodes.iter().filter(|(_, entry)| vanished(entry)).map(|(name, _)| name.clone()).collect();
+        for name in gone {
+            self.delete_node(&name, None, now.mono);
+        }
+    }
+}
+
+impl EvictionEngine {
+    pub(super) fn mark_node_undecodable(&mut self, name: &NodeName, now: Mono) {
+        let Some(known) = self.nodes.get_mut(name).and_then(|entry| entry.state.as_mut()) else {
+            return self.undecodable_nodes.tell(name.clone(), self.nodes_sync.absent_until(now));
+        };
+        known.seen = true;
+        if !known.undecodable {
+            known.undecodable = true;
+            self.reassess(name, now);
+        }
     }
 
     pub(super) fn apply_observed_node(
@@ -117,7 +154,7 @@ impl EvictionEngine {
     }
 
     /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
-    pub(super) fn delete_node(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
+    fn delete_node(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
         self.undecodable_nodes.take(name);
         let Some(entry) = self.nodes.get_mut(name) else { return };
         let Some(known) = &entry.state else { return };
@@ -128,31 +165,6 @@ impl EvictionEngine {
         entry.confirmation = entry.confirmation.of_another_node();
         self.reassess(name, now);
         self.remove_empty_entry(name);
-    }
-
-    pub(super) fn mark_node_undecodable(&mut self, name: &NodeName, now: Mono) {
-        let Some(known) = self.nodes.get_mut(name).and_then(|entry| entry.state.as_mut()) else {
-            return self.undecodable_nodes.tell(name.clone(), self.nodes_sync.absent_until(now));
-        };
-        known.seen = true;
-        if !known.undecodable {
-            known.undecodable = true;
-            self.reassess(name, now);
-        }
-    }
-
-    pub(super) fn complete_node_list(&mut self, now: Mono) {
-        if self.nodes_sync.running.is_none() {
-            return;
-        }
-        self.nodes_sync.complete();
-        self.undecodable_nodes.list_ends();
-        let vanished = |entry: &NodeEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
-        let gone: Vec<_> =
-            self.nodes.iter().filter(|(_, entry)| vanished(entry)).map(|(name, _)| name.clone()).collect();
-        for name in gone {
-            self.delete_node(&name, None, now);
-        }
     }
 }
 

@@ -7,12 +7,13 @@ use super::{EvictionEngine, EvictionNotice};
 use crate::fact::{PodFact, PodLifePhase};
 use crate::identity::PodRef;
 use crate::identity::{NodeName, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::taint_start;
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
 
-impl EvictionEngine {
-    pub(super) fn start_pod_list(&mut self, silent_since: Option<Mono>) {
+impl ObjectIndex<PodFact> for EvictionEngine {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
         self.pods_sync.start(silent_since);
         self.undecodable_pods.list_begins();
         for entry in self.nodes.values_mut() {
@@ -24,7 +25,7 @@ impl EvictionEngine {
         }
     }
 
-    pub(super) fn apply_pod(&mut self, fact: PodFact, listed: bool, now: Now) {
+    fn applied(&mut self, fact: PodFact, listed: bool, now: Now) {
         let observed = self.pods_sync.observed_via(listed);
         let entry = self.nodes.entry(fact.node.clone());
         let node = entry.key().clone();
@@ -70,6 +71,38 @@ impl EvictionEngine {
         self.reassess_pod(&node, &uid, known_due, now.mono);
     }
 
+    /// A pod on no node was never known, so its end changes nothing.
+    fn deleted(&mut self, pod: ObjectRef, _: Now) {
+        if let Some(pod) = pod.into_pod() {
+            self.delete_pod(&pod);
+        }
+    }
+
+    /// It stays where it is (D11). Its node may not be known.
+    fn undecodable(&mut self, pod: ObjectRef, now: Now) {
+        if let Some(uid) = pod.uid {
+            self.mark_pod_undecodable(&uid, pod.node.as_ref(), now.mono);
+        }
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        if self.pods_sync.running.is_none() {
+            return;
+        }
+        self.pods_sync.complete();
+        self.undecodable_pods.list_ends();
+        let mut gone = Vec::new();
+        for (name, entry) in &self.nodes {
+            let unseen = entry.pods().filter(|pod| !pod.flags.has(PodFlags::SEEN));
+            gone.extend(unseen.map(|pod| PodRef { node: name.clone(), uid: pod.uid.clone() }));
+        }
+        for pod in gone {
+            self.delete_pod(&pod);
+        }
+    }
+}
+
+impl EvictionEngine {
     /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
     /// TE-40).
     pub(super) fn delete_pod(&mut self, reference: &PodRef) {
@@ -99,22 +132,6 @@ impl EvictionEngine {
         pod.flags.set(PodFlags::UNREADABLE, true);
         pod.flags.set(PodFlags::SEEN, true);
         self.reassess_pod(&node, uid, None, now);
-    }
-
-    pub(super) fn complete_pod_list(&mut self) {
-        if self.pods_sync.running.is_none() {
-            return;
-        }
-        self.pods_sync.complete();
-        self.undecodable_pods.list_ends();
-        let mut gone = Vec::new();
-        for (name, entry) in &self.nodes {
-            let unseen = entry.pods().filter(|pod| !pod.flags.has(PodFlags::SEEN));
-            gone.extend(unseen.map(|pod| PodRef { node: name.clone(), uid: pod.uid.clone() }));
-        }
-        for pod in gone {
-            self.delete_pod(&pod);
-        }
     }
 }
 

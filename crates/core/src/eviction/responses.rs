@@ -14,6 +14,7 @@ use crate::backoff::backoff;
 use crate::engine::LiveRead;
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use crate::object_event::ObjectIndex as _;
 use crate::taint_start::ObservedVia;
 use crate::time::{Mono, Now, Span};
 use alloc::vec::Vec;
@@ -207,7 +208,7 @@ impl EvictionEngine {
                 if rewound {
                     self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
                 }
-                self.apply_pod(fact, rewound && is_as_known, now);
+                self.applied(fact, rewound && is_as_known, now);
                 match (rewound && !is_as_known, late && counts) {
                     (true, _) => self.failed(pod, ApiFailure::Conflict, now.mono),
                     (_, true) => self.failed(pod, ApiFailure::Unavailable, now.mono),
@@ -216,7 +217,7 @@ impl EvictionEngine {
             }
             Ok(LiveRead::Found(successor)) => {
                 self.delete_pod(pod);
-                self.apply_pod(successor, false, now);
+                self.applied(successor, false, now);
             }
             Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod),
             Ok(LiveRead::Undecodable) => {

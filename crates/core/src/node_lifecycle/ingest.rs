@@ -5,55 +5,135 @@
 
 use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState, NodeRef};
 use super::dry_run::DryRunState;
-use super::fact::{ConditionStatus, LeaseFact, NodeHealthFact};
+use super::fact::{ConditionStatus, LeaseFact, NodeHealthFact, PodReadinessFact};
 use super::observation_gaps::WatchedKind;
 use super::{NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::identity::{NodeName, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::taint_start;
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
 
-impl NodeLifecycleEngine {
-    pub(super) fn list_begin(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
-        self.observation.watch(stream).begin(silent_since);
-        for entry in self.entries.values_mut() {
-            match stream {
-                WatchedKind::Nodes => entry.state.iter_mut().for_each(|known| known.seen = false),
-                WatchedKind::Leases => entry.lease.iter_mut().for_each(|lease| lease.seen = false),
-                WatchedKind::Pods => entry.pods.values_mut().for_each(|pod| pod.seen = false),
-            }
+impl ObjectIndex<NodeHealthFact> for NodeLifecycleEngine {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
+        self.observation.watch(WatchedKind::Nodes).begin(silent_since);
+        self.entries
+            .values_mut()
+            .filter_map(|entry| entry.state.as_mut())
+            .for_each(|known| known.seen = false);
+    }
+
+    fn applied(&mut self, fact: NodeHealthFact, listed: bool, now: Now) {
+        self.observe_event(WatchedKind::Nodes, listed, now.mono);
+        self.node(fact, listed, now);
+    }
+
+    fn deleted(&mut self, node: ObjectRef, now: Now) {
+        self.node_gone(&node.node_name(), node.uid.as_ref(), now.mono);
+    }
+
+    fn undecodable(&mut self, node: ObjectRef, now: Now) {
+        self.node_unreadable(&node.node_name(), now.mono);
+    }
+
+    fn list_completed(&mut self, now: Now) {
+        if self.observation.watch(WatchedKind::Nodes).is_listing() {
+            let gone = |entry: &NodeHealthEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
+            self.names_of(gone).iter().for_each(|name| self.node_gone(name, None, now.mono));
+            self.end_list(WatchedKind::Nodes, now.mono);
         }
     }
 
-    pub(super) fn list_end(&mut self, stream: WatchedKind, now: Mono) {
-        if !self.observation.watch(stream).is_listing() {
-            return;
+    fn list_aborted(&mut self, now: Now) {
+        self.abort_list(WatchedKind::Nodes, now.mono);
+    }
+}
+
+impl ObjectIndex<LeaseFact> for NodeLifecycleEngine {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
+        self.observation.watch(WatchedKind::Leases).begin(silent_since);
+        self.entries
+            .values_mut()
+            .filter_map(|entry| entry.lease.as_mut())
+            .for_each(|lease| lease.seen = false);
+    }
+
+    fn applied(&mut self, fact: LeaseFact, listed: bool, now: Now) {
+        self.observe_event(WatchedKind::Leases, listed, now.mono);
+        self.lease(&fact, listed, now.mono);
+    }
+
+    fn deleted(&mut self, lease: ObjectRef, now: Now) {
+        self.lease_gone(&lease.node_name(), now.mono);
+    }
+
+    fn undecodable(&mut self, lease: ObjectRef, now: Now) {
+        self.lease_unreadable(&lease.node_name(), now.mono);
+    }
+
+    fn list_completed(&mut self, now: Now) {
+        if self.observation.watch(WatchedKind::Leases).is_listing() {
+            let gone = |entry: &NodeHealthEntry| entry.lease.is_some_and(|lease| !lease.seen);
+            self.names_of(gone).iter().for_each(|name| self.lease_gone(name, now.mono));
+            self.end_list(WatchedKind::Leases, now.mono);
         }
-        match stream {
-            WatchedKind::Nodes => {
-                let gone = |entry: &NodeHealthEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
-                self.names_of(gone).iter().for_each(|name| self.node_gone(name, None, now));
-            }
-            WatchedKind::Leases => {
-                let gone = |entry: &NodeHealthEntry| entry.lease.is_some_and(|lease| !lease.seen);
-                self.names_of(gone).iter().for_each(|name| self.lease_gone(name, now));
-            }
-            WatchedKind::Pods => self.forget_unseen_pods(),
+    }
+
+    fn list_aborted(&mut self, now: Now) {
+        self.abort_list(WatchedKind::Leases, now.mono);
+    }
+}
+
+impl ObjectIndex<PodReadinessFact> for NodeLifecycleEngine {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
+        self.observation.watch(WatchedKind::Pods).begin(silent_since);
+        let pods = self.entries.values_mut().flat_map(|entry| entry.pods.values_mut());
+        pods.for_each(|pod| pod.seen = false);
+    }
+
+    fn applied(&mut self, fact: PodReadinessFact, _: bool, _: Now) {
+        self.pod(fact);
+    }
+
+    /// A pod on no node was never known, so its end changes nothing.
+    fn deleted(&mut self, pod: ObjectRef, _: Now) {
+        if let Some(pod) = pod.into_pod() {
+            self.pod_gone(&pod);
         }
+    }
+
+    /// What was known of it stands: the mark asks the API server first, and does it no harm.
+    fn undecodable(&mut self, _: ObjectRef, _: Now) {}
+
+    fn list_completed(&mut self, now: Now) {
+        if self.observation.watch(WatchedKind::Pods).is_listing() {
+            self.forget_unseen_pods();
+            self.end_list(WatchedKind::Pods, now.mono);
+        }
+    }
+
+    fn list_aborted(&mut self, now: Now) {
+        self.abort_list(WatchedKind::Pods, now.mono);
+    }
+}
+
+impl NodeLifecycleEngine {
+    fn abort_list(&mut self, stream: WatchedKind, now: Mono) {
+        if self.observation.abort(stream, now, &self.config) && stream != WatchedKind::Pods {
+            self.reassess_all(now);
+        }
+    }
+
+    /// What the list did not say is gone by now.
+    fn end_list(&mut self, stream: WatchedKind, now: Mono) {
         self.observation.watch(stream).end(now, &self.config.clone());
         if stream != WatchedKind::Pods {
             self.reassess_all(now);
         }
     }
 
-    pub(super) fn list_aborted(&mut self, stream: WatchedKind, now: Mono) {
-        if self.observation.abort(stream, now, &self.config) && stream != WatchedKind::Pods {
-            self.reassess_all(now);
-        }
-    }
-
-    /// Something was told of this kind, in a list or not.
-    pub(super) fn told(&mut self, stream: WatchedKind, listed: bool, now: Mono) {
+    /// The watch of this kind said something that is not part of a list.
+    fn observe_event(&mut self, stream: WatchedKind, listed: bool, now: Mono) {
         if !listed {
             self.observation.watch(stream).told(now);
         }

@@ -12,6 +12,7 @@ use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
@@ -220,8 +221,10 @@ impl Cluster {
         let (created, changed) = (self.now, self.now);
         let node = Node { uid, created, taints: Vec::new(), changed, version, unreadable: false };
         if let Some(old) = self.nodes.insert(id, node) {
-            self.news
-                .push_back(EvictionInput::NodeDeleted { name: node_name(id), uid: Some(old.uid.clone()) });
+            self.news.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
+                &node_name(id),
+                Some(old.uid.clone()),
+            ))));
             self.remember(Some(old), None);
         }
         self.tell_node(id);
@@ -230,8 +233,10 @@ impl Cluster {
     pub fn remove_node(&mut self, id: u8) {
         self.change();
         if let Some(old) = self.nodes.remove(&id) {
-            self.news
-                .push_back(EvictionInput::NodeDeleted { name: node_name(id), uid: Some(old.uid.clone()) });
+            self.news.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
+                &node_name(id),
+                Some(old.uid.clone()),
+            ))));
             self.remember(Some(old), None);
         }
         self.changed();
@@ -318,7 +323,7 @@ impl Cluster {
         self.change();
         if let Some(old) = self.pods.remove(&id) {
             let pod = PodRef { node: old.fact.node.clone(), uid: old.fact.uid.clone() };
-            self.news.push_back(EvictionInput::PodDeleted { pod });
+            self.news.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             self.remember(None, Some(old));
         }
     }
@@ -349,8 +354,10 @@ impl Cluster {
 
     pub fn node_told(&self, id: u8, listed: bool) -> EvictionInput {
         match self.read_node(&node_name(id)) {
-            LiveRead::Found(fact) => EvictionInput::NodeApplied { fact, listed },
-            LiveRead::Undecodable => EvictionInput::NodeUndecodable { name: node_name(id) },
+            LiveRead::Found(fact) => EvictionInput::Nodes(ObjectEvent::Applied { fact, listed }),
+            LiveRead::Undecodable => {
+                EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&node_name(id), None)))
+            }
             LiveRead::NotFound => panic!("told of a node that is not there"),
         }
     }
@@ -361,9 +368,9 @@ impl Cluster {
             // Whether the node can be read varies.
             true => {
                 let node = id.is_multiple_of(2).then(|| pod.fact.node.clone());
-                EvictionInput::PodUndecodable { uid: pod.fact.uid.clone(), node }
+                EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod.fact.uid.clone(), node)))
             }
-            false => EvictionInput::PodApplied { fact: pod.fact.clone(), listed },
+            false => EvictionInput::Pods(ObjectEvent::Applied { fact: pod.fact.clone(), listed }),
         }
     }
 }

@@ -6,6 +6,7 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -99,20 +100,23 @@ pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine,
         inputs.into_iter().for_each(|input| engine.handle(input, now()));
         taken += start.elapsed();
     };
-    tell(vec![EvictionInput::NodeListStarted { silent_since: None }]);
+    tell(vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None })]);
     for at in 0..nodes {
-        tell(vec![EvictionInput::NodeApplied { fact: node(at, 1, &[]), listed: true }]);
+        tell(vec![EvictionInput::Nodes(ObjectEvent::Applied { fact: node(at, 1, &[]), listed: true })]);
     }
-    tell(vec![EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since: None }]);
+    tell(vec![
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+    ]);
     // The API server lists by namespace and name, not by node; pages of 500.
     let listed = |at: usize| {
         let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, patience));
-        EvictionInput::PodApplied { fact, listed: true }
+        EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true })
     };
     for page in 0..(nodes * pods_each).div_ceil(500) {
         tell((page * 500..nodes * pods_each).take(500).map(listed).collect());
     }
-    tell(vec![EvictionInput::PodListCompleted]);
+    tell(vec![EvictionInput::Pods(ObjectEvent::ListCompleted)]);
     engine.take_notices();
     (engine, taken)
 }

@@ -4,8 +4,9 @@ use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeHealthFact, NodeLifecycleConfig,
-    NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels, WatchedKind, ZoneKey, ZoneLabels,
+    NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels, ZoneKey, ZoneLabels,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Wall};
 
 fn now(round: i64) -> Now {
@@ -21,7 +22,7 @@ pub(crate) fn engine(nodes: usize) -> NodeLifecycleEngine {
     let now = now(0);
     let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
     engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
-    engine.handle(NodeLifecycleInput::ListStarted { stream: WatchedKind::Nodes, silent_since: None }, now);
+    engine.handle(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }), now);
     for at in 0..nodes {
         let zone = ["a", "b", "c"][at % 3];
         let fact = NodeHealthFact {
@@ -40,11 +41,11 @@ pub(crate) fn engine(nodes: usize) -> NodeLifecycleEngine {
             }],
             platform: PlatformLabels::default(),
         };
-        engine.handle(NodeLifecycleInput::Node { fact, listed: true }, now);
+        engine.handle(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), now);
     }
-    engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes }, now);
-    engine.handle(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since: None }, now);
-    engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases }, now);
+    engine.handle(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted), now);
+    engine.handle(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }), now);
+    engine.handle(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted), now);
     drop(engine.take_notices());
     engine
 }
@@ -55,7 +56,7 @@ pub(crate) fn renew(engine: &mut NodeLifecycleEngine, nodes: usize, round: i64) 
     for at in 0..nodes {
         let version = Some(ResourceVersion(round.unsigned_abs() * 1_000_000 + at as u64));
         let fact = LeaseFact { node: name(at), version, renewed: Some(now.wall) };
-        engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
+        engine.handle(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), now);
     }
     drop(engine.take_notices());
 }

@@ -24,6 +24,7 @@ use taintward_core::eviction::{
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -137,8 +138,10 @@ impl World {
 
     pub fn remove_node(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
-            self.wire
-                .push_back(EvictionInput::NodeDeleted { name: NodeName::new(name), uid: Some(node.uid) });
+            self.wire.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
+                &NodeName::new(name),
+                Some(node.uid),
+            ))));
             self.hear();
         }
     }
@@ -205,7 +208,7 @@ impl World {
     pub fn remove_pod(&mut self, name: &str) {
         if let Some(pod) = self.pods.remove(name) {
             let pod = PodRef { node: pod.fact.node, uid: pod.fact.uid };
-            self.wire.push_back(EvictionInput::PodDeleted { pod });
+            self.wire.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             self.hear();
         }
     }
@@ -232,13 +235,13 @@ impl World {
 
     fn tell_node(&mut self, name: &str) {
         let fact = self.node_fact(name).expect("a node that was just changed exists");
-        self.wire.push_back(EvictionInput::NodeApplied { fact, listed: false });
+        self.wire.push_back(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
         self.hear();
     }
 
     fn tell_pod(&mut self, name: &str) {
         let fact = self.pods[name].fact.clone();
-        self.wire.push_back(EvictionInput::PodApplied { fact, listed: false });
+        self.wire.push_back(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         self.hear();
     }
 
@@ -259,19 +262,24 @@ impl World {
         self.wire.clear();
         self.deaf = false;
         let silent_since = (!first).then(|| Mono::from_micros(self.last_heard));
-        let mut inputs = vec![EvictionInput::NodeListStarted { silent_since }];
+        let mut inputs = vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })];
         let names: Vec<_> = self.nodes.keys().cloned().collect();
         inputs.extend(
             names
                 .iter()
                 .filter_map(|name| self.node_fact(name))
-                .map(|fact| EvictionInput::NodeApplied { fact, listed: true }),
+                .map(|fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: true })),
         );
-        inputs.extend([EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since }]);
+        inputs.extend([
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since }),
+        ]);
         inputs.extend(
-            self.pods.values().map(|pod| EvictionInput::PodApplied { fact: pod.fact.clone(), listed: true }),
+            self.pods.values().map(|pod| {
+                EvictionInput::Pods(ObjectEvent::Applied { fact: pod.fact.clone(), listed: true })
+            }),
         );
-        inputs.push(EvictionInput::PodListCompleted);
+        inputs.push(EvictionInput::Pods(ObjectEvent::ListCompleted));
         for input in inputs {
             self.engine.handle(input, self.clock());
         }

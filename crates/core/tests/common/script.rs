@@ -9,6 +9,7 @@ use taintward_core::eviction::{
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
@@ -114,10 +115,10 @@ impl Script {
     pub fn new(config: EvictionConfig) -> Self {
         let mut engine = EvictionEngine::new(config);
         for input in [
-            EvictionInput::NodeListStarted { silent_since: None },
-            EvictionInput::NodeListCompleted,
-            EvictionInput::PodListStarted { silent_since: None },
-            EvictionInput::PodListCompleted,
+            EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+            EvictionInput::Pods(ObjectEvent::ListCompleted),
         ] {
             engine.handle(input, at(0.0));
         }
@@ -127,8 +128,11 @@ impl Script {
     /// One pod on a node that was tainted at one second.
     pub fn tainted(config: EvictionConfig, fact: PodFact) -> Self {
         let mut script = Self::new(config);
-        script.tell(1.0, EvictionInput::PodApplied { fact, listed: false });
-        script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
+        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+        script.tell(
+            1.0,
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+        );
         script
     }
 

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 /// How long after being sent a request can still be committed.
@@ -127,15 +128,15 @@ impl Storm {
         let (nodes_since, pods_since) = (since(&self.nodes), since(&self.pods));
         self.nodes.list(
             now,
-            EvictionInput::NodeListStarted { silent_since: nodes_since },
+            EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: nodes_since }),
             nodes,
-            EvictionInput::NodeListCompleted,
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
         );
         self.pods.list(
             now,
-            EvictionInput::PodListStarted { silent_since: pods_since },
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: pods_since }),
             pods,
-            EvictionInput::PodListCompleted,
+            EvictionInput::Pods(ObjectEvent::ListCompleted),
         );
         self.settle();
     }
@@ -170,7 +171,8 @@ impl Storm {
         let Some(at) = which.checked_rem(self.pods.items.len()) else { return };
         if !matches!(
             self.pods.items[at].2,
-            EvictionInput::PodListStarted { .. } | EvictionInput::PodListCompleted
+            EvictionInput::Pods(ObjectEvent::ListStarted { .. })
+                | EvictionInput::Pods(ObjectEvent::ListCompleted)
         ) {
             self.pods.items.remove(at);
         }
@@ -180,8 +182,8 @@ impl Storm {
     pub fn repeat(&mut self, which: usize) {
         let Some(at) = which.checked_rem(self.recent.len()) else { return };
         let mut input = self.recent[at].clone();
-        if let EvictionInput::NodeApplied { listed, .. } | EvictionInput::PodApplied { listed, .. } =
-            &mut input
+        if let EvictionInput::Nodes(ObjectEvent::Applied { listed, .. })
+        | EvictionInput::Pods(ObjectEvent::Applied { listed, .. }) = &mut input
         {
             *listed = false;
         }
@@ -197,14 +199,21 @@ impl Storm {
                 continue;
             }
             let Some((emitted, _, input)) = stream.items.pop_front() else { continue };
-            if matches!(input, EvictionInput::NodeListCompleted | EvictionInput::PodListCompleted) {
+            if matches!(
+                input,
+                EvictionInput::Nodes(ObjectEvent::ListCompleted)
+                    | EvictionInput::Pods(ObjectEvent::ListCompleted)
+            ) {
                 stream.listing = false;
             }
             if !stream.listing {
                 stream.heard = Some(emitted);
             }
-            let repeatable =
-                matches!(input, EvictionInput::NodeApplied { .. } | EvictionInput::PodApplied { .. });
+            let repeatable = matches!(
+                input,
+                EvictionInput::Nodes(ObjectEvent::Applied { .. })
+                    | EvictionInput::Pods(ObjectEvent::Applied { .. })
+            );
             if repeatable {
                 self.recent.truncate(7);
                 self.recent.push_front(input.clone());
@@ -289,8 +298,8 @@ impl Stream {
 fn is_about_nodes(input: &EvictionInput) -> bool {
     matches!(
         input,
-        EvictionInput::NodeApplied { .. }
-            | EvictionInput::NodeDeleted { .. }
-            | EvictionInput::NodeUndecodable { .. }
+        EvictionInput::Nodes(ObjectEvent::Applied { .. })
+            | EvictionInput::Nodes(ObjectEvent::Deleted(_))
+            | EvictionInput::Nodes(ObjectEvent::Undecodable(_))
     )
 }

@@ -9,6 +9,7 @@ use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{PodName, ResourceVersion};
+use taintward_core::object_event::ObjectEvent;
 
 impl World {
     pub fn work(&mut self) {
@@ -74,7 +75,7 @@ impl World {
         edit(&mut truth.fact);
         truth.fact.version = Some(version);
         let fact = truth.fact.clone();
-        self.wire.push_back(EvictionInput::PodApplied { fact, listed: false });
+        self.wire.push_back(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         Ok(Some(version))
     }
 
@@ -93,7 +94,7 @@ impl World {
         assert_eq!(truth.fact.standing, PodLifePhase::Live, "{name} is out of reach");
         assert!(!truth.fact.mirror, "{name} is a mirror");
         self.pods.remove(name.name());
-        self.wire.push_back(EvictionInput::PodDeleted { pod: pod.clone() });
+        self.wire.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.clone().into())));
         self.deleted.push((name.name().into(), self.now));
         Ok(())
     }

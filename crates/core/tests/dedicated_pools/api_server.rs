@@ -9,10 +9,11 @@ use taintward_core::admission::pool::{
 };
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
-    DedicatedPoolInput, FINALIZER, KnownNodes, NodePatch, ObjectEvent, PoolEffect, PoolEffectFailure,
-    PoolFact, PoolNamespaceFact, PoolNodeFact, PoolResponse,
+    DedicatedPoolInput, FINALIZER, KnownNodes, NodePatch, PoolEffect, PoolEffectFailure, PoolFact,
+    PoolNamespaceFact, PoolNodeFact, PoolResponse,
 };
 use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
 
 /// What a watch says, before it is delivered.
@@ -49,7 +50,9 @@ impl ApiServer {
         fact.version = self.next_version();
         if fact.pool.leaving && fact.finalizers.is_empty() {
             self.pools.remove(&fact.uid);
-            self.events.push(DedicatedPoolInput::Pools(Box::new(ObjectEvent::Deleted { uid: fact.uid })));
+            self.events.push(DedicatedPoolInput::Pools(Box::new(ObjectEvent::Deleted(ObjectRef::pod(
+                fact.uid, None,
+            )))));
             return None;
         }
         self.pools.insert(fact.uid.clone(), fact.clone());
@@ -60,7 +63,7 @@ impl ApiServer {
     fn pool_event(&self, fact: &PoolFact, listed: bool) -> DedicatedPoolInput {
         let (uid, name) = (fact.uid.clone(), fact.pool.name.clone());
         DedicatedPoolInput::Pools(Box::new(match self.undecodable.contains(&uid) {
-            true => ObjectEvent::Undecodable { uid, name },
+            true => ObjectEvent::Undecodable(ObjectRef { name, uid: Some(uid), node: None }),
             false => ObjectEvent::Applied { fact: fact.clone(), listed },
         }))
     }
@@ -75,7 +78,7 @@ impl ApiServer {
 
     pub fn remove_node(&mut self, name: &str) {
         if let Some(fact) = self.nodes.remove(name) {
-            self.events.push(DedicatedPoolInput::Nodes(ObjectEvent::Deleted { uid: fact.uid }));
+            self.events.push(DedicatedPoolInput::Nodes(ObjectEvent::Deleted(ObjectRef::pod(fact.uid, None))));
         }
     }
 
@@ -95,14 +98,16 @@ impl ApiServer {
 
     pub fn remove_pod(&mut self, uid: &Uid) {
         if self.pods.remove(uid).is_some() {
-            self.events.push(DedicatedPoolInput::Pods(ObjectEvent::Deleted { uid: uid.clone() }));
+            self.events
+                .push(DedicatedPoolInput::Pods(ObjectEvent::Deleted(ObjectRef::pod(uid.clone(), None))));
         }
     }
 
     /// A list of pools; and of everything else, if that is watched, too.
     pub fn list_all(&mut self, others: bool) {
         self.events.clear();
-        let mut events = vec![DedicatedPoolInput::Pools(Box::new(ObjectEvent::ListStarted))];
+        let mut events =
+            vec![DedicatedPoolInput::Pools(Box::new(ObjectEvent::ListStarted { silent_since: None }))];
         events.extend(self.pools.values().map(|fact| self.pool_event(fact, true)));
         events.push(DedicatedPoolInput::Pools(Box::new(ObjectEvent::ListCompleted)));
         if others {
@@ -258,7 +263,10 @@ impl ApiServer {
 /// A list of these.
 pub fn list<F>(facts: impl Iterator<Item = F>) -> impl Iterator<Item = ObjectEvent<F>> {
     let applied = facts.map(|fact| ObjectEvent::Applied { fact, listed: true });
-    [ObjectEvent::ListStarted].into_iter().chain(applied).chain([ObjectEvent::ListCompleted])
+    [ObjectEvent::ListStarted { silent_since: None }]
+        .into_iter()
+        .chain(applied)
+        .chain([ObjectEvent::ListCompleted])
 }
 
 /// The exemptions of all tests.

@@ -4,11 +4,11 @@ use crate::api_server::{exemptions, failed, list};
 use crate::objects::{node, pod, prepared};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
-    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, ObjectEvent, PoolEffect, PoolFact,
-    PoolResponse,
+    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, PoolEffect, PoolFact, PoolResponse,
 };
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::ResourceVersion;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
 fn at(micros: i64) -> Now {

@@ -4,9 +4,10 @@ use crate::api_server::{ApiServer, exemptions, list};
 use crate::control_loop::ControlLoop;
 use crate::objects::{node, pod, pool, prepared};
 use taintward_core::dedicated_pools::{
-    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice, ObjectEvent,
+    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice,
 };
 use taintward_core::engine::Engine;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
 fn at(seconds: i64) -> Now {

@@ -9,6 +9,7 @@ use taintward_core::eviction::{
     DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice,
 };
 use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
@@ -104,10 +105,10 @@ fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() 
 fn d5_an_answer_about_the_node_before_this_one_confirms_nothing() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let Some(EvictionEffect::ReadNode { .. }) = script.next() else { panic!("the node is read first") };
-    script.tell(1.1, EvictionInput::NodeDeleted { name: NodeName::new("n"), uid: None });
+    script.tell(1.1, EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))));
     let mut replaced = node(101, &[("k", None)]);
     replaced.uid = Uid::new("another");
-    script.tell(1.2, EvictionInput::NodeApplied { fact: replaced, listed: false });
+    script.tell(1.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: replaced, listed: false }));
     // Sent after the new node became known, by a clock that is not to be relied on for this.
     let old = Ok(LiveRead::Found(node(100, &[("k", None)])));
     script.tell(
@@ -123,7 +124,7 @@ fn d9_when_it_was_known_to_be_due_outlives_a_change_of_its_rank() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let mut ranked = pod("p", 41, &[]);
     ranked.priority = 7;
-    script.tell(3.0, EvictionInput::PodApplied { fact: ranked, listed: false });
+    script.tell(3.0, EvictionInput::Pods(ObjectEvent::Applied { fact: ranked, listed: false }));
     script.run(4.0, |when, effect| (well(effect, at(when).mono), 0.0));
     let known = script.notices.iter().find_map(|notice| match notice {
         EvictionNotice::Evicted { reason, .. } => Some(reason.known_due),

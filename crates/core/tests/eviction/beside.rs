@@ -6,11 +6,12 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::ResourceVersion;
+use taintward_core::object_event::ObjectEvent;
 
 /// The pod, marked, as the watch tells it.
 fn told(version: u64, by_another: bool, standing: PodLifePhase) -> EvictionInput {
     let fact = PodFact { marked: true, marked_by_another: by_another, standing, ..pod("p", version, &[]) };
-    EvictionInput::PodApplied { fact, listed: false }
+    EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
 /// What was noticed of another: marks, deletions.
@@ -49,7 +50,8 @@ const TERMINATING: PodLifePhase = PodLifePhase::Terminating;
 fn a_mark_of_another_is_told_once_whoever_was_first() {
     for ours_first in [false, true] {
         let mut script = Script::new(EvictionConfig::default());
-        script.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 10, &[]), listed: false });
+        script
+            .tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
         if ours_first {
             script.tell(1.1, told(11, false, PodLifePhase::Live));
         }
@@ -82,12 +84,14 @@ fn a_mark_of_another_is_told_while_ours_is_on_its_way() {
 #[test]
 fn no_other_mark_is_taken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 10, &[]), listed: false });
+    script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
     script.tell(1.1, told(11, false, PodLifePhase::Live));
-    let EvictionInput::PodApplied { fact, .. } = told(12, true, PodLifePhase::Live) else { unreachable!() };
-    script.tell(1.2, EvictionInput::PodListStarted { silent_since: None });
-    script.tell(1.2, EvictionInput::PodApplied { fact, listed: true });
-    script.tell(1.2, EvictionInput::PodListCompleted);
+    let EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) = told(12, true, PodLifePhase::Live) else {
+        unreachable!()
+    };
+    script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }));
+    script.tell(1.2, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }));
+    script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListCompleted));
     script.tell(1.3, told(13, true, PodLifePhase::Live));
     script.notices = script.engine.take_notices();
     assert_eq!(signs(&script), (0, 0));
@@ -95,7 +99,7 @@ fn no_other_mark_is_taken_for_it() {
 
 #[test]
 fn who_deletes_before_us_what_we_marked_is_told() {
-    let gone = [EvictionInput::PodDeleted { pod: reference("p") }];
+    let gone = [EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()))];
     let going = [told(300, false, TERMINATING)];
     for news in [&gone, &going] {
         for failure in [ApiFailure::NotFound, ApiFailure::Conflict] {
@@ -110,7 +114,7 @@ fn who_deletes_before_us_what_we_marked_is_told() {
 
 #[test]
 fn our_own_deletions_are_ours() {
-    let gone = EvictionInput::PodDeleted { pod: reference("p") };
+    let gone = EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()));
     let going = told(300, false, TERMINATING);
     for news in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
         // Accepted; or unanswered, and perhaps carried out.
@@ -126,8 +130,10 @@ fn our_own_deletions_are_ours() {
 fn who_says_why_is_somebody_else() {
     let mut fact = pod("p", 300, &[]);
     (fact.standing, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
-    let script =
-        at_our_delete(&[EvictionInput::PodApplied { fact, listed: false }], Err(ApiFailure::Conflict));
+    let script = at_our_delete(
+        &[EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })],
+        Err(ApiFailure::Conflict),
+    );
     assert_eq!(signs(&script), (0, 0));
 }
 
@@ -139,7 +145,7 @@ fn after_a_refusal_a_deletion_says_nothing() {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.51, EvictionInput::PodDeleted { pod: reference("p") });
+    script.tell(1.51, EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into())));
     script.notices.extend(script.engine.take_notices());
     assert_eq!(signs(&script), (0, 0));
 }

@@ -4,6 +4,7 @@ use crate::common::{World, bears, seconds};
 use crate::one_node;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionInput, EvictionNotice};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Span;
 
@@ -293,8 +294,12 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
             world.remove_pod("vanished");
             world.wire.clear();
             let silent_since = Some(world.clock().mono);
-            world.engine.handle(EvictionInput::NodeListStarted { silent_since }, world.clock());
-            world.engine.handle(EvictionInput::PodListStarted { silent_since }, world.clock());
+            world
+                .engine
+                .handle(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since }), world.clock());
+            world
+                .engine
+                .handle(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since }), world.clock());
             world.deaf = false;
             assert!(world.engine.is_synced());
             world.pass(seconds(9.999));

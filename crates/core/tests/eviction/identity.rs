@@ -5,6 +5,7 @@ use crate::one_node;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect};
 use taintward_core::fact::{PodLifePhase, PodOwnerKind};
+use taintward_core::object_event::ObjectEvent;
 
 #[test]
 fn d4_the_successor_of_the_same_name_is_somebody_else() {
@@ -33,9 +34,10 @@ fn d4_a_successor_not_yet_heard_of_is_not_touched() {
     // Only the node's event arrives; the pod's are late.
     let node = world.node_fact("n1").expect("the node");
     let clock = world.clock();
-    world
-        .engine
-        .handle(taintward_core::eviction::EvictionInput::NodeApplied { fact: node, listed: false }, clock);
+    world.engine.handle(
+        taintward_core::eviction::EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: false }),
+        clock,
+    );
     world.work();
     assert!(world.left().is_empty());
     world.deaf = false;
@@ -55,12 +57,14 @@ fn d5_a_taint_that_is_gone_by_the_live_read_evicts_nobody() {
     world.add_pod("p", "n1", &[]);
     let pod = world.pods["p"].fact.clone();
     let clock = world.clock();
-    world
-        .engine
-        .handle(taintward_core::eviction::EvictionInput::NodeApplied { fact: stale, listed: false }, clock);
-    world
-        .engine
-        .handle(taintward_core::eviction::EvictionInput::PodApplied { fact: pod, listed: false }, clock);
+    world.engine.handle(
+        taintward_core::eviction::EvictionInput::Nodes(ObjectEvent::Applied { fact: stale, listed: false }),
+        clock,
+    );
+    world.engine.handle(
+        taintward_core::eviction::EvictionInput::Pods(ObjectEvent::Applied { fact: pod, listed: false }),
+        clock,
+    );
     world.work();
     assert!(matches!(world.effects[..], [EvictionEffect::ReadNode { .. }]), "{:?}", world.effects);
     assert!(world.left().is_empty());

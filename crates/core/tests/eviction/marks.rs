@@ -6,6 +6,7 @@ use crate::common::script::{Script, at, failed, node, pod, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
+use taintward_core::object_event::ObjectEvent;
 
 fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
@@ -130,15 +131,16 @@ fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
 /// What was found, and what a pod came to later, is confirmed before anything is written.
 #[test]
 fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
-    let tainted = |listed| EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed };
+    let tainted =
+        |listed| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed });
     let mut listed = Script::new(EvictionConfig::default());
-    listed.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 40, &[]), listed: false });
-    listed.tell(1.0, EvictionInput::NodeListStarted { silent_since: None });
+    listed.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 40, &[]), listed: false }));
+    listed.tell(1.0, EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
     listed.tell(1.0, tainted(true));
-    listed.tell(1.0, EvictionInput::NodeListCompleted);
+    listed.tell(1.0, EvictionInput::Nodes(ObjectEvent::ListCompleted));
     let mut later = Script::new(EvictionConfig::default());
     later.tell(1.0, tainted(false));
-    later.tell(3.5, EvictionInput::PodApplied { fact: pod("p", 140, &[]), listed: false });
+    later.tell(3.5, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 140, &[]), listed: false }));
     for mut script in [listed, later] {
         assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
         assert_eq!(script.next(), None);

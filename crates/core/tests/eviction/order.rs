@@ -5,6 +5,7 @@ use crate::one_node;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect};
 use taintward_core::fact::PodOwnerKind;
+use taintward_core::object_event::ObjectEvent;
 
 #[test]
 fn te_46_order_among_pods_due_at_the_same_instant() {
@@ -88,16 +89,16 @@ fn te_7_nobody_goes_before_both_lists_are_complete() {
         (world.node_fact("n1").expect("the node"), world.pods["p"].fact.clone(), world.clock());
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     for input in [
-        EvictionInput::NodeListStarted { silent_since: None },
-        EvictionInput::NodeApplied { fact: node, listed: true },
-        EvictionInput::NodeListCompleted,
-        EvictionInput::PodListStarted { silent_since: None },
-        EvictionInput::PodApplied { fact: pod, listed: true },
+        EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: true }),
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod, listed: true }),
     ] {
         engine.handle(input, clock);
         assert_eq!(engine.next_effect(Lane::All, clock), None);
     }
-    engine.handle(EvictionInput::PodListCompleted, clock);
+    engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), clock);
     assert!(matches!(engine.next_effect(Lane::All, clock), Some(EvictionEffect::ReadNode { .. })));
 }
 
@@ -121,8 +122,10 @@ fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
             if untainted {
                 world.untaint("n1", "k");
             }
-            let (nodes, pods): (Vec<_>, Vec<_>) =
-                world.wire.drain(..).partition(|input| matches!(input, EvictionInput::NodeApplied { .. }));
+            let (nodes, pods): (Vec<_>, Vec<_>) = world
+                .wire
+                .drain(..)
+                .partition(|input| matches!(input, EvictionInput::Nodes(ObjectEvent::Applied { .. })));
             let (first, second) = if nodes_first { (nodes, pods) } else { (pods, nodes) };
             for input in first.into_iter().chain(second) {
                 world.engine.handle(input, world.clock());

@@ -4,6 +4,7 @@ use crate::common::bears;
 use crate::common::script::{Script, failed, node, pod, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
+use taintward_core::object_event::ObjectEvent;
 
 const PODS: u32 = 40;
 const AWAY_FROM: f64 = 10.0;
@@ -11,10 +12,13 @@ const AWAY_FROM: f64 = 10.0;
 /// Pods whose time ends while nobody answers, and some that are due after that.
 fn crowd() -> Script {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
+    script.tell(
+        1.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+    );
     for number in 0..PODS {
         let fact = pod(&format!("p{number}"), 100, &[bears("k", Some(10 + i64::from(number) % 8))]);
-        script.tell(1.0, EvictionInput::PodApplied { fact, listed: false });
+        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script
 }
@@ -83,16 +87,23 @@ fn d3_a_write_that_fails_hurries_nobody() {
 #[test]
 fn d3_failures_of_long_ago_are_forgotten() {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(1.0, EvictionInput::PodApplied { fact: pod("old", 100, &[]), listed: false });
-    script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
+    script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old", 100, &[]), listed: false }));
+    script.tell(
+        1.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+    );
     let forbidden = |when, effect: &EvictionEffect| {
         (failed(effect, crate::common::script::at(when).mono, ApiFailure::Forbidden), 0.01)
     };
     script.run(300.0, forbidden);
-    script.tell(300.0, EvictionInput::NodeApplied { fact: node(101, &[]), listed: false });
+    script.tell(300.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[]), listed: false }));
     script.run(600.0, forbidden);
-    script.tell(600.0, EvictionInput::PodApplied { fact: pod("new", 102, &[]), listed: false });
-    script.tell(600.0, EvictionInput::NodeApplied { fact: node(103, &[("k", None)]), listed: false });
+    script
+        .tell(600.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("new", 102, &[]), listed: false }));
+    script.tell(
+        600.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(103, &[("k", None)]), listed: false }),
+    );
     script.run(604.0, forbidden);
     let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. }));
     let lately = reads.iter().filter(|when| **when >= 600.0).count();

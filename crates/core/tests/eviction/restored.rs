@@ -5,6 +5,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::NodeName;
+use taintward_core::object_event::ObjectEvent;
 
 fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> EvictionInput {
     let result = Ok(LiveRead::Found(node(version, taints)));
@@ -33,7 +34,10 @@ fn s2_an_older_read_without_the_taint_evicts_nobody() {
     }
     assert_eq!((script.engine.stats().pods, script.engine.stats().in_hand), (1, 0));
     // It stays until the node is tainted in the store that there is now.
-    script.tell(400.0, EvictionInput::NodeApplied { fact: node(61, &[("k", None)]), listed: false });
+    script.tell(
+        400.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(61, &[("k", None)]), listed: false }),
+    );
     script.run(401.0, |when, effect| match effect {
         EvictionEffect::ReadNode { .. } => (confirmed(when, 61, &[("k", None)]), 0.0),
         other => (well(other, at(when).mono), 0.0),
@@ -64,7 +68,10 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 40, &[]));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
-    script.tell(1.1, EvictionInput::NodeApplied { fact: node(102, &[("k", None)]), listed: false });
+    script.tell(
+        1.1,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(102, &[("k", None)]), listed: false }),
+    );
     script.tell(1.2, confirmed(1.0, 101, &[("k", None)]));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }

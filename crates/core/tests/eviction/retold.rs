@@ -9,6 +9,7 @@ use taintward_core::eviction::{
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -65,19 +66,22 @@ fn reference() -> PodRef {
 
 fn listed(engine: &mut EvictionEngine, now: Now, nodes: Vec<EvictionInput>, pods: Vec<EvictionInput>) {
     let silent_since = engine.is_synced().then_some(now.mono);
-    let begin = [EvictionInput::NodeListStarted { silent_since }].into_iter();
-    let pods = [EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since }]
-        .into_iter()
-        .chain(pods);
+    let begin = [EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })].into_iter();
+    let pods = [
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since }),
+    ]
+    .into_iter()
+    .chain(pods);
     begin
         .chain(nodes)
         .chain(pods)
-        .chain([EvictionInput::PodListCompleted])
+        .chain([EvictionInput::Pods(ObjectEvent::ListCompleted)])
         .for_each(|input| engine.handle(input, now));
 }
 
 fn live(fact: PodFact) -> EvictionInput {
-    EvictionInput::PodApplied { fact, listed: false }
+    EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
 fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
@@ -89,7 +93,10 @@ fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
 /// An engine that knows of the tainted node and the pod, and what it asked for.
 fn tainted(patience: Option<i64>) -> EvictionEngine {
     let mut engine = synced(DisruptionConditionPolicy::Never);
-    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
+    engine.handle(
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[("k", None)]), listed: false }),
+        at(1.0),
+    );
     engine.handle(live(pod(10, patience)), at(1.0));
     engine
 }
@@ -124,7 +131,7 @@ fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
         let mut engine = tainted(None);
         assert!(matches!(engine.next_effect(Lane::All, at(1.0)), Some(EvictionEffect::ReadNode { .. })));
         assert!(engine.next_effect(Lane::All, at(1.0)).is_none());
-        engine.handle(EvictionInput::PodDeleted { pod: reference() }, at(1.1));
+        engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(reference().into())), at(1.1));
         let again = PodFact { priority: if stays { 7 } else { -7 }, ..pod(11, None) };
         engine.handle(live(again), at(1.2));
         assert!(engine.next_effect(Lane::All, at(1.2)).is_none());
@@ -140,8 +147,9 @@ fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
 /// D11, D1: what can't be decoded when it is found, and can be later, did not begin then.
 #[test]
 fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
-    let node_unreadable = || EvictionInput::NodeUndecodable { name: name() };
-    let pod_unreadable = |node| EvictionInput::PodUndecodable { uid: Uid::new("p"), node };
+    let node_unreadable = || EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name(), None)));
+    let pod_unreadable =
+        |node| EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(Uid::new("p"), node)));
     let added = node(5, &[("k", Some(100))]);
     let old = |seconds| Some(Wall::from_secs(EPOCH + seconds));
     let arrived = PodFact {
@@ -157,7 +165,10 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
         // Both are there at the start.
         let mut engine = EvictionEngine::new(EvictionConfig::default());
         listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
-        engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: added.clone(), listed: false }),
+            at(1_500.0),
+        );
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (101, 201));
         assert!(engine.take_notices().iter().all(|notice| !format!("{notice:?}").starts_with("Unstamped")));
@@ -165,13 +176,16 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
         let mut engine = synced(DisruptionConditionPolicy::Never);
         engine.handle(node_unreadable(), at(1_000.0));
         engine.handle(pod_unreadable(pods_node.clone()), at(1_200.0));
-        engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: added.clone(), listed: false }),
+            at(1_500.0),
+        );
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (1_000, 1_200));
         // They go, unreadable to the last, and others come.
         for lost in [false, true] {
             let mut engine = EvictionEngine::new(EvictionConfig::default());
-            let pod_gone = EvictionInput::PodDeleted { pod: reference() };
+            let pod_gone = EvictionInput::Pods(ObjectEvent::Deleted(reference().into()));
             listed(
                 &mut engine,
                 at(1_000.0),
@@ -181,20 +195,26 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
             if lost {
                 listed(&mut engine, at(1_100.0), Vec::new(), Vec::new());
             } else {
-                engine.handle(EvictionInput::NodeDeleted { name: name(), uid: None }, at(1_100.0));
+                engine.handle(
+                    EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&name(), None))),
+                    at(1_100.0),
+                );
                 engine.handle(pod_gone, at(1_100.0));
             }
-            engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
+            engine.handle(
+                EvictionInput::Nodes(ObjectEvent::Applied { fact: added.clone(), listed: false }),
+                at(1_500.0),
+            );
             engine.handle(live(arrived.clone()), at(1_500.0));
             assert_eq!(begun(&engine), (1_500, 1_500));
         }
     }
     // A taint that was put on while its node could not be decoded.
     let mut engine = synced(DisruptionConditionPolicy::Never);
-    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[]), listed: false }, at(1.0));
+    engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }), at(1.0));
     engine.handle(live(arrived), at(1.0));
     engine.handle(node_unreadable(), at(50.0));
-    engine.handle(EvictionInput::NodeApplied { fact: added, listed: false }, at(1_500.0));
+    engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: added, listed: false }), at(1_500.0));
     assert_eq!(begun(&engine), (101, 101));
 }
 
@@ -209,7 +229,10 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
         ..pod(10, None)
     };
     engine.handle(live(marked), at(1.0));
-    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
+    engine.handle(
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[("k", None)]), listed: false }),
+        at(1.0),
+    );
     engine.handle(live(pod(11, Some(100))), at(1.0));
     for s in [2.0, 32.0, 40.0] {
         engine.tick(at(s).mono);
@@ -225,8 +248,9 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
 /// L2: a pod whose deletion was accepted, and that newer news shows alive, is judged again; news from before does nothing.
 #[test]
 fn l2_a_deletion_that_is_undone_is_made_again() {
-    let begin = |s: f64| EvictionInput::PodListStarted { silent_since: Some(at(s).mono) };
-    let found = |version| EvictionInput::PodApplied { fact: pod(version, None), listed: true };
+    let begin = |s: f64| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(s).mono) });
+    let found =
+        |version| EvictionInput::Pods(ObjectEvent::Applied { fact: pod(version, None), listed: true });
     let terminating = |version| PodFact { standing: PodLifePhase::Terminating, ..pod(version, None) };
     type News<'a> = &'a dyn Fn(&mut EvictionEngine);
     let cases: [(&str, bool, News<'_>); 7] = [
@@ -240,11 +264,11 @@ fn l2_a_deletion_that_is_undone_is_made_again() {
         }),
         ("a list begun before", false, &|engine| {
             engine.handle(found(10), at(2.0));
-            engine.handle(EvictionInput::PodListCompleted, at(2.0));
+            engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), at(2.0));
         }),
         ("a list of an earlier state", true, &|engine| {
-            engine.handle(EvictionInput::PodListCompleted, at(2.0));
-            for input in [begin(2.0), found(8), EvictionInput::PodListCompleted] {
+            engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), at(2.0));
+            for input in [begin(2.0), found(8), EvictionInput::Pods(ObjectEvent::ListCompleted)] {
                 engine.handle(input, at(2.0));
             }
         }),
@@ -292,11 +316,11 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     assert!(accepted);
     engine.handle(live(pod(11, None)), at(60.0));
     assert_eq!(evict(&mut engine, at(60.0)), 0);
-    let found = EvictionInput::PodApplied { fact: pod(12, None), listed: true };
+    let found = EvictionInput::Pods(ObjectEvent::Applied { fact: pod(12, None), listed: true });
     for input in [
-        EvictionInput::PodListStarted { silent_since: Some(at(60.0).mono) },
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(60.0).mono) }),
         found,
-        EvictionInput::PodListCompleted,
+        EvictionInput::Pods(ObjectEvent::ListCompleted),
     ] {
         engine.handle(input, at(61.0));
     }
@@ -320,7 +344,7 @@ fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
     assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::ReadNode { .. })));
     engine.handle(confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))), now);
     assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::DeletePod { .. })));
-    engine.handle(EvictionInput::PodDeleted { pod: reference() }, now);
+    engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(reference().into())), now);
     engine.handle(live(pod(11, None)), now);
     engine.handle(EvictionInput::Deleted { pod: reference(), result: Err(ApiFailure::Rejected) }, now);
     assert_eq!(evict(&mut engine, at(60.0)), 1);

@@ -6,6 +6,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::ResourceVersion;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 fn never() -> EvictionConfig {
@@ -20,10 +21,13 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
         let taint = [("k", Some(10))];
         let version_at = |millis: i64| 2 + (millis / every) as u64;
         let mut script = Script::new(EvictionConfig::default());
-        script.tell(1.0, EvictionInput::NodeApplied { fact: node(1, &[]), listed: false });
+        script.tell(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }));
         script.tell(
             1.0,
-            EvictionInput::PodApplied { fact: pod("p", 1000, &[bears("k", Some(20))]), listed: false },
+            EvictionInput::Pods(ObjectEvent::Applied {
+                fact: pod("p", 1000, &[bears("k", Some(20))]),
+                listed: false,
+            }),
         );
         // The taint is put on at 10.3 s, and told of within its own second.
         let (seen_from, mut told) = (10_300 + lag.min(600), 1);
@@ -35,7 +39,10 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
                     told = version;
                     script.tell(
                         script.now,
-                        EvictionInput::NodeApplied { fact: node(version, &taint), listed: false },
+                        EvictionInput::Nodes(ObjectEvent::Applied {
+                            fact: node(version, &taint),
+                            listed: false,
+                        }),
                     );
                 }
             }
@@ -66,10 +73,16 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
     for (told_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
         let refreshed = || node(101, &[("k", Some(30))]);
         let mut script = Script::new(never());
-        script.tell(10.2, EvictionInput::NodeApplied { fact: node(100, &[("k", Some(10))]), listed: false });
         script.tell(
             10.2,
-            EvictionInput::PodApplied { fact: pod("p", 40, &[bears("k", Some(20))]), listed: false },
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", Some(10))]), listed: false }),
+        );
+        script.tell(
+            10.2,
+            EvictionInput::Pods(ObjectEvent::Applied {
+                fact: pod("p", 40, &[bears("k", Some(20))]),
+                listed: false,
+            }),
         );
         let serve = |when, effect: &EvictionEffect| match effect {
             EvictionEffect::ReadNode { node: name } => {
@@ -81,7 +94,8 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
         script.run(31.0, serve);
         assert!(script.deletes().is_empty(), "{told_at:?}");
         if told_at.is_some() {
-            script.tell(31.0, EvictionInput::NodeApplied { fact: refreshed(), listed: false });
+            script
+                .tell(31.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: refreshed(), listed: false }));
         }
         script.run(60.0, serve);
         let deletes = script.deletes();
@@ -136,10 +150,14 @@ fn d3_a_first_try_does_not_wait_for_its_nodes_pause() {
     for deadline in (40..200).step_by(7) {
         let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
         let mut script = Script::new(never());
-        script.tell(1.0, EvictionInput::PodApplied { fact: pod("a", 10, &[]), listed: false });
+        script
+            .tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("a", 10, &[]), listed: false }));
         let later = pod("b", 11, &[bears("k", Some(i64::from(deadline)))]);
-        script.tell(1.0, EvictionInput::PodApplied { fact: later, listed: false });
-        script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
+        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: later, listed: false }));
+        script.tell(
+            1.0,
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+        );
         script.run(due + 40.0, |when, effect| match effect {
             EvictionEffect::ReadNode { .. } if when < well_from => {
                 (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0)
@@ -159,15 +177,24 @@ fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
     for millis in 0..2_000 {
         let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
         fact.arrival = taintward_core::fact::BindingTimes::default();
-        script.tell(1.0 + f64::from(millis) / 100.0, EvictionInput::PodApplied { fact, listed: false });
+        script.tell(
+            1.0 + f64::from(millis) / 100.0,
+            EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }),
+        );
     }
-    script.tell(30.0, EvictionInput::NodeApplied { fact: node(100, &[("other", None)]), listed: false });
+    script.tell(
+        30.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("other", None)]), listed: false }),
+    );
     // Each bears it for another time.
-    script.tell(30.0, EvictionInput::NodeApplied { fact: node(101, &[("k", None)]), listed: false });
+    script.tell(
+        30.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[("k", None)]), listed: false }),
+    );
     for millis in 0..2_000 {
         let seconds = 10 + i64::from(millis) / 100;
         let fact = pod(&format!("p{millis:04}"), 11, &[bears("k", Some(seconds))]);
-        script.tell(30.0, EvictionInput::PodApplied { fact, listed: false });
+        script.tell(30.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script.run(70.0, |when, effect| (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0));
     let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).len();
@@ -201,7 +228,7 @@ fn l6_first_tries_go_before_retries() {
         other => (well(other, at(when).mono), 0.0),
     });
     // The retry's time has come, and so has another pod's.
-    script.tell(40.0, EvictionInput::PodApplied { fact: pod("b", 41, &[]), listed: false });
+    script.tell(40.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b", 41, &[]), listed: false }));
     script.engine.tick(Mono::from_secs(40));
     let mut order = Vec::new();
     while let Some(effect) = script.engine.next_effect(Lane::All, at(40.0)) {
@@ -246,7 +273,10 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
             effect => (well(effect, at(when).mono), 0.0),
         };
         script.run(other, &mut serve);
-        script.tell(other, EvictionInput::PodApplied { fact: pod("q", 60, &[]), listed: false });
+        script.tell(
+            other,
+            EvictionInput::Pods(ObjectEvent::Applied { fact: pod("q", 60, &[]), listed: false }),
+        );
         script.run(15.0, &mut serve);
         let anew = by_uid.expect("it goes in the end");
         assert!(anew >= 1, "another pod at {other}: the node was not read again");

@@ -5,6 +5,7 @@ use crate::one_node;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionEffect;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 #[test]
 fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
@@ -83,7 +84,9 @@ fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
     world.taint("n1", "k");
     world.pass(seconds(30.0));
     let clock = world.clock();
-    world.engine.handle(EvictionInput::PodUndecodable { uid: pod.uid.clone(), node: None }, clock);
+    world
+        .engine
+        .handle(EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod.uid.clone(), None))), clock);
     world.pass(seconds(100.0));
     assert!(world.left().is_empty());
     world.edit_pod("p", |_| ());
@@ -93,7 +96,9 @@ fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
     let clock = world.clock();
-    world.engine.handle(EvictionInput::NodeUndecodable { name: pod.node }, clock);
+    world
+        .engine
+        .handle(EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&pod.node, None))), clock);
     world.pass(seconds(100.0));
     assert!(world.left().is_empty());
     world.taint("n1", "other");

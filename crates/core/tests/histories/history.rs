@@ -6,6 +6,7 @@ use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, E
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -163,16 +164,19 @@ impl History {
         nodes: Vec<NodeFact>,
         pods: Option<Vec<PodFact>>,
     ) {
-        self.feed(EvictionInput::NodeListStarted { silent_since });
-        nodes.into_iter().for_each(|fact| self.feed(EvictionInput::NodeApplied { fact, listed: true }));
-        self.feed(EvictionInput::NodeListCompleted);
+        self.feed(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since }));
+        nodes
+            .into_iter()
+            .for_each(|fact| self.feed(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: true })));
+        self.feed(EvictionInput::Nodes(ObjectEvent::ListCompleted));
         self.list_pods(silent_since, pods.unwrap_or_default());
     }
 
     fn list_pods(&mut self, silent_since: Option<Mono>, pods: Vec<PodFact>) {
-        self.feed(EvictionInput::PodListStarted { silent_since });
-        pods.into_iter().for_each(|fact| self.feed(EvictionInput::PodApplied { fact, listed: true }));
-        self.feed(EvictionInput::PodListCompleted);
+        self.feed(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since }));
+        pods.into_iter()
+            .for_each(|fact| self.feed(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true })));
+        self.feed(EvictionInput::Pods(ObjectEvent::ListCompleted));
     }
 
     fn some_failure(&mut self) -> ApiFailure {
@@ -249,25 +253,28 @@ impl History {
         match self.choices.below(100) {
             0..=9 => {
                 let fact = self.node(node);
-                self.feed(EvictionInput::NodeApplied { fact, listed: false });
+                self.feed(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
             10..=11 => {
                 let uid = self.choices.in_hundred(50);
                 let uid = uid.then(|| Uid::new(&format!("nu{node}-{}", self.version % 2)));
-                self.feed(EvictionInput::NodeDeleted { name: node_name(node), uid });
+                self.feed(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&node_name(node), uid))));
             }
-            12 => self.feed(EvictionInput::NodeUndecodable { name: node_name(node) }),
+            12 => self.feed(EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+                &node_name(node),
+                None,
+            )))),
             13..=27 => {
                 let fact = self.pod(pod, pod % NODES);
-                self.feed(EvictionInput::PodApplied { fact, listed: false });
+                self.feed(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
             }
             28..=30 if self.lies || self.choices.in_hundred(30) => {
                 let pod = PodRef { node: node_name(pod % NODES), uid: pod_uid(pod) };
-                self.feed(EvictionInput::PodDeleted { pod });
+                self.feed(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             }
             31 => {
                 let node = self.choices.in_hundred(50).then(|| node_name(pod % NODES));
-                self.feed(EvictionInput::PodUndecodable { uid: pod_uid(pod), node });
+                self.feed(EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod_uid(pod), node))));
             }
             32 => {
                 let on = self.choices.in_hundred(50);
@@ -276,12 +283,12 @@ impl History {
             33 => {
                 let since = self.some_past();
                 let nodes: Vec<_> = (0..NODES).filter(|_| self.choices.in_hundred(80)).collect();
-                self.feed(EvictionInput::NodeListStarted { silent_since: since });
+                self.feed(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: since }));
                 for node in nodes {
                     let fact = self.node(node);
-                    self.feed(EvictionInput::NodeApplied { fact, listed: true });
+                    self.feed(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: true }));
                 }
-                self.feed(EvictionInput::NodeListCompleted);
+                self.feed(EvictionInput::Nodes(ObjectEvent::ListCompleted));
             }
             34 => {
                 let since = self.some_past();

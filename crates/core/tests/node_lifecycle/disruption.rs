@@ -4,9 +4,10 @@ use crate::world::{Commit, SECOND, What, World};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{
-    DelayReason, ManagedTaint, ManagedTaints, NodeLifecycleFlags, NodeLifecycleNotice, TaintRate,
-    WatchedKind, ZoneState,
+    DelayReason, ManagedTaint, ManagedTaints, NodeLifecycleFlags, NodeLifecycleInput, NodeLifecycleNotice,
+    TaintRate, WatchedKind, ZoneState,
 };
+use taintward_core::object_event::ObjectEvent;
 
 fn names(zone: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|at| format!("{zone}{at}")).collect()
@@ -192,10 +193,7 @@ fn what_is_to_be_feared_holds_back() {
     world.kill(&["a1"]);
     world.pass(65);
     let since = world.clock().mono;
-    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::StreamLost {
-        stream: WatchedKind::Leases,
-        since,
-    });
+    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.leading = true;
     world.set_ready("a0", false);
     world.pass(30);
@@ -355,9 +353,7 @@ fn ten_thousand_vanish_at_once() {
     assert_eq!((engine.stats().nodes, engine.zones().count()), (0, 0));
     let gone = world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::Removed(_))).count();
     assert_eq!(gone, 10_000);
-    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::ListCompleted {
-        stream: WatchedKind::Leases,
-    });
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
 }
 
 /// 10,000 nodes fall silent at once, ten live on: all are declared, and tainted at the secondary rate only.

@@ -5,6 +5,7 @@
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
 use crate::world::zone;
+use crate::{list_aborted, list_started};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::api_error::ApiFailure;
@@ -12,9 +13,10 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine,
-    NodeLifecycleInput as Input, PlatformLabels, WatchedKind,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput,
+    PlatformLabels, WatchedKind,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -67,7 +69,7 @@ struct State {
     silent_at: Option<i64>,
     version: u64,
     tainted: Vec<i64>,
-    flight: Option<(NodeLifecycleEffect, i64, Option<Input>)>,
+    flight: Option<(NodeLifecycleEffect, i64, Option<NodeLifecycleInput>)>,
     node_news: VecDeque<NodeHealthFact>,
     lease_news: VecDeque<LeaseFact>,
     beats: u8,
@@ -138,7 +140,7 @@ impl State {
         Now::exact(Mono::from_micros(self.now), Wall::from_micros(1_800_000_000 * SECOND + self.now))
     }
 
-    fn tell(&mut self, input: Input) {
+    fn tell(&mut self, input: NodeLifecycleInput) {
         let now = self.clock();
         self.engine.handle(input, now);
         self.engine.take_notices();
@@ -148,13 +150,17 @@ impl State {
         self.node_news.clear();
         self.lease_news.clear();
         let silent_since = Some(self.clock().mono);
-        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
-        self.tell(Input::ListStarted { stream: WatchedKind::Nodes, silent_since });
-        self.nodes.clone().into_iter().for_each(|fact| self.tell(Input::Node { fact, listed: true }));
-        self.tell(Input::ListCompleted { stream: WatchedKind::Nodes });
-        self.tell(Input::ListStarted { stream: WatchedKind::Leases, silent_since });
-        self.leases.clone().into_iter().for_each(|fact| self.tell(Input::Lease { fact, listed: true }));
-        self.tell(Input::ListCompleted { stream: WatchedKind::Leases });
+        self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since }));
+        self.nodes.clone().into_iter().for_each(|fact| {
+            self.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }))
+        });
+        self.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
+        self.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
+        self.leases.clone().into_iter().for_each(|fact| {
+            self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }))
+        });
+        self.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
     }
 
     /// A node renews its lease, and says that it is ready if its object says otherwise.
@@ -184,8 +190,8 @@ impl State {
         self.leases[0].version = Some(ResourceVersion(self.version));
         self.leases[0].renewed = Some(wall);
         let fact = self.leases[0].clone();
-        self.tell(Input::Lease { fact, listed: false });
-        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
     }
 
     fn step(&self, step: Step) -> Option<Self> {
@@ -204,11 +210,11 @@ impl State {
             }
             Step::HearLease => {
                 let fact = self.lease_news.pop_front()?;
-                self.tell(Input::Lease { fact, listed: false });
+                self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::HearNode => {
                 let fact = self.node_news.pop_front()?;
-                self.tell(Input::Node { fact, listed: false });
+                self.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::Pull if self.flight.is_none() => {
                 let effect = self.engine.next_effect(Lane::All, self.clock())?;
@@ -242,10 +248,10 @@ impl State {
             Step::BreakList => {
                 spend(&mut self.lists)?;
                 let (stream, silent_since) = (WatchedKind::Leases, Some(self.clock().mono));
-                self.tell(Input::ListStarted { stream, silent_since });
+                self.tell(list_started(stream, silent_since));
                 let fact = self.leases[0].clone();
-                self.tell(Input::Lease { fact, listed: true });
-                self.tell(Input::ListAborted { stream });
+                self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
+                self.tell(list_aborted(stream));
             }
             Step::Pull => return None,
         }
@@ -264,19 +270,19 @@ impl State {
                 let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
                 let result =
                     Ok(LiveNodeAndLease { node: LiveRead::Found(node_fact), lease: LiveRead::Found(lease) });
-                Input::Confirmed { node: node.clone(), sent, result }
+                NodeLifecycleInput::Confirmed { node: node.clone(), sent, result }
             }
             NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
                 let result = self.write(&node.name, *version, |fact| {
                     fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
                     fact.taints.extend(add.iter().map(taint));
                 });
-                Input::Written { node: node.name.clone(), result }
+                NodeLifecycleInput::Written { node: node.name.clone(), result }
             }
             NodeLifecycleEffect::SetConditionsUnknown { node, version, .. } => {
                 let result = self
                     .write(&node.name, *version, |fact| fact.conditions[0].status = ConditionStatus::Unknown);
-                Input::Written { node: node.name.clone(), result }
+                NodeLifecycleInput::Written { node: node.name.clone(), result }
             }
             other => panic!("nobody asks for {other:?} here"),
         };
@@ -359,19 +365,21 @@ fn taint(own: ManagedTaint) -> Taint {
     Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
-fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {
+fn lost(effect: &NodeLifecycleEffect, sent: i64) -> NodeLifecycleInput {
     let gone = ApiFailure::Unavailable;
     match effect {
-        NodeLifecycleEffect::ReadNode { node } => {
-            Input::Confirmed { node: node.clone(), sent: Mono::from_micros(sent), result: Err(gone) }
-        }
+        NodeLifecycleEffect::ReadNode { node } => NodeLifecycleInput::Confirmed {
+            node: node.clone(),
+            sent: Mono::from_micros(sent),
+            result: Err(gone),
+        },
         NodeLifecycleEffect::PatchTaints { node, .. }
         | NodeLifecycleEffect::SetConditionsUnknown { node, .. }
         | NodeLifecycleEffect::PatchLabels { node, .. } => {
-            Input::Written { node: node.name.clone(), result: Err(gone) }
+            NodeLifecycleInput::Written { node: node.name.clone(), result: Err(gone) }
         }
         NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
-            Input::PodMarked { pod: pod.clone(), result: Err(gone) }
+            NodeLifecycleInput::PodMarked { pod: pod.clone(), result: Err(gone) }
         }
     }
 }

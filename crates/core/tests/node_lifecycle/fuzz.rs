@@ -3,6 +3,7 @@
 //! - Prints the seed and the end of a failing history; `HEALTH_FUZZ_SEEDS` sets their number (default 2,000).
 
 use crate::world::{SECOND, zone};
+use crate::{list_aborted, list_completed, list_started};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
@@ -13,6 +14,7 @@ use taintward_core::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels,
     PodReadinessFact, WatchedKind,
 };
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -75,8 +77,8 @@ impl History {
         let engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
         let mut history = Self { dice, now: SECOND, version: 1, engine, out: Vec::new(), log: Vec::new() };
         for stream in STREAMS {
-            history.tell(NodeLifecycleInput::ListStarted { stream, silent_since: None });
-            history.tell(NodeLifecycleInput::ListCompleted { stream });
+            history.tell(list_started(stream, None));
+            history.tell(list_completed(stream));
         }
         history
     }
@@ -165,28 +167,34 @@ impl History {
 
     fn list(&mut self, stream: WatchedKind) {
         let silent_since = Some(self.ago(20));
-        self.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
+        self.tell(list_started(stream, silent_since));
         for node in 0..NODES {
             if self.dice.percent(15) {
                 continue;
             }
             let input = match stream {
-                WatchedKind::Nodes => NodeLifecycleInput::Node { fact: self.node_fact(node), listed: true },
-                WatchedKind::Leases => {
-                    NodeLifecycleInput::Lease { fact: self.lease_fact(node), listed: true }
+                WatchedKind::Nodes => NodeLifecycleInput::Nodes(ObjectEvent::Applied {
+                    fact: self.node_fact(node),
+                    listed: true,
+                }),
+                WatchedKind::Leases => NodeLifecycleInput::Leases(ObjectEvent::Applied {
+                    fact: self.lease_fact(node),
+                    listed: true,
+                }),
+                WatchedKind::Pods => {
+                    NodeLifecycleInput::Pods(ObjectEvent::Applied { fact: self.pod_fact(), listed: false })
                 }
-                WatchedKind::Pods => NodeLifecycleInput::Pod { fact: self.pod_fact() },
             };
             self.tell(input);
             if self.dice.percent(10) {
                 // It breaks off; at once, or when more has happened.
                 if self.dice.percent(50) {
-                    self.tell(NodeLifecycleInput::ListAborted { stream });
+                    self.tell(list_aborted(stream));
                 }
                 return;
             }
         }
-        self.tell(NodeLifecycleInput::ListCompleted { stream });
+        self.tell(list_completed(stream));
     }
 
     fn answer(&mut self) {
@@ -244,26 +252,33 @@ impl History {
         let node = self.some_node();
         let stream = self.dice.of(&STREAMS);
         let input = match self.dice.below(100) {
-            0..=12 => NodeLifecycleInput::Node { fact: self.node_fact(node), listed: false },
+            0..=12 => {
+                NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: self.node_fact(node), listed: false })
+            }
             13..=14 => {
                 let uid = self.dice.percent(50).then(|| Uid::new(&format!("u{node}-false")));
-                NodeLifecycleInput::NodeGone { name: name(node), uid }
+                NodeLifecycleInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&name(node), uid)))
             }
-            15 => NodeLifecycleInput::NodeUnreadable { name: name(node) },
-            16..=34 => NodeLifecycleInput::Lease { fact: self.lease_fact(node), listed: false },
-            35 => NodeLifecycleInput::LeaseGone { node: name(node) },
-            36 => NodeLifecycleInput::LeaseUnreadable { node: name(node) },
-            37 => NodeLifecycleInput::ListAborted { stream },
+            15 => NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name(node), None))),
+            16..=34 => NodeLifecycleInput::Leases(ObjectEvent::Applied {
+                fact: self.lease_fact(node),
+                listed: false,
+            }),
+            35 => NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(&name(node), None))),
+            36 => NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(&name(node), None))),
+            37 => list_aborted(stream),
             38 => NodeLifecycleInput::StreamLost { stream, since: self.ago(20) },
             39 => NodeLifecycleInput::StreamRecovered { stream },
             40 => NodeLifecycleInput::ProcessPaused { since: self.ago(30) },
             41..=50 => NodeLifecycleInput::OwnRequestSucceeded { sent: self.ago(1) },
             51 => NodeLifecycleInput::BecameLeader,
             52..=53 => return self.list(stream),
-            54..=57 => NodeLifecycleInput::Pod { fact: self.pod_fact() },
+            54..=57 => {
+                NodeLifecycleInput::Pods(ObjectEvent::Applied { fact: self.pod_fact(), listed: false })
+            }
             58 => {
                 let uid = Uid::new(&format!("p{node}-{}", self.dice.below(3)));
-                NodeLifecycleInput::PodGone { pod: PodRef { node: name(node), uid } }
+                NodeLifecycleInput::Pods(ObjectEvent::Deleted(PodRef { node: name(node), uid }.into()))
             }
             59..=70 => {
                 self.pull();

@@ -2,11 +2,13 @@
 //! time.
 
 use crate::world::{What, World};
+use crate::{list_aborted, list_started};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::node_lifecycle::{
     ManagedTaint, ManagedTaints, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
     NodeLifecycleInput, NodeLifecycleNotice, ObservationDoubt, WatchedKind,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 /// A lag after which nothing comes while a test runs.
@@ -127,7 +129,7 @@ fn without_a_witness_nobody_is_declared() {
             let mut fact = world.stored[*name].lease.clone().expect("it has one");
             fact.version = None;
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
-            engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
+            engine.handle(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), now);
         }
         assert_eq!(engine.next_effect(Lane::All, now), None);
     }
@@ -174,7 +176,7 @@ fn a_list_that_stalls_is_a_gap() {
     let silent_since = Some(world.clock().mono);
     // Without a watch beside it.
     world.lease_lag = NEVER;
-    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since });
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
     world.pass(30);
     world.lease_lag = 0;
     assert_eq!(world.commits, []);
@@ -184,9 +186,9 @@ fn a_list_that_stalls_is_a_gap() {
     );
     for name in ["a0", "a1", "a2", "a3", "a4"] {
         let fact = world.stored[name].lease.clone().expect("it has one");
-        world.tell(NodeLifecycleInput::Lease { fact, listed: true });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
     }
-    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases });
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
     world.pass(49);
     assert_eq!(world.commits, []);
     world.pass(2);
@@ -203,12 +205,12 @@ fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
         world.pass(5);
         let silent_since = Some(world.clock().mono);
         world.lease_lag = if watch_goes_on { 0 } else { NEVER };
-        world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
         for second in 0..75 {
             world.pass(1);
             if second == 20 {
                 let fact = world.stored["a0"].lease.clone().expect("it has one");
-                world.tell(NodeLifecycleInput::Lease { fact, listed: true });
+                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
             }
         }
         let doubt = world.engine.as_ref().expect("it runs").doubt(world.clock().mono);
@@ -229,19 +231,21 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
             let mut world = World::new(&[("a", 5)]);
             world.kill(&["a4"]);
             let since = world.clock().mono;
-            world.tell(NodeLifecycleInput::ListStarted { stream, silent_since: Some(since) });
+            world.tell(list_started(stream, Some(since)));
             let lease = world.stored["a0"].lease.clone().expect("it has one");
             let node = world.stored["a0"].node.clone();
             world.tell(match stream {
-                WatchedKind::Leases => NodeLifecycleInput::Lease { fact: lease, listed: true },
-                _ => NodeLifecycleInput::Node { fact: node, listed: true },
+                WatchedKind::Leases => {
+                    NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease, listed: true })
+                }
+                _ => NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: node, listed: true }),
             });
             world.pass(length);
             // The streams' health and their news come by different ways.
             let mut told = [
                 NodeLifecycleInput::StreamLost { stream, since },
                 NodeLifecycleInput::StreamRecovered { stream },
-                NodeLifecycleInput::ListAborted { stream },
+                list_aborted(stream),
             ];
             told.rotate_right(usize::from(!lost_first));
             told.into_iter().for_each(|input| world.tell(input));
@@ -265,11 +269,11 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
 fn a_first_list_that_breaks_off_is_none() {
     let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
     world.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
-    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Nodes, silent_since: None });
-    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes });
-    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since: None });
-    world.tell(NodeLifecycleInput::ListAborted { stream: WatchedKind::Leases });
-    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases });
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListAborted));
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
     assert!(!world.engine.as_ref().expect("it runs").is_synced());
     assert_eq!(
         world.engine.as_ref().expect("it runs").doubt(world.clock().mono),

@@ -8,6 +8,7 @@ use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
     NodeLifecycleInput, NodeLifecycleNotice,
 };
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Wall;
 
 /// NL-10: a renewal is compared, not believed: the past, the future, and steps back are signs of life all the same.
@@ -23,7 +24,7 @@ fn nl_10_times_in_leases_are_not_believed() {
         fact.version = None;
         fact.renewed = Some(Wall::from_secs(seconds));
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
     assert_eq!(world.commits, []);
     // The same again and again is no renewal, whatever it says: year 9999 does not keep a node alive.
@@ -48,7 +49,7 @@ fn nl_10_an_older_lease_told_late_is_no_sign_of_life() {
             // The store was replaced by an older one: a live read shows the same.
             world.stored.get_mut("a1").expect("it exists").lease = Some(old.clone());
         }
-        world.tell(NodeLifecycleInput::Lease { fact: old, listed });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed }));
         world.pass(23);
         assert_eq!(world.tainted(), ["a1"], "listed: {listed}");
     }
@@ -63,7 +64,7 @@ fn a_lease_without_a_time_is_none() {
         world.pass(10);
         let fact = LeaseFact { node: NodeName::new("a1"), version: None, renewed: None };
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -73,9 +74,18 @@ fn a_lease_without_a_time_is_none() {
 fn d11_unreadable_objects_move_nothing() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a1", "a2", "a3"]);
-    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a1") });
-    world.tell(NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("a2") });
-    world.tell(NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("a2") });
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+        &NodeName::new("a1"),
+        None,
+    ))));
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
+        &NodeName::new("a2"),
+        None,
+    ))));
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
+        &NodeName::new("a2"),
+        None,
+    ))));
     world.pass(200);
     assert_eq!(world.tainted(), ["a3"]);
     let engine = world.engine.as_ref().expect("it runs");
@@ -84,7 +94,10 @@ fn d11_unreadable_objects_move_nothing() {
         world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::NotUnderstood(_))).count();
     assert_eq!(told, 2);
     // A tainted node that can't be read any more keeps its taint; when it can be, all goes on.
-    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a3") });
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+        &NodeName::new("a3"),
+        None,
+    ))));
     world.pass(10);
     assert_eq!(world.tainted(), ["a3"]);
     world.revive(&["a1", "a2", "a3"]);
@@ -182,8 +195,8 @@ fn late_and_repeated_leases_keep_nobody_alive() {
         world.pass(1);
         let old = Some(taintward_core::identity::ResourceVersion(2));
         let fact = LeaseFact { version: old, renewed: Some(Wall::from_secs(round)), ..lease.clone() };
-        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
-        world.tell(NodeLifecycleInput::Lease { fact: lease.clone(), listed: false });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease.clone(), listed: false }));
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -211,7 +224,10 @@ fn d11_nothing_is_written_to_an_unreadable_node() {
     world.leading = false;
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a0") });
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+        &NodeName::new("a0"),
+        None,
+    ))));
     world.leading = true;
     world.pass(5);
     assert_eq!(world.commits, []);
@@ -257,7 +273,10 @@ fn ad_6_a_node_that_has_not_spoken_is_not_ready() {
         let (key, value, effect) = (own.key().into(), "".into(), own.effect());
         let taint = taintward_core::taint::Taint { key, value, effect, time_added: None };
         world.stored.get_mut("a9").expect("it exists").lease = None;
-        world.tell(NodeLifecycleInput::LeaseGone { node: NodeName::new("a9") });
+        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(
+            &NodeName::new("a9"),
+            None,
+        ))));
         world.edit("a9", |node| (node.conditions, node.taints) = (Vec::new(), vec![taint]));
         world.pass(40);
         assert_eq!(world.own("a9"), ManagedTaints::NONE.with(own), "nothing was written");

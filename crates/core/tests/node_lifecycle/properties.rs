@@ -1,6 +1,7 @@
 //! Tests node lifecycle with random sequences of events; every commit is checked.
 
 use crate::world::{SECOND, World};
+use crate::{list_aborted, list_completed, list_started};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
 use taintward_core::api_error::ApiFailure;
@@ -11,6 +12,7 @@ use taintward_core::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput, PlatformLabels,
     PodReadinessFact, WatchedKind,
 };
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
 
 #[derive(Clone, Debug)]
@@ -131,9 +133,9 @@ fn perform(world: &mut World, command: Command) {
         Command::BreakList(time, nodes) => {
             let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
             let silent_since = Some(world.clock().mono);
-            world.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
+            world.tell(list_started(stream, silent_since));
             world.pass(time);
-            world.tell(NodeLifecycleInput::ListAborted { stream });
+            world.tell(list_aborted(stream));
         }
     }
 }
@@ -202,21 +204,28 @@ fn fact() -> impl Strategy<Value = NodeLifecycleInput> {
 fn made(kind: u8, object: u8, [one, two, three, four]: [u8; 4]) -> NodeLifecycleInput {
     let node = NodeName::new(&format!("n{object}"));
     match kind {
-        0..6 => NodeLifecycleInput::Node { fact: node_fact(node, [one, two, three, four]), listed: false },
-        6 => NodeLifecycleInput::NodeGone { name: node, uid: None },
-        7 => NodeLifecycleInput::NodeUnreadable { name: node },
+        0..6 => NodeLifecycleInput::Nodes(ObjectEvent::Applied {
+            fact: node_fact(node, [one, two, three, four]),
+            listed: false,
+        }),
+        6 => NodeLifecycleInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&node, None))),
+        7 => NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&node, None))),
         8 | 9 => {
             let renewed = Some(Wall::from_secs(i64::from(one)));
-            NodeLifecycleInput::Lease { fact: LeaseFact { node, version: None, renewed }, listed: false }
+            NodeLifecycleInput::Leases(ObjectEvent::Applied {
+                fact: LeaseFact { node, version: None, renewed },
+                listed: false,
+            })
         }
-        10 => NodeLifecycleInput::LeaseUnreadable { node },
+        10 => NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(&node, None))),
         _ => {
             let ready =
                 [None, Some(ConditionStatus::True), Some(ConditionStatus::False)][usize::from(one % 3)];
             let uid = Uid::new(&format!("{object}"));
-            NodeLifecycleInput::Pod {
+            NodeLifecycleInput::Pods(ObjectEvent::Applied {
                 fact: PodReadinessFact { uid, name: PodName::new("default", "p"), node, ready },
-            }
+                listed: false,
+            })
         }
     }
 }
@@ -249,8 +258,8 @@ fn engine(facts: &[NodeLifecycleInput]) -> NodeLifecycleEngine {
     let now = Now::exact(Mono::from_secs(1_000), Wall::from_secs(1_800_000_000));
     let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
     for stream in [WatchedKind::Nodes, WatchedKind::Leases] {
-        engine.handle(NodeLifecycleInput::ListStarted { stream, silent_since: None }, now);
-        engine.handle(NodeLifecycleInput::ListCompleted { stream }, now);
+        engine.handle(list_started(stream, None), now);
+        engine.handle(list_completed(stream), now);
     }
     engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
     facts.iter().for_each(|fact| engine.handle(fact.clone(), now));
@@ -262,13 +271,13 @@ fn engine(facts: &[NodeLifecycleInput]) -> NodeLifecycleEngine {
 /// Another order that keeps each object's own; some facts twice.
 fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInput> {
     let object = |fact: &NodeLifecycleInput| match fact {
-        NodeLifecycleInput::Node { fact, .. } => (0, fact.name.clone()),
-        NodeLifecycleInput::NodeGone { name, .. } | NodeLifecycleInput::NodeUnreadable { name } => {
-            (0, name.clone())
+        NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, .. }) => (0, fact.name.clone()),
+        NodeLifecycleInput::Nodes(ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node)) => {
+            (0, node.node_name())
         }
-        NodeLifecycleInput::Lease { fact, .. } => (1, fact.node.clone()),
-        NodeLifecycleInput::LeaseUnreadable { node } => (1, node.clone()),
-        NodeLifecycleInput::Pod { fact } => (2, fact.node.clone()),
+        NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, .. }) => (1, fact.node.clone()),
+        NodeLifecycleInput::Leases(ObjectEvent::Undecodable(lease)) => (1, lease.node_name()),
+        NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, .. }) => (2, fact.node.clone()),
         other => panic!("no fact: {other:?}"),
     };
     let mut left: Vec<NodeLifecycleInput> = facts.to_vec();
@@ -305,8 +314,8 @@ proptest! {
             if repeat {
                 let again = world.stored["a0"].lease.clone().expect("it has one");
                 let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
-                world.tell(NodeLifecycleInput::Lease { fact: again, listed: false });
-                world.tell(NodeLifecycleInput::Lease { fact: old, listed: false });
+                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
+                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
             }
         }
         prop_assert!(world.commits.iter().all(|commit| commit.node == "b3"), "{:?}", world.commits);

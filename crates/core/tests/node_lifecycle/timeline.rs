@@ -5,8 +5,10 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, DelayReason, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeLifecycleFlags, NodeLifecycleNotice, ObservationDoubt, PlatformLabels, TaintCause,
+    NodeLifecycleFlags, NodeLifecycleInput, NodeLifecycleNotice, ObservationDoubt, PlatformLabels,
+    TaintCause,
 };
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 fn at(world: &World, which: impl Fn(&Commit) -> bool) -> Option<f64> {
     world.commits.iter().find(|commit| which(commit)).map(|commit| commit.at as f64 / SECOND as f64)
@@ -159,7 +161,7 @@ fn nl_11_a_node_that_never_posted() {
     world.edit("a8", |node| node.conditions.clear());
     world.stored.get_mut("a8").expect("it exists").lease = None;
     world.kill(&["a8"]);
-    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::LeaseGone { node: NodeName::new("a8") });
+    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("a8"), None))));
     world.pass(59);
     assert!(!world.commits.iter().any(|commit| commit.node == "a8"));
     world.pass(2);
@@ -201,7 +203,7 @@ fn nl_17_nl_18_pods_are_marked_once() {
     // The kubelet has another opinion, and keeps it.
     let mut fact = world.pods["old"].1.clone();
     fact.ready = Some(ConditionStatus::True);
-    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::Pod { fact });
+    world.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     world.pass(60);
     assert_eq!(marks(&world).len(), 2);
     let told = world

@@ -9,6 +9,7 @@ use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, DelayReason, LiveNodeAndLease, ManagedTaint, ManagedTaints,
     NodeCondition, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span, Wall};
 
 /// A follower's engine that knows of a silent node, and has asked for nothing yet.
@@ -147,7 +148,7 @@ fn late_news_of_a_node_is_dropped() {
     let before = world.stored["a0"].node.clone();
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(NodeLifecycleInput::Node { fact: before, listed: false });
+    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
     let engine = world.engine.as_ref().expect("it runs");
     let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").own;
     assert_eq!(own, ManagedTaints::NONE.with(ManagedTaint::Unschedulable));

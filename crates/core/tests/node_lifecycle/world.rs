@@ -3,16 +3,17 @@
 //! - A test kills, revives, cuts off, pauses and restarts; every commit is checked without code of the engine.
 
 use crate::judge::Judge;
+use crate::list_started;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
-    NodeLifecycleInput as Input, NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey,
-    ZoneLabels,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput,
+    NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey, ZoneLabels,
 };
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
 
 pub const SECOND: i64 = 1_000_000;
@@ -72,7 +73,7 @@ pub struct World {
     pub faults: VecDeque<Option<ApiFailure>>,
     pub reads: usize,
     pub judge: Judge,
-    wire: VecDeque<(i64, Input)>,
+    wire: VecDeque<(i64, NodeLifecycleInput)>,
     heard: i64,
     next_witness: i64,
     version: u64,
@@ -207,13 +208,16 @@ impl World {
             ready: Some(ConditionStatus::True),
         };
         self.pods.insert(name, (node.into(), fact.clone()));
-        self.send(Input::Pod { fact }, 0);
+        self.send(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }), 0);
     }
 
     pub fn remove_node(&mut self, name: &str) {
         let gone = self.stored.remove(name).expect("it exists").node;
         self.kubelets.remove(name);
-        self.send(Input::NodeGone { name: gone.name, uid: Some(gone.uid) }, 0);
+        self.send(
+            NodeLifecycleInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&gone.name, Some(gone.uid)))),
+            0,
+        );
     }
 
     // The controller's process.
@@ -232,7 +236,7 @@ impl World {
         self.wire.clear();
     }
 
-    pub fn tell(&mut self, input: Input) {
+    pub fn tell(&mut self, input: NodeLifecycleInput) {
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             engine.handle(input, now);
@@ -243,15 +247,21 @@ impl World {
     pub fn list(&mut self, first: bool) {
         self.wire.clear();
         let silent_since = (!first).then(|| Mono::from_micros(self.heard));
-        let begin = |stream| Input::ListStarted { stream, silent_since };
+        let begin = |stream| list_started(stream, silent_since);
         let mut inputs = vec![begin(WatchedKind::Nodes)];
-        inputs.extend(self.stored.values().map(|it| Input::Node { fact: it.node.clone(), listed: true }));
-        inputs.extend([Input::ListCompleted { stream: WatchedKind::Nodes }, begin(WatchedKind::Leases)]);
+        inputs.extend(self.stored.values().map(|it| {
+            NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: it.node.clone(), listed: true })
+        }));
+        inputs.extend([NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted), begin(WatchedKind::Leases)]);
         let leases = self.stored.values().filter_map(|it| it.lease.clone());
-        inputs.extend(leases.map(|fact| Input::Lease { fact, listed: true }));
-        inputs.extend([Input::ListCompleted { stream: WatchedKind::Leases }, begin(WatchedKind::Pods)]);
-        inputs.extend(self.pods.values().map(|(_, fact)| Input::Pod { fact: fact.clone() }));
-        inputs.push(Input::ListCompleted { stream: WatchedKind::Pods });
+        inputs.extend(
+            leases.map(|fact| NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true })),
+        );
+        inputs.extend([NodeLifecycleInput::Leases(ObjectEvent::ListCompleted), begin(WatchedKind::Pods)]);
+        inputs.extend(self.pods.values().map(|(_, fact)| {
+            NodeLifecycleInput::Pods(ObjectEvent::Applied { fact: fact.clone(), listed: false })
+        }));
+        inputs.push(NodeLifecycleInput::Pods(ObjectEvent::ListCompleted));
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             inputs.into_iter().for_each(|input| engine.handle(input, now));
@@ -308,7 +318,7 @@ impl World {
         if self.next_witness <= self.now {
             self.next_witness = self.now + WITNESS;
             if self.api {
-                self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+                self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
             }
         }
         let mono = self.clock().mono;
@@ -336,7 +346,7 @@ impl World {
             .and_then(|it| it.heartbeat)
             .is_some_and(|at| wall.as_micros() - at.as_micros() < 300 * SECOND);
         self.judge.heard(name, now);
-        self.send(Input::Lease { fact, listed: false }, self.lease_lag);
+        self.send(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), self.lease_lag);
         if !fresh || posted.map(|it| it.status) != Some(ready) {
             self.edit(name, |node| {
                 node.conditions.retain(|it| it.kind != ConditionKind::Ready);
@@ -351,10 +361,10 @@ impl World {
 
     fn tell_node(&mut self, name: &str) {
         let fact = self.stored[name].node.clone();
-        self.send(Input::Node { fact, listed: false }, 0);
+        self.send(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), 0);
     }
 
-    fn send(&mut self, input: Input, lag: i64) {
+    fn send(&mut self, input: NodeLifecycleInput, lag: i64) {
         if self.engine.is_none() {
             return;
         }

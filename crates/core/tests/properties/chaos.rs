@@ -10,6 +10,7 @@ use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -149,16 +150,16 @@ fn done() -> impl Strategy<Value = Result<(), ApiFailure>> {
 fn input() -> impl Strategy<Value = EvictionInput> {
     let marked = prop_oneof![version().prop_map(Ok), failure().prop_map(Err)];
     prop_oneof![
-        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::NodeListStarted { silent_since }),
-        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::NodeApplied { fact, listed }),
-        1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| EvictionInput::NodeDeleted { name, uid }),
-        1 => node_name().prop_map(|name| EvictionInput::NodeUndecodable { name }),
-        2 => Just(EvictionInput::NodeListCompleted),
-        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::PodListStarted { silent_since }),
-        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::PodApplied { fact, listed }),
-        1 => reference().prop_map(|pod| EvictionInput::PodDeleted { pod }),
-        1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| EvictionInput::PodUndecodable { uid, node }),
-        2 => Just(EvictionInput::PodListCompleted),
+        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })),
+        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed })),
+        1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&name, uid)))),
+        1 => node_name().prop_map(|name| EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name, None)))),
+        2 => Just(EvictionInput::Nodes(ObjectEvent::ListCompleted)),
+        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since })),
+        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Pods(ObjectEvent::Applied { fact, listed })),
+        1 => reference().prop_map(|pod| EvictionInput::Pods(ObjectEvent::Deleted(pod.into()))),
+        1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(uid, node)))),
+        2 => Just(EvictionInput::Pods(ObjectEvent::ListCompleted)),
         2 => any::<bool>().prop_map(EvictionInput::CountdownHold),
         2 => (node_name(), mono(), reading(node()))
             .prop_map(|(node, sent, result)| EvictionInput::NodeConfirmed { node, sent, result }),
@@ -209,10 +210,10 @@ proptest! {
         // Nothing is left when everything is gone.
         let now = Now::exact(Mono::NEVER, Wall::from_secs(0));
         for input in [
-            EvictionInput::NodeListStarted { silent_since: None },
-            EvictionInput::NodeListCompleted,
-            EvictionInput::PodListStarted { silent_since: None },
-            EvictionInput::PodListCompleted,
+            EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+            EvictionInput::Pods(ObjectEvent::ListCompleted),
         ] {
             engine.handle(input, now);
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::identity::{NodeName, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
 
 /// What an input is about: order matters only among those about the same object.
@@ -19,13 +20,14 @@ enum Object {
 
 fn object(input: &EvictionInput) -> Object {
     match input {
-        EvictionInput::NodeApplied { fact, .. } => Object::Node(fact.name.clone()),
-        EvictionInput::NodeDeleted { name, .. } | EvictionInput::NodeUndecodable { name } => {
-            Object::Node(name.clone())
+        EvictionInput::Nodes(ObjectEvent::Applied { fact, .. }) => Object::Node(fact.name.clone()),
+        EvictionInput::Nodes(ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node)) => {
+            Object::Node(node.node_name())
         }
-        EvictionInput::PodApplied { fact, .. } => Object::Pod(fact.uid.clone()),
-        EvictionInput::PodDeleted { pod } => Object::Pod(pod.uid.clone()),
-        EvictionInput::PodUndecodable { uid, .. } => Object::Pod(uid.clone()),
+        EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) => Object::Pod(fact.uid.clone()),
+        EvictionInput::Pods(ObjectEvent::Deleted(pod) | ObjectEvent::Undecodable(pod)) => {
+            Object::Pod(pod.uid.clone().expect("each pod has one"))
+        }
         other => panic!("no fact about one object: {other:?}"),
     }
 }
@@ -72,7 +74,11 @@ fn retold(inputs: &[EvictionInput], choices: &[u8]) -> Vec<EvictionInput> {
             histories.remove(&object);
         }
         let choice = choose();
-        let is_state = matches!(next, EvictionInput::NodeApplied { .. } | EvictionInput::PodApplied { .. });
+        let is_state = matches!(
+            next,
+            EvictionInput::Nodes(ObjectEvent::Applied { .. })
+                | EvictionInput::Pods(ObjectEvent::Applied { .. })
+        );
         if is_state && !last && choice % 3 == 0 {
             continue;
         }
@@ -88,7 +94,11 @@ fn retold(inputs: &[EvictionInput], choices: &[u8]) -> Vec<EvictionInput> {
 /// and a pod or node that was never readable is not known.
 fn is_lossless(inputs: &[EvictionInput]) -> bool {
     !inputs.iter().any(|input| {
-        matches!(input, EvictionInput::NodeUndecodable { .. } | EvictionInput::PodUndecodable { .. })
+        matches!(
+            input,
+            EvictionInput::Nodes(ObjectEvent::Undecodable(_))
+                | EvictionInput::Pods(ObjectEvent::Undecodable(_))
+        )
     })
 }
 

@@ -12,6 +12,7 @@ use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, Ev
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::PodName;
 use taintward_core::identity::PodRef;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -164,10 +165,16 @@ fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);
     storm.cluster.taint(0, "k", TaintEffect::NoExecute, true);
-    for input in [EvictionInput::NodeListStarted { silent_since: None }, EvictionInput::NodeListCompleted] {
+    for input in [
+        EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
+    ] {
         engine.handle(input, now(0));
     }
-    for input in [EvictionInput::PodListStarted { silent_since: None }, EvictionInput::PodListCompleted] {
+    for input in [
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Pods(ObjectEvent::ListCompleted),
+    ] {
         engine.handle(input, now(0));
     }
     let fact = storm.cluster.pods[&0].fact.clone();
@@ -200,13 +207,13 @@ fn nothing_wakes_before_the_first_lists_are_complete() {
     let mut storm = with_pod(vec![]);
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
-    engine.handle(EvictionInput::PodListStarted { silent_since: None }, at(0));
+    engine.handle(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }), at(0));
     engine.handle(storm.cluster.pod_told(0, true), at(0));
     assert_eq!(engine.next_wakeup(), None);
     for input in [
-        EvictionInput::PodListCompleted,
-        EvictionInput::NodeListStarted { silent_since: None },
-        EvictionInput::NodeListCompleted,
+        EvictionInput::Pods(ObjectEvent::ListCompleted),
+        EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
     ] {
         engine.handle(input, at(1));
     }
@@ -223,10 +230,12 @@ fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
     let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
-    storm.engine.handle(EvictionInput::PodDeleted { pod }, clock);
-    let EvictionInput::PodApplied { mut fact, listed } = told else { panic!("it is readable") };
+    storm.engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())), clock);
+    let EvictionInput::Pods(ObjectEvent::Applied { mut fact, listed }) = told else {
+        panic!("it is readable")
+    };
     fact.priority = 1_000;
-    storm.engine.handle(EvictionInput::PodApplied { fact, listed }, clock);
+    storm.engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed }), clock);
     // The storm refuses two requests for one pod at a time.
     fates(&mut storm, &[COMMITTED_LATE; 4]);
     storm.settle();

@@ -7,6 +7,7 @@ use crate::{deleted_at, storm, taint, untaint, with_pod};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::identity::Uid;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
@@ -157,7 +158,9 @@ fn late_events_of_a_node_replaced_since_change_nothing() {
     storm.engine.handle(old, clock);
     assert_eq!(storm.engine, before);
     let uid = Some(Uid::new("another"));
-    storm.engine.handle(EvictionInput::NodeDeleted { name: node_name(0), uid }, clock);
+    storm
+        .engine
+        .handle(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&node_name(0), uid))), clock);
     assert_eq!(storm.engine, before);
 }
 

@@ -2,6 +2,7 @@
 
 use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
 use crate::world::{SECOND, zone};
+use crate::{list_aborted, list_completed, list_started};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::identity::{PodName, ResourceVersion, Uid};
@@ -10,6 +11,7 @@ use taintward_core::node_lifecycle::{
     NodeHealthFact, NodeLifecycleEffect, NodeLifecycleInput, NodeRef, PlatformLabels, PodReadinessFact,
     WatchedKind,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Wall};
 
 const LENGTH: i64 = 300 * SECOND;
@@ -64,19 +66,24 @@ impl Truth {
     fn list(&self, history: &mut History) {
         let silent_since = Some(Mono::from_micros(history.now));
         for stream in STREAMS {
-            history.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
+            history.tell(list_started(stream, silent_since));
             for node in 0..NODES {
                 history.tell(match stream {
-                    WatchedKind::Nodes => {
-                        NodeLifecycleInput::Node { fact: self.nodes[node].clone(), listed: true }
-                    }
-                    WatchedKind::Leases => {
-                        NodeLifecycleInput::Lease { fact: self.leases[node].clone(), listed: true }
-                    }
-                    WatchedKind::Pods => NodeLifecycleInput::Pod { fact: self.pods[node].clone() },
+                    WatchedKind::Nodes => NodeLifecycleInput::Nodes(ObjectEvent::Applied {
+                        fact: self.nodes[node].clone(),
+                        listed: true,
+                    }),
+                    WatchedKind::Leases => NodeLifecycleInput::Leases(ObjectEvent::Applied {
+                        fact: self.leases[node].clone(),
+                        listed: true,
+                    }),
+                    WatchedKind::Pods => NodeLifecycleInput::Pods(ObjectEvent::Applied {
+                        fact: self.pods[node].clone(),
+                        listed: false,
+                    }),
                 });
             }
-            history.tell(NodeLifecycleInput::ListCompleted { stream });
+            history.tell(list_completed(stream));
         }
     }
 
@@ -85,7 +92,7 @@ impl Truth {
         lease.version = Some(history.bump());
         lease.renewed = Some(Wall::from_micros(EPOCH + history.now));
         let fact = lease.clone();
-        history.tell(NodeLifecycleInput::Lease { fact, listed: false });
+        history.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
 
     fn carry_out(&mut self, effect: NodeLifecycleEffect, history: &mut History) {
@@ -129,10 +136,10 @@ impl Truth {
         };
         history.tell(input);
         for fact in self.nodes.clone() {
-            history.tell(NodeLifecycleInput::Node { fact, listed: false });
+            history.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
         }
         for fact in self.pods.clone() {
-            history.tell(NodeLifecycleInput::Pod { fact });
+            history.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         }
     }
 
@@ -185,11 +192,8 @@ pub(super) fn check(history: &mut History, seed: u64) {
     for stream in STREAMS {
         // One for its age breaks off, and the watch goes on.
         if history.dice.percent(50) {
-            history.tell(NodeLifecycleInput::ListStarted {
-                stream,
-                silent_since: Some(Mono::from_micros(history.now)),
-            });
-            history.tell(NodeLifecycleInput::ListAborted { stream });
+            history.tell(list_started(stream, Some(Mono::from_micros(history.now))));
+            history.tell(list_aborted(stream));
         }
     }
     for node in truth.dead.clone() {

@@ -9,6 +9,7 @@ use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LiveNodeAndLease, ManagedTaint, ManagedTaints,
     NodeCondition, NodeHealthFact, NodeLifecycleEffect, NodeLifecycleInput, NodeRef,
 };
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
@@ -103,7 +104,7 @@ impl World {
             node: pod.node.to_string(),
             what: What::Mark(name.name().into()),
         });
-        self.send(NodeLifecycleInput::Pod { fact }, 0);
+        self.send(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }), 0);
         changed
     }
 

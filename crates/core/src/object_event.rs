@@ -1,0 +1,117 @@
+//! Defines what a watch says of the objects of a kind, and the one way in which state follows it.
+
+use crate::identity::{NodeName, PodRef, Uid};
+use crate::time::{Mono, Now};
+use alloc::boxed::Box;
+
+/// What a watch says of objects of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectEvent<F> {
+    /// A list starts. One that only checks is made beside the watch: what that says meanwhile is not `listed`, and comes
+    /// between the items.
+    ListStarted {
+        /// The last moment at which the objects were known completely; `None` the first time.
+        silent_since: Option<Mono>,
+    },
+    /// An object is like this.
+    Applied {
+        /// The object.
+        fact: F,
+        /// It is part of a list: what it says was not seen happening.
+        listed: bool,
+    },
+    /// An object is gone.
+    Deleted(ObjectRef),
+    /// An object exists and cannot be decoded (D11): what was known of it before is not to be acted on.
+    Undecodable(ObjectRef),
+    /// The list is complete: what was neither applied nor undecodable since it started, listed or not, is gone.
+    ListCompleted,
+    /// The list was given up, and nothing is gone by it: every change since the watch stopped, if it did, follows.
+    ListAborted,
+}
+
+/// An object that an event does not contain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ObjectRef {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// Which incarnation, if that is known.
+    pub uid: Option<Uid>,
+    /// The node of a pod, if that is known.
+    pub node: Option<NodeName>,
+}
+
+impl ObjectRef {
+    /// A node, or what has a node's name; with `uid`, the end of an old incarnation does not touch a new one.
+    pub fn node(name: &NodeName, uid: Option<Uid>) -> Self {
+        Self { name: name.as_str().into(), uid, node: None }
+    }
+
+    /// A pod, whose name is not needed.
+    pub fn pod(uid: Uid, node: Option<NodeName>) -> Self {
+        Self { name: "".into(), uid: Some(uid), node }
+    }
+
+    /// The name as that of a node.
+    pub fn node_name(&self) -> NodeName {
+        NodeName::new(&self.name)
+    }
+
+    /// The object as a pod of a node; `None` for one that never was on a node.
+    pub fn into_pod(self) -> Option<PodRef> {
+        Some(PodRef { node: self.node?, uid: self.uid? })
+    }
+}
+
+impl From<PodRef> for ObjectRef {
+    fn from(PodRef { node, uid }: PodRef) -> Self {
+        Self::pod(uid, Some(node))
+    }
+}
+
+impl<F> ObjectEvent<F> {
+    /// The same about another form of the object.
+    pub fn map<G>(self, form: impl FnOnce(F) -> G) -> ObjectEvent<G> {
+        match self {
+            Self::ListStarted { silent_since } => ObjectEvent::ListStarted { silent_since },
+            Self::Applied { fact, listed } => ObjectEvent::Applied { fact: form(fact), listed },
+            Self::Deleted(object) => ObjectEvent::Deleted(object),
+            Self::Undecodable(object) => ObjectEvent::Undecodable(object),
+            Self::ListCompleted => ObjectEvent::ListCompleted,
+            Self::ListAborted => ObjectEvent::ListAborted,
+        }
+    }
+}
+
+/// State that follows what a watch says of the objects of a kind.
+pub trait ObjectIndex<F> {
+    /// A list starts.
+    fn list_started(&mut self, silent_since: Option<Mono>);
+
+    /// An object is like this.
+    fn applied(&mut self, fact: F, listed: bool, now: Now);
+
+    /// An object is gone.
+    fn deleted(&mut self, object: ObjectRef, now: Now);
+
+    /// An object cannot be decoded.
+    fn undecodable(&mut self, object: ObjectRef, now: Now);
+
+    /// What was not in the list is gone.
+    fn list_completed(&mut self, now: Now);
+
+    /// The list was given up.
+    fn list_aborted(&mut self, _: Now) {}
+
+    /// Takes an event in, at a time that never goes backwards.
+    fn apply(&mut self, event: ObjectEvent<F>, now: Now) {
+        match event {
+            ObjectEvent::ListStarted { silent_since } => self.list_started(silent_since),
+            ObjectEvent::Applied { fact, listed } => self.applied(fact, listed, now),
+            ObjectEvent::Deleted(object) => self.deleted(object, now),
+            ObjectEvent::Undecodable(object) => self.undecodable(object, now),
+            ObjectEvent::ListCompleted => self.list_completed(now),
+            ObjectEvent::ListAborted => self.list_aborted(now),
+        }
+    }
+}
