@@ -20,12 +20,12 @@ use std::sync::Arc;
 use taintward_core::admission::pool::{PodOnNodeFact, PoolExemptions};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
-    DedicatedPoolEngine, DedicatedPoolInput, ObjectEvent, PoolFact, PoolNamespaceFact, PoolNodeFact,
+    DedicatedPoolEngine, DedicatedPoolInput, PoolFact, PoolNamespaceFact, PoolNodeFact,
 };
 use taintward_core::time::{Mono, Now, Span};
 use taintward_kube::api::RequestError;
 use taintward_kube::decode::NamespaceObject;
-use taintward_kube::watch::{StreamHealth, WatchEvent};
+use taintward_kube::watch::StreamHealth;
 use tokio::sync::watch;
 
 /// The adapter of the dedicated pools engine.
@@ -60,31 +60,10 @@ pub(crate) fn watch_queues(
         PoolNamespaceFact { uid, version, name, labels: facts.labels }
     };
     WatchQueues::new()
-        .with(pools, |batch| inputs(batch, |fact| fact, |event| DedicatedPoolInput::Pools(Box::new(event))))
-        .with(nodes, |batch| inputs(batch, |fact| fact, DedicatedPoolInput::Nodes))
-        .with(namespaces, move |batch| inputs(batch, namespace, DedicatedPoolInput::Namespaces))
-        .with(pods, |batch| inputs(batch, |fact| fact, DedicatedPoolInput::Pods))
-}
-
-fn inputs<O, F>(
-    batch: Vec<WatchEvent<O>>,
-    fact: impl Fn(O) -> F,
-    input: impl Fn(ObjectEvent<F>) -> DedicatedPoolInput,
-) -> Vec<DedicatedPoolInput> {
-    let event = |event| match event {
-        WatchEvent::ListStarted { .. } => Some(ObjectEvent::ListStarted),
-        WatchEvent::Applied { fact: object, listed } => {
-            Some(ObjectEvent::Applied { fact: fact(object), listed })
-        }
-        WatchEvent::Deleted { uid, .. } => Some(ObjectEvent::Deleted { uid }),
-        WatchEvent::Undecodable(undecodable) => {
-            let identity = undecodable.identity?;
-            Some(ObjectEvent::Undecodable { uid: identity.uid?, name: identity.name.into() })
-        }
-        WatchEvent::ListCompleted => Some(ObjectEvent::ListCompleted),
-        WatchEvent::ListAborted | WatchEvent::Bookmark => None,
-    };
-    batch.into_iter().filter_map(event).map(input).collect()
+        .with(pools, |event| DedicatedPoolInput::Pools(Box::new(event)))
+        .with(nodes, DedicatedPoolInput::Nodes)
+        .with(namespaces, move |event| DedicatedPoolInput::Namespaces(event.map(namespace)))
+        .with(pods, DedicatedPoolInput::Pods)
 }
 
 impl Controller for DedicatedPoolController {

@@ -18,14 +18,13 @@ use crate::event_recorder::RecorderLimits;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::{self, ControllerMetrics, Queue};
 use crate::time_added_writer::TimeAddedWriter;
-use crate::watch_inputs;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
 use std::sync::Arc;
 use taintward_core::engine::Lane;
 use taintward_core::eviction::{EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span};
-use taintward_kube::clock::Clock;
 use taintward_kube::watch::RelistTrigger;
 use tokio::sync::watch;
 
@@ -62,25 +61,22 @@ impl EvictionController {
 pub(crate) fn watch_queues(
     nodes: WatchReceiver<NodeFact>,
     pods: WatchReceiver<PodFact>,
-    clock: &Clock,
     metrics: &Arc<ControllerMetrics>,
 ) -> WatchQueues<EvictionInput> {
-    let (node_clock, node_metrics) = (clock.clone(), Arc::clone(metrics));
-    let (pod_clock, pod_metrics) = (clock.clone(), Arc::clone(metrics));
+    let (of_nodes, of_pods) = (Arc::clone(metrics), Arc::clone(metrics));
     WatchQueues::new()
-        .with(nodes, move |batch| {
-            let inputs = watch_inputs::nodes(batch, node_clock.now(), |node| {
-                watch_inputs::count_unknown_taints(node, &node_metrics.watches);
-            });
-            for _ in &inputs {
-                node_metrics.queues.added(Queue::Node, false);
+        .with(nodes, move |event| {
+            of_nodes.queues.added(Queue::Node, false);
+            if let ObjectEvent::Applied { fact, .. } = &event {
+                of_nodes.watches.count_unknown_taints(fact);
             }
-            inputs
+            EvictionInput::Nodes(event)
         })
-        .with(pods, move |batch| {
-            watch_inputs::pods(batch, pod_clock.now(), |pod| {
-                watch_inputs::count_unknown_tolerations(pod, &pod_metrics.watches);
-            })
+        .with(pods, move |event| {
+            if let ObjectEvent::Applied { fact, .. } = &event {
+                of_pods.watches.count_unknown_tolerations(fact);
+            }
+            EvictionInput::Pods(event)
         })
 }
 

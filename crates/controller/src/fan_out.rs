@@ -6,6 +6,7 @@
 use crate::metrics::{Resource, WatchMetrics};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::dedicated_pools::PoolNodeFact;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::{fact, node_lifecycle};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedPod, NodeForAllControllers, WatchedObject as _};
@@ -22,7 +23,7 @@ pub(crate) trait Split: Sized + Send + 'static {
     type Pools: Send + 'static;
 
     /// What pools hear of it: it may be gone for them, or unreadable.
-    fn for_pools(&self, listed: bool) -> WatchEvent<Self::Pools>;
+    fn for_pools(&self, listed: bool) -> ObjectEvent<Self::Pools>;
 
     fn split(self) -> (Self::Eviction, Self::Health);
 }
@@ -32,13 +33,11 @@ impl Split for NodeForAllControllers {
     type Health = node_lifecycle::NodeHealthFact;
     type Pools = PoolNodeFact;
 
-    fn for_pools(&self, listed: bool) -> WatchEvent<PoolNodeFact> {
+    fn for_pools(&self, listed: bool) -> ObjectEvent<PoolNodeFact> {
         match &self.member {
-            Decoded::Object(member) => WatchEvent::Applied { fact: member.clone(), listed },
-            Decoded::Undecodable(unreadable) => WatchEvent::Undecodable(unreadable.clone()),
-            Decoded::Unbound(identity) => {
-                WatchEvent::Deleted { uid: self.node.taints.uid.clone(), identity: identity.clone() }
-            }
+            Decoded::Object(member) => ObjectEvent::Applied { fact: member.clone(), listed },
+            Decoded::Undecodable(_) => ObjectEvent::Undecodable(self.identity().into()),
+            Decoded::Unbound(_) => ObjectEvent::Deleted(self.identity().into()),
         }
     }
 
@@ -52,10 +51,10 @@ impl Split for DecodedPod {
     type Health = node_lifecycle::PodReadinessFact;
     type Pools = PodOnNodeFact;
 
-    fn for_pools(&self, listed: bool) -> WatchEvent<PodOnNodeFact> {
+    fn for_pools(&self, listed: bool) -> ObjectEvent<PodOnNodeFact> {
         match self.resident() {
-            Some(fact) => WatchEvent::Applied { fact, listed },
-            None => WatchEvent::Deleted { uid: self.pod.uid.clone(), identity: self.identity() },
+            Some(fact) => ObjectEvent::Applied { fact, listed },
+            None => ObjectEvent::Deleted(self.identity().into()),
         }
     }
 
@@ -67,7 +66,7 @@ impl Split for DecodedPod {
 }
 
 /// Batches on their way to one controller.
-pub(crate) type ConsumerQueue<F> = mpsc::Sender<Vec<WatchEvent<F>>>;
+pub(crate) type ConsumerQueue<F> = mpsc::Sender<Vec<ObjectEvent<F>>>;
 
 /// Whoever listens; at least one.
 pub(crate) struct Consumers<S: Split> {
@@ -88,20 +87,24 @@ impl<F> OnDemandConsumer<F> {
         Self { way: Some(way), needed, open: false }
     }
 
-    /// What of a batch they hear: from the beginning of a list on. What only they cannot read is counted here.
+    /// What of a batch they take in: from the start of a list on. What only they cannot read is counted here.
     fn part<S: Split<Pools = F>>(
         &mut self,
-        batch: &[WatchEvent<S>],
+        batch: &[ObjectEvent<S>],
         meter: &EventMeter,
-    ) -> Vec<WatchEvent<F>> {
+    ) -> Vec<ObjectEvent<F>> {
         let needed = *self.needed.borrow();
         self.open &= needed;
         let mut part = Vec::new();
-        for heard in batch {
-            self.open |= needed && matches!(heard, WatchEvent::ListStarted { .. });
+        for event in batch {
+            self.open |= needed && matches!(event, ObjectEvent::ListStarted { .. });
             if self.open {
-                part.push(for_pools(heard));
-                if let (WatchEvent::Applied { .. }, Some(WatchEvent::Undecodable(_))) = (heard, part.last()) {
+                part.push(match event.as_object() {
+                    Ok((object, listed)) => object.for_pools(listed),
+                    Err(event) => event,
+                });
+                if let (ObjectEvent::Applied { .. }, Some(ObjectEvent::Undecodable(_))) = (event, part.last())
+                {
                     meter.watches.undecodable.of(meter.resource).inc();
                 }
             }
@@ -119,10 +122,13 @@ pub(crate) struct EventMeter {
 }
 
 impl EventMeter {
-    fn count<F>(&self, batch: &[WatchEvent<F>]) {
-        self.watches.heard(self.resource, self.clock.now().mono);
-        let unreadable = batch.iter().filter(|heard| matches!(heard, WatchEvent::Undecodable(_)));
-        self.watches.undecodable.of(self.resource).inc_by(unreadable.count() as u64);
+    /// Counts a batch, and makes of it what engines take in.
+    fn receive<F>(&self, batch: Vec<WatchEvent<F>>) -> Vec<ObjectEvent<F>> {
+        let now = self.clock.now().mono;
+        self.watches.heard(self.resource, now);
+        let undecodable = batch.iter().filter(|event| matches!(event, WatchEvent::Undecodable(_)));
+        self.watches.undecodable.of(self.resource).inc_by(undecodable.count() as u64);
+        batch.into_iter().filter_map(|event| event.into_object_event(now)).collect()
     }
 }
 
@@ -133,9 +139,9 @@ pub(crate) async fn run<S: Split>(
     meter: EventMeter,
 ) {
     while let Some(batch) = from.recv().await {
-        meter.count(&batch);
+        let batch = meter.receive(batch);
         let part = ways.pools.as_mut().map(|way| way.part(&batch, &meter)).unwrap_or_default();
-        let (eviction, health) = batch.into_iter().map(halves).unzip();
+        let (eviction, health) = batch.into_iter().map(|event| event.split(S::split)).unzip();
         pass(&mut ways.eviction, eviction).await;
         pass(&mut ways.health, health).await;
         if let Some(pools) = &mut ways.pools
@@ -157,54 +163,19 @@ pub(crate) async fn pass_on<F>(
     meter: EventMeter,
 ) {
     while let Some(batch) = from.recv().await {
-        meter.count(&batch);
-        if out.send(batch).await.is_err() {
+        let batch = meter.receive(batch);
+        if !batch.is_empty() && out.send(batch).await.is_err() {
             return;
         }
     }
 }
 
-async fn pass<F>(way: &mut Option<ConsumerQueue<F>>, batch: Vec<WatchEvent<F>>) {
+async fn pass<F>(way: &mut Option<ConsumerQueue<F>>, batch: Vec<ObjectEvent<F>>) {
     if let Some(open) = way
+        && !batch.is_empty()
         && open.send(batch).await.is_err()
     {
         *way = None;
-    }
-}
-
-fn halves<S: Split>(heard: WatchEvent<S>) -> (WatchEvent<S::Eviction>, WatchEvent<S::Health>) {
-    match heard {
-        WatchEvent::ListStarted { silent_for } => {
-            (WatchEvent::ListStarted { silent_for }, WatchEvent::ListStarted { silent_for })
-        }
-        WatchEvent::Applied { fact, listed } => {
-            let (eviction, health) = fact.split();
-            (WatchEvent::Applied { fact: eviction, listed }, WatchEvent::Applied { fact: health, listed })
-        }
-        WatchEvent::Deleted { uid, identity } => (
-            WatchEvent::Deleted { uid: uid.clone(), identity: identity.clone() },
-            WatchEvent::Deleted { uid, identity },
-        ),
-        WatchEvent::Undecodable(unreadable) => {
-            (WatchEvent::Undecodable(unreadable.clone()), WatchEvent::Undecodable(unreadable))
-        }
-        WatchEvent::ListCompleted => (WatchEvent::ListCompleted, WatchEvent::ListCompleted),
-        WatchEvent::ListAborted => (WatchEvent::ListAborted, WatchEvent::ListAborted),
-        WatchEvent::Bookmark => (WatchEvent::Bookmark, WatchEvent::Bookmark),
-    }
-}
-
-fn for_pools<S: Split>(heard: &WatchEvent<S>) -> WatchEvent<S::Pools> {
-    match heard {
-        WatchEvent::ListStarted { silent_for } => WatchEvent::ListStarted { silent_for: *silent_for },
-        WatchEvent::Applied { fact, listed } => fact.for_pools(*listed),
-        WatchEvent::Deleted { uid, identity } => {
-            WatchEvent::Deleted { uid: uid.clone(), identity: identity.clone() }
-        }
-        WatchEvent::Undecodable(unreadable) => WatchEvent::Undecodable(unreadable.clone()),
-        WatchEvent::ListCompleted => WatchEvent::ListCompleted,
-        WatchEvent::ListAborted => WatchEvent::ListAborted,
-        WatchEvent::Bookmark => WatchEvent::Bookmark,
     }
 }
 
@@ -254,6 +225,11 @@ mod tests {
         ]
     }
 
+    /// What consumers receive of a batch.
+    fn received(batch: Vec<WatchEvent<NodeForAllControllers>>) -> Vec<ObjectEvent<NodeForAllControllers>> {
+        batch.into_iter().filter_map(|event| event.into_object_event(Mono::from_secs(0))).collect()
+    }
+
     #[tokio::test]
     async fn both_get_their_half_of_everything_in_the_same_order() {
         let (out, from) = mpsc::channel(1);
@@ -267,11 +243,16 @@ mod tests {
         ));
         out.send(batch()).await.unwrap();
         let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
-        let expected: (Vec<_>, Vec<_>) = batch().into_iter().map(halves).unzip();
-        assert_eq!((&taints, &conditions), (&expected.0, &expected.1));
-        let [_, WatchEvent::Applied { fact, listed: true }, ..] = &taints[..] else { panic!("{taints:?}") };
+        let expected: (Vec<_>, Vec<_>) =
+            received(batch()).into_iter().map(|event| event.split(NodeForAllControllers::split)).unzip();
+        assert_eq!((taints.len(), conditions.len()), (4, 4), "all but the bookmark and what has no name");
+        assert_eq!((&taints[1..], &conditions[1..]), (&expected.0[1..], &expected.1[1..]));
+        let [ObjectEvent::ListStarted { .. }, ObjectEvent::Applied { fact, listed: true }, ..] = &taints[..]
+        else {
+            panic!("{taints:?}")
+        };
         assert_eq!(fact.taints.len(), 1);
-        let [.., WatchEvent::Applied { fact, listed: false }, _] = &conditions[..] else {
+        let [.., ObjectEvent::Applied { fact, listed: false }] = &conditions[..] else {
             panic!("{conditions:?}")
         };
         assert_eq!((fact.name.as_str(), fact.conditions.len()), ("n2", 1));
@@ -290,7 +271,7 @@ mod tests {
         drop(taints);
         for _ in 0..3 {
             out.send(batch()).await.unwrap();
-            assert_eq!(conditions.recv().await.unwrap().len(), batch().len());
+            assert_eq!(conditions.recv().await.unwrap().len(), received(batch()).len());
         }
         drop(conditions);
         out.send(batch()).await.unwrap();
@@ -310,7 +291,7 @@ mod tests {
             meter(),
         ));
         let mut hear = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {
-            let all = batch.len();
+            let all = received(batch.clone()).len();
             out.send(batch).await.unwrap();
             assert_eq!(taints.recv().await.unwrap().len(), all);
             // The next batch is taken in only after this one was handed to everybody.
@@ -324,9 +305,9 @@ mod tests {
         let begins = WatchEvent::ListStarted { silent_for: None };
         let heard = hear(vec![seen.clone(), begins, seen.clone(), WatchEvent::ListCompleted]).await.unwrap();
         let [
-            WatchEvent::ListStarted { .. },
-            WatchEvent::Applied { fact, listed: false },
-            WatchEvent::ListCompleted,
+            ObjectEvent::ListStarted { .. },
+            ObjectEvent::Applied { fact, listed: false },
+            ObjectEvent::ListCompleted,
         ] = &heard[..]
         else {
             panic!("{heard:?}")

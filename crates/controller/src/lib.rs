@@ -28,7 +28,6 @@ pub mod shutdown;
 mod stream_health;
 mod tasks;
 mod time_added_writer;
-pub mod watch_inputs;
 mod watch_queues;
 pub mod webhook;
 mod write_log;

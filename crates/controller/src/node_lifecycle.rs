@@ -6,7 +6,6 @@
 
 mod effects;
 mod log_text;
-mod node_inputs;
 mod observation;
 mod reporting;
 
@@ -24,7 +23,6 @@ use taintward_core::node_lifecycle::{
     PodReadinessFact, WatchedKind,
 };
 use taintward_core::time::{Mono, Now, Span};
-use taintward_kube::clock::Clock;
 use taintward_kube::watch::StreamHealth;
 use tokio::sync::watch;
 
@@ -67,13 +65,11 @@ pub(crate) fn watch_queues(
     leases: WatchReceiver<LeaseFact>,
     nodes: WatchReceiver<NodeHealthFact>,
     pods: WatchReceiver<PodReadinessFact>,
-    clock: &Clock,
 ) -> WatchQueues<NodeLifecycleInput> {
-    let [first, second, third] = [clock, clock, clock].map(Clock::clone);
     WatchQueues::new()
-        .with(leases, move |batch| node_inputs::inputs(batch, first.now().mono))
-        .with(nodes, move |batch| node_inputs::inputs(batch, second.now().mono))
-        .with(pods, move |batch| node_inputs::inputs(batch, third.now().mono))
+        .with(leases, NodeLifecycleInput::Leases)
+        .with(nodes, NodeLifecycleInput::Nodes)
+        .with(pods, NodeLifecycleInput::Pods)
 }
 
 impl Controller for NodeLifecycleController {

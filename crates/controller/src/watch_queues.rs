@@ -4,11 +4,11 @@
 //!   its watch.
 
 use std::task::{Context, Poll};
-use taintward_kube::watch::WatchEvent;
+use taintward_core::object_event::ObjectEvent;
 use tokio::sync::mpsc;
 
-/// Watch events of one kind on their way.
-pub(crate) type WatchReceiver<F> = mpsc::Receiver<Vec<WatchEvent<F>>>;
+/// Events of one kind on their way.
+pub(crate) type WatchReceiver<F> = mpsc::Receiver<Vec<ObjectEvent<F>>>;
 
 /// The queues of one engine, whose inputs are `I`.
 pub(crate) struct WatchQueues<I> {
@@ -21,13 +21,13 @@ impl<I: 'static> WatchQueues<I> {
         Self { queues: Vec::new() }
     }
 
-    /// Adds a queue that comes after the others; `inputs` makes engine inputs of a batch.
+    /// Adds a queue that comes after the others; `input` makes an engine input of an event.
     pub(crate) fn with<F: Send + 'static>(
         mut self,
         receiver: WatchReceiver<F>,
-        inputs: impl FnMut(Vec<WatchEvent<F>>) -> Vec<I> + Send + 'static,
+        input: impl FnMut(ObjectEvent<F>) -> I + Send + 'static,
     ) -> Self {
-        self.queues.push(Box::new(ConvertingQueue { receiver, inputs }));
+        self.queues.push(Box::new(ConvertingQueue { receiver, input }));
         self
     }
 
@@ -59,16 +59,23 @@ trait WatchQueue<I> {
 
 struct ConvertingQueue<F, C> {
     receiver: WatchReceiver<F>,
-    inputs: C,
+    input: C,
 }
 
-impl<I, F, C: FnMut(Vec<WatchEvent<F>>) -> Vec<I>> WatchQueue<I> for ConvertingQueue<F, C> {
+impl<I, F, C: FnMut(ObjectEvent<F>) -> I> ConvertingQueue<F, C> {
+    fn inputs(&mut self, batch: Vec<ObjectEvent<F>>) -> Vec<I> {
+        batch.into_iter().map(&mut self.input).collect()
+    }
+}
+
+impl<I, F, C: FnMut(ObjectEvent<F>) -> I> WatchQueue<I> for ConvertingQueue<F, C> {
     fn try_next(&mut self) -> Option<Vec<I>> {
-        self.receiver.try_recv().ok().map(&mut self.inputs)
+        let batch = self.receiver.try_recv().ok()?;
+        Some(self.inputs(batch))
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<I>>> {
-        self.receiver.poll_recv(context).map(|batch| batch.map(&mut self.inputs))
+        self.receiver.poll_recv(context).map(|batch| Some(self.inputs(batch?)))
     }
 }
 
@@ -77,19 +84,18 @@ mod tests {
     use super::*;
     use crate::eviction;
     use futures::FutureExt as _;
-    use std::time::Duration;
     use taintward_core::eviction::EvictionInput;
     use taintward_core::fact::{NodeFact, PodFact};
     use taintward_core::time::{Mono, Wall};
     use taintward_kube::clock::Clock;
 
     /// Enough that a random order shows.
-    const MANY: u64 = 32;
+    const MANY: i64 = 32;
 
     /// The queues of taint eviction.
     fn queues(nodes: WatchReceiver<NodeFact>, pods: WatchReceiver<PodFact>) -> WatchQueues<EvictionInput> {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-        eviction::watch_queues(nodes, pods, &clock, &eviction::tests::metrics(&clock))
+        eviction::watch_queues(nodes, pods, &eviction::tests::metrics(&clock))
     }
 
     /// Pod events that came before the node events; both numbered.
@@ -104,23 +110,20 @@ mod tests {
         queues(nodes, pods)
     }
 
-    fn numbered<F>(number: u64) -> WatchEvent<F> {
-        WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(number)) }
+    fn numbered<F>(number: i64) -> ObjectEvent<F> {
+        ObjectEvent::ListStarted { silent_since: Some(Mono::from_secs(number)) }
     }
 
-    fn kind_and_number(batch: Vec<EvictionInput>) -> (&'static str, u64) {
-        let number = |since: Option<Mono>| {
-            // No time passes in these tests.
-            since.unwrap().as_micros().unsigned_abs() / 1_000_000
-        };
-        match &batch[..] {
-            [EvictionInput::NodeListStarted { silent_since }] => ("node", number(*silent_since)),
-            [EvictionInput::PodListStarted { silent_since }] => ("pod", number(*silent_since)),
+    fn kind_and_number(batch: Vec<EvictionInput>) -> (&'static str, i64) {
+        let (kind, since) = match &batch[..] {
+            [EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })] => ("node", *silent_since),
+            [EvictionInput::Pods(ObjectEvent::ListStarted { silent_since })] => ("pod", *silent_since),
             other => panic!("another batch: {other:?}"),
-        }
+        };
+        (kind, since.unwrap().as_micros() / 1_000_000)
     }
 
-    fn nodes_then_pods() -> Vec<(&'static str, u64)> {
+    fn nodes_then_pods() -> Vec<(&'static str, i64)> {
         ["node", "pod"].iter().flat_map(|kind| (0..MANY).map(|number| (*kind, number))).collect()
     }
 

@@ -3,6 +3,7 @@
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::time::{Mono, Now};
 use alloc::boxed::Box;
+use core::convert::Infallible;
 
 /// What a watch says of objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,15 +71,46 @@ impl From<PodRef> for ObjectRef {
 }
 
 impl<F> ObjectEvent<F> {
-    /// The same about another form of the object.
-    pub fn map<G>(self, form: impl FnOnce(F) -> G) -> ObjectEvent<G> {
-        match self {
+    /// The object and whether it is listed; or the event, which fits objects of any form.
+    pub fn into_object<G>(self) -> Result<(F, bool), ObjectEvent<G>> {
+        Err(match self {
+            Self::Applied { fact, listed } => return Ok((fact, listed)),
             Self::ListStarted { silent_since } => ObjectEvent::ListStarted { silent_since },
-            Self::Applied { fact, listed } => ObjectEvent::Applied { fact: form(fact), listed },
             Self::Deleted(object) => ObjectEvent::Deleted(object),
             Self::Undecodable(object) => ObjectEvent::Undecodable(object),
             Self::ListCompleted => ObjectEvent::ListCompleted,
             Self::ListAborted => ObjectEvent::ListAborted,
+        })
+    }
+
+    /// The same of an event that is kept.
+    pub fn as_object<G>(&self) -> Result<(&F, bool), ObjectEvent<G>> {
+        Err(match self {
+            Self::Applied { fact, listed } => return Ok((fact, *listed)),
+            Self::ListStarted { silent_since } => ObjectEvent::ListStarted { silent_since: *silent_since },
+            Self::Deleted(object) => ObjectEvent::Deleted(object.clone()),
+            Self::Undecodable(object) => ObjectEvent::Undecodable(object.clone()),
+            Self::ListCompleted => ObjectEvent::ListCompleted,
+            Self::ListAborted => ObjectEvent::ListAborted,
+        })
+    }
+
+    /// The same about another form of the object.
+    pub fn map<G>(self, form: impl FnOnce(F) -> G) -> ObjectEvent<G> {
+        match self.into_object() {
+            Ok((fact, listed)) => ObjectEvent::Applied { fact: form(fact), listed },
+            Err(event) => event,
+        }
+    }
+
+    /// The same about two forms of the object.
+    pub fn split<A, B>(self, forms: impl FnOnce(F) -> (A, B)) -> (ObjectEvent<A>, ObjectEvent<B>) {
+        match self.into_object::<Infallible>() {
+            Ok((fact, listed)) => {
+                let (first, second) = forms(fact);
+                (ObjectEvent::Applied { fact: first, listed }, ObjectEvent::Applied { fact: second, listed })
+            }
+            Err(event) => (event.clone().map(|never| match never {}), event.map(|never| match never {})),
         }
     }
 }

@@ -4,9 +4,8 @@
 
 use super::row::{PendingRow, toleration};
 use std::collections::BTreeMap;
-use taintward_controller::watch_inputs;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine};
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::Uid;
@@ -68,11 +67,13 @@ impl PendingTracker {
     }
 
     pub(super) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
-        watch_inputs::nodes(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
+        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
+        events.for_each(|event| self.engine.handle(EvictionInput::Nodes(event), now));
     }
 
     pub(super) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
-        watch_inputs::pods(batch, now, |_| {}).into_iter().for_each(|input| self.engine.handle(input, now));
+        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
+        events.for_each(|event| self.engine.handle(EvictionInput::Pods(event), now));
     }
 
     /// Whether both lists were complete once: before, nobody is known to leave or to stay.

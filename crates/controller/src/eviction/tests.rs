@@ -20,8 +20,10 @@ use std::time::Duration;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionConfig;
 use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Wall;
 use taintward_kube::api::ApiClient;
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, WatchedObject as _};
 use taintward_kube::leader_election::Leadership;
 use tokio::sync::mpsc;
@@ -55,7 +57,7 @@ impl Stage {
         let metrics = metrics(&clock);
         let (lead, led) = watch::channel(leading(&clock, lead_for));
         let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
-        let queues = watch_queues(nodes, pods, &clock, &metrics);
+        let queues = watch_queues(nodes, pods, &metrics);
         let api = ApiClient::new(kube::Client::new(silent, "default"), "test");
         let context = ControllerContext {
             metrics: Arc::clone(&metrics),
@@ -192,18 +194,21 @@ fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     logged(LogFormat::Text, 0, || {
         let now = clock.now();
-        let node = |taints| EvictionInput::NodeApplied { fact: node(taints), listed: false };
+        let node = |taints| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(taints), listed: false });
         let start = [
-            EvictionInput::NodeListStarted { silent_since: None },
+            EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
             node(""),
-            EvictionInput::NodeListCompleted,
-            EvictionInput::PodListStarted { silent_since: None },
+            EvictionInput::Nodes(ObjectEvent::ListCompleted),
+            EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
         ];
         start.into_iter().for_each(|input| engine.handle(input, now));
         for number in 0..pods {
-            engine.handle(EvictionInput::PodApplied { fact: pod(number, tolerations), listed: true }, now);
+            engine.handle(
+                EvictionInput::Pods(ObjectEvent::Applied { fact: pod(number, tolerations), listed: true }),
+                now,
+            );
         }
-        engine.handle(EvictionInput::PodListCompleted, now);
+        engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), now);
         for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
             engine.handle(node(taints), now);
             engine.tick(now.mono);

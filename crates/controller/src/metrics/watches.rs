@@ -3,7 +3,10 @@
 use super::labels::{Phase, Resource, Restart, Unknown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Mono;
+use taintward_core::toleration::TolerationOperator;
 use taintward_server::metrics::{ByLabel, ClosedLabel, MetricsRegistry, TimeGauges};
 
 /// The group.
@@ -60,6 +63,24 @@ impl WatchMetrics {
     pub fn heard(&self, resource: Resource, at: Mono) {
         if let Some(moment) = self.last_heard.of(resource) {
             moment.set(Some(at));
+        }
+    }
+
+    /// Counts the effects of a node's taints that this version does not know.
+    pub(crate) fn count_unknown_taints(&self, node: &NodeFact) {
+        let unknown = node.taints.iter().filter(|taint| matches!(taint.effect, TaintEffect::Unknown(_)));
+        self.unknown.of(Unknown::TaintEffect).inc_by(unknown.count() as u64);
+    }
+
+    /// Counts the operators and effects of a pod's tolerations that this version does not know.
+    pub(crate) fn count_unknown_tolerations(&self, pod: &PodFact) {
+        for toleration in &pod.tolerations {
+            if matches!(toleration.operator, TolerationOperator::Unknown(_)) {
+                self.unknown.of(Unknown::TolerationOperator).inc();
+            }
+            if matches!(toleration.effect, Some(TaintEffect::Unknown(_))) {
+                self.unknown.of(Unknown::TolerationEffect).inc();
+            }
         }
     }
 }

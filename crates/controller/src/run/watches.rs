@@ -16,7 +16,7 @@ use taintward_core::eviction::EvictionInput;
 use taintward_core::node_lifecycle::NodeLifecycleInput;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
-use taintward_kube::watch::{RelistTrigger, StreamHealth};
+use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
 use tokio::sync::{mpsc, watch};
 
 /// Batches of one stream that may wait for a loop.
@@ -87,12 +87,12 @@ impl WatchSet {
         let pods = hearing.shared::<DecodedPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
         let eviction = nodes.eviction.zip(pods.eviction);
-        let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, clock, metrics));
+        let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, metrics));
         let node_lifecycle = nodes
             .health
             .zip(pods.health)
             .zip(leases)
-            .map(|((nodes, pods), leases)| node_lifecycle::watch_queues(leases, nodes, pods, clock));
+            .map(|((nodes, pods), leases)| node_lifecycle::watch_queues(leases, nodes, pods));
         let pools = nodes.pools.zip(pods.pools).map(|(nodes, pods)| {
             let while_demanded = Some(hearing.demanded.clone());
             let pools = hearing.alone(streams, self.pools, None);
@@ -156,7 +156,7 @@ impl WatchSpawner<'_> {
         client: &Client,
         ear: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
-    ) -> WatchReceiver<F> {
+    ) -> mpsc::Receiver<Vec<WatchEvent<F>>> {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
         let (client, relist_now) = (client.clone(), self.relist_now.clone());
         let (relist_every, seed, health) = (self.settings.cluster.relist_every, ear.seed, ear.out.clone());

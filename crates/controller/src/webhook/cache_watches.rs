@@ -10,6 +10,8 @@ use std::time::Duration;
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::Uid;
+use taintward_core::object_event::{ObjectIndex, ObjectRef};
+use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::decode::{NamespaceObject, PolicyObject, WatchedObject};
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
 use taintward_server::admin::{Check, Scope};
@@ -65,7 +67,7 @@ impl WatchStarter<'_> {
         let (health_out, health) = watch::channel(StreamHealth::default());
         let listener = listener::<F>(self.client.clone(), self.relist_every, RelistTrigger::default(), None);
         self.tasks.spawn(listener.run(out, health_out));
-        self.tasks.spawn(pass_on::<F>(news, health.clone(), Arc::clone(self.around)));
+        self.tasks.spawn(pass_on::<F>(news, health.clone(), CacheUpdater::new(Arc::clone(self.around))));
         self.tasks.spawn(report(F::RESOURCE, health.clone()));
         WebhookStream { name: F::RESOURCE, health }
     }
@@ -128,32 +130,33 @@ impl CachedKind for PoolNodeFact {
     }
 }
 
-/// Hands on what is heard. A kind that the server does not have has no objects; one that goes away later has none left.
+/// Updates the cache. A kind that the server does not have has no objects; one that goes away later has none left.
 async fn pass_on<F: CachedKind>(
-    mut news: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    mut events: mpsc::Receiver<Vec<WatchEvent<F>>>,
     mut health: watch::Receiver<StreamHealth>,
-    around: Arc<ClusterCache>,
+    mut updater: CacheUpdater<F>,
 ) {
-    let mut following = CacheUpdater::<F>::default();
     loop {
         tokio::select! {
             // What was heard before the kind went away is not told after it.
             biased;
-            batch = news.recv() => match batch {
-                Some(batch) => batch.into_iter().for_each(|heard| following.hear(heard, &around)),
+            batch = events.recv() => match batch {
+                Some(batch) => batch.into_iter().for_each(|event| updater.receive(event)),
                 None => return,
             },
             Ok(()) = health.changed() => {
                 if health.borrow_and_update().absent {
-                    following.nothing(&around);
+                    updater.nothing();
                 }
             }
         }
     }
 }
 
-/// Who is there, by name.
+/// Keeps the cache of one kind in step with its watch: nothing of a first list before it is complete.
 struct CacheUpdater<F: CachedKind> {
+    cache: Arc<ClusterCache>,
+    /// The objects that are there, by name.
     held: HashMap<Box<str>, Uid>,
     /// Of the list that is being received.
     listed: Option<HashMap<Box<str>, Uid>>,
@@ -161,50 +164,72 @@ struct CacheUpdater<F: CachedKind> {
     first: Option<HashMap<Box<str>, F::Item>>,
 }
 
-impl<F: CachedKind> Default for CacheUpdater<F> {
-    fn default() -> Self {
-        Self { held: HashMap::new(), listed: None, first: Some(HashMap::new()) }
+/// What the cache holds does not depend on the time.
+const ANY_TIME: Now = Now::exact(Mono::from_micros(0), Wall::from_secs(0));
+
+impl<F: CachedKind> ObjectIndex<F> for CacheUpdater<F> {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.listed = Some(HashMap::new());
+        if let Some(first) = &mut self.first {
+            first.clear();
+        }
+    }
+
+    fn applied(&mut self, fact: F, _: bool, _: Now) {
+        let (name, uid, item) = fact.item();
+        if let Some(listed) = &mut self.listed {
+            listed.insert(name.clone(), uid.clone());
+        }
+        self.held.insert(name.clone(), uid);
+        match &mut self.first {
+            Some(first) => _ = first.insert(name, item),
+            None => F::tell(&self.cache, CacheUpdate::Upsert(item)),
+        }
+    }
+
+    fn deleted(&mut self, object: ObjectRef, _: Now) {
+        let ObjectRef { name, uid, .. } = object;
+        let name = match &uid {
+            Some(uid) if name.is_empty() => self.name_of(uid),
+            _ => name,
+        };
+        if uid.is_some() && self.held.get(&name) == uid.as_ref() {
+            self.gone(name);
+        }
+    }
+
+    fn undecodable(&mut self, object: ObjectRef, _: Now) {
+        self.gone(object.name);
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        let listed = self.listed.take().unwrap_or_default();
+        if let Some(first) = self.first.take() {
+            F::tell(&self.cache, CacheUpdate::Replace(first.into_values().collect()));
+        } else {
+            let vanished = self.held.keys().filter(|name| !listed.contains_key(*name));
+            vanished.for_each(|name| F::tell(&self.cache, CacheUpdate::Delete(name.clone())));
+        }
+        self.held = listed;
     }
 }
 
 impl<F: CachedKind> CacheUpdater<F> {
-    fn hear(&mut self, heard: WatchEvent<F>, around: &ClusterCache) {
-        match heard {
-            WatchEvent::ListStarted { .. } => {
-                self.listed = Some(HashMap::new());
-                if let Some(first) = &mut self.first {
-                    first.clear();
-                }
-            }
-            WatchEvent::Applied { fact, .. } => {
-                let (name, uid, item) = fact.item();
-                if let Some(listed) = &mut self.listed {
-                    listed.insert(name.clone(), uid.clone());
-                }
-                self.held.insert(name.clone(), uid);
-                match &mut self.first {
-                    Some(first) => _ = first.insert(name, item),
-                    None => F::tell(around, CacheUpdate::Upsert(item)),
-                }
-            }
-            WatchEvent::Deleted { uid, identity } => {
-                let name = if identity.name.is_empty() { self.name_of(&uid) } else { identity.name.into() };
-                if self.held.get(&name) == Some(&uid) {
-                    self.gone(name, around);
-                }
-            }
-            WatchEvent::Undecodable(unreadable) => {
-                let identity = unreadable.identity.unwrap_or_default();
-                tracing::warn!(
-                    kind = F::KIND,
-                    name = identity.name.as_str(),
-                    why = unreadable.why.as_str(),
-                    "an object cannot be understood; it counts as not there"
-                );
-                self.gone(identity.name.into(), around);
-            }
-            WatchEvent::ListCompleted => self.swept(around),
-            WatchEvent::ListAborted | WatchEvent::Bookmark => {}
+    fn new(cache: Arc<ClusterCache>) -> Self {
+        Self { cache, held: HashMap::new(), listed: None, first: Some(HashMap::new()) }
+    }
+
+    fn receive(&mut self, event: WatchEvent<F>) {
+        if let WatchEvent::Undecodable(object) = &event {
+            tracing::warn!(
+                kind = F::KIND,
+                name = object.identity.as_ref().map_or("", |identity| identity.name.as_str()),
+                why = object.why.as_str(),
+                "an object cannot be understood; it counts as not there"
+            );
+        }
+        if let Some(event) = event.into_object_event(ANY_TIME.mono) {
+            self.apply(event, ANY_TIME);
         }
     }
 
@@ -212,34 +237,20 @@ impl<F: CachedKind> CacheUpdater<F> {
         self.held.iter().find(|(_, held)| *held == uid).map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
-    fn gone(&mut self, name: Box<str>, around: &ClusterCache) {
+    fn gone(&mut self, name: Box<str>) {
         self.held.remove(&name);
         if let Some(listed) = &mut self.listed {
             listed.remove(&name);
         }
         match &mut self.first {
             Some(first) => _ = first.remove(&name),
-            None => F::tell(around, CacheUpdate::Delete(name)),
+            None => F::tell(&self.cache, CacheUpdate::Delete(name)),
         }
     }
 
-    fn swept(&mut self, around: &ClusterCache) {
-        let listed = self.listed.take().unwrap_or_default();
-        if let Some(first) = self.first.take() {
-            F::tell(around, CacheUpdate::Replace(first.into_values().collect()));
-        } else {
-            let vanished = self.held.keys().filter(|name| !listed.contains_key(*name)).cloned();
-            vanished
-                .collect::<Vec<_>>()
-                .into_iter()
-                .for_each(|name| F::tell(around, CacheUpdate::Delete(name)));
-        }
-        self.held = listed;
-    }
-
-    fn nothing(&mut self, around: &ClusterCache) {
-        *self = Self { first: None, ..Self::default() };
-        F::tell(around, CacheUpdate::Replace(Vec::new()));
+    fn nothing(&mut self) {
+        *self = Self { first: None, ..Self::new(Arc::clone(&self.cache)) };
+        F::tell(&self.cache, CacheUpdate::Replace(Vec::new()));
     }
 }
 

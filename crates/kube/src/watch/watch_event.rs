@@ -5,6 +5,8 @@
 use crate::decode::{ObjectIdentity, UndecodableObject};
 use std::time::Duration;
 use taintward_core::identity::Uid;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::time::{Mono, Span};
 
 /// One thing that was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,4 +42,36 @@ pub enum WatchEvent<F> {
     ListAborted,
     /// Proof of life without news: every change up to this moment has been delivered.
     Bookmark,
+}
+
+impl<F> WatchEvent<F> {
+    /// What engines take in, at the time at which it was received; `None` for what says nothing of objects.
+    ///
+    /// A span measured by a clock that stood still in between is too short, and so the moment before a list too late:
+    /// starts are taken later, never earlier (S3).
+    pub fn into_object_event(self, now: Mono) -> Option<ObjectEvent<F>> {
+        Some(match self {
+            Self::ListStarted { silent_for } => {
+                let micros = |silent: Duration| i64::try_from(silent.as_micros()).unwrap_or(i64::MAX);
+                let silent_since = silent_for.map(|silent| now.minus(Span::from_micros(micros(silent))));
+                ObjectEvent::ListStarted { silent_since }
+            }
+            Self::Applied { fact, listed } => ObjectEvent::Applied { fact, listed },
+            Self::Deleted { uid, identity } => {
+                ObjectEvent::Deleted(ObjectRef { uid: Some(uid), ..identity.into() })
+            }
+            Self::Undecodable(UndecodableObject { identity, .. }) => {
+                ObjectEvent::Undecodable(identity?.into())
+            }
+            Self::ListCompleted => ObjectEvent::ListCompleted,
+            Self::ListAborted => ObjectEvent::ListAborted,
+            Self::Bookmark => return None,
+        })
+    }
+}
+
+impl From<ObjectIdentity> for ObjectRef {
+    fn from(ObjectIdentity { uid, name, node, .. }: ObjectIdentity) -> Self {
+        Self { name: name.into(), uid, node }
+    }
 }

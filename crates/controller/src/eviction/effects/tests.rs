@@ -17,6 +17,7 @@ use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Wall};
 use taintward_kube::decode::{Decoded, WatchedObject as _};
 
@@ -144,12 +145,12 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     let Decoded::Object(node) = NodeFact::from_json(fact("Node")) else { panic!("a node") };
     let Decoded::Object(pod) = PodFact::from_json(fact("Pod")) else { panic!("a pod") };
     for input in [
-        EvictionInput::NodeListStarted { silent_since: None },
-        EvictionInput::NodeListCompleted,
-        EvictionInput::PodListStarted { silent_since: None },
-        EvictionInput::PodListCompleted,
-        EvictionInput::PodApplied { fact: pod, listed: false },
-        EvictionInput::NodeApplied { fact: node, listed: false },
+        EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Nodes(ObjectEvent::ListCompleted),
+        EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+        EvictionInput::Pods(ObjectEvent::ListCompleted),
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod, listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: false }),
     ] {
         engine.handle(input, clock.now());
     }

@@ -13,11 +13,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self { around: Arc::default(), following: CacheUpdater::default() }
+        let around = Arc::<ClusterCache>::default();
+        Self { following: CacheUpdater::new(Arc::clone(&around)), around }
     }
 
     fn hear(&mut self, heard: WatchEvent<NamespaceObject>) {
-        self.following.hear(heard, &self.around);
+        self.following.receive(heard);
     }
 
     fn seen(&mut self, name: &str, uid: &str) {
@@ -105,7 +106,7 @@ fn one_that_cannot_be_understood_counts_as_not_there() {
 #[test]
 fn a_kind_the_server_does_not_have_has_no_objects() {
     let mut world = World::new();
-    world.following.nothing(&world.around);
+    world.following.nothing();
     assert!(world.is_told());
     assert!(world.known().is_empty());
     // It is installed later.
@@ -132,7 +133,7 @@ async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
         out.try_send(vec![WatchEvent::ListStarted { silent_for: None }, seen, WatchEvent::ListCompleted])
             .unwrap();
         absent.send_modify(|health| health.absent = true);
-        let passing = pass_on(news, health, Arc::clone(&around));
+        let passing = pass_on(news, health, CacheUpdater::new(Arc::clone(&around)));
         assert!(tokio::time::timeout(Duration::from_millis(1), passing).await.is_err());
         assert!(!around.knows_namespace("a"));
     }
