@@ -21,6 +21,7 @@
 //! use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 //! use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 //! use taintward_core::identity::{NodeName, PodName, Uid};
+//! use taintward_core::object_event::ObjectEvent;
 //! use taintward_core::taint::{Taint, TaintEffect};
 //! use taintward_core::time::{Mono, Now, Wall};
 //! use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -62,13 +63,13 @@
 //!
 //! let mut engine = EvictionEngine::new(EvictionConfig::default());
 //! for input in [
-//!     EvictionInput::NodeListStarted { silent_since: None },
-//!     EvictionInput::NodeApplied { fact: node(vec![]), listed: true },
-//!     EvictionInput::NodeListCompleted,
-//!     EvictionInput::PodListStarted { silent_since: None },
-//!     EvictionInput::PodApplied { fact: pod, listed: true },
-//!     EvictionInput::PodListCompleted,
-//!     EvictionInput::NodeApplied { fact: node(vec![taint]), listed: false },
+//!     EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
+//!     EvictionInput::Nodes(ObjectEvent::Applied { fact: node(vec![]), listed: true }),
+//!     EvictionInput::Nodes(ObjectEvent::ListCompleted),
+//!     EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+//!     EvictionInput::Pods(ObjectEvent::Applied { fact: pod, listed: true }),
+//!     EvictionInput::Pods(ObjectEvent::ListCompleted),
+//!     EvictionInput::Nodes(ObjectEvent::Applied { fact: node(vec![taint]), listed: false }),
 //! ] {
 //!     engine.handle(input, at(0));
 //! }

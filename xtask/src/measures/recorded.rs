@@ -15,7 +15,7 @@ pub(crate) const RECORDED: [(&str, f64); 13] = [
     ("files in the largest import circle", 10.0),
     ("import circles between folders", 0.0),
     ("control loops", 1.0),
-    ("watch-to-store paths", 7.0),
+    ("watch-to-store paths", 1.0),
     ("mirrors of a Pod", 3.0),
     ("file names that occur more than 4 times", 0.0),
     ("rule ids cited and defined nowhere", 0.0),

@@ -1,16 +1,17 @@
 //! Finds the places that turn watch events into state.
 //!
-//! - Such a place is a `match` with arms for both the start and the completion of a list.
+//! - Such a place is a `match` with arms for both the start and the completion of a list. Methods of the event itself, which
+//!   say `Self`, give another event and keep no state.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;
 use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
-use syn::{ExprMatch, ImplItemFn, ItemFn, Pat, Path};
+use syn::{ExprMatch, ImplItemFn, ItemFn, Pat, Path, TraitItemFn};
 
 /// The events of a watch: the enum, and its variants around a list.
 const EVENTS: [[&str; 3]; 2] =
-    [["WatchEvent", "ListStarted", "ListCompleted"], ["Heard", "SyncBegins", "SyncEnds"]];
+    [["WatchEvent", "ListStarted", "ListCompleted"], ["ObjectEvent", "ListStarted", "ListCompleted"]];
 
 /// The places that turn the events of a watch into something else.
 pub(crate) fn measure(sources: &[Source]) -> Measure {
@@ -38,6 +39,11 @@ impl<'ast> Visit<'ast> for EventMatches {
     fn visit_impl_item_fn(&mut self, method: &'ast ImplItemFn) {
         self.function = method.sig.ident.to_string();
         visit::visit_impl_item_fn(self, method);
+    }
+
+    fn visit_trait_item_fn(&mut self, method: &'ast TraitItemFn) {
+        self.function = method.sig.ident.to_string();
+        visit::visit_trait_item_fn(self, method);
     }
 
     fn visit_expr_match(&mut self, expression: &'ast ExprMatch) {
@@ -87,6 +93,21 @@ mod tests {
                         _ => {}\n\
                     } } }";
         assert_eq!(paths(text), ["crates/kube/src/store.rs: apply"]);
+        let text = "trait Index { fn apply(&mut self, event: ObjectEvent<T>) { match event {\n\
+                        ObjectEvent::ListStarted { .. } => self.start(),\n\
+                        ObjectEvent::ListCompleted => self.complete(),\n\
+                        _ => {}\n\
+                    } } }";
+        assert_eq!(paths(text), ["crates/kube/src/store.rs: apply"]);
+    }
+
+    #[test]
+    fn an_event_made_of_an_event_is_no_state() {
+        let text = "impl WatchEvent { fn map(self) -> ObjectEvent { match self {\n\
+                        Self::ListStarted => ObjectEvent::ListStarted,\n\
+                        Self::ListCompleted => ObjectEvent::ListCompleted,\n\
+                    } } }";
+        assert_eq!(paths(text), [""; 0]);
     }
 
     #[test]

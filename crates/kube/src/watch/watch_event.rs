@@ -75,3 +75,41 @@ impl From<ObjectIdentity> for ObjectRef {
         Self { name: name.into(), uid, node }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::identity::NodeName;
+
+    #[test]
+    fn an_event_keeps_what_engines_need_and_its_time() {
+        let now = Mono::from_secs(100);
+        let event = |event: WatchEvent<u8>| event.into_object_event(now);
+        let started = |silent_for, silent_since| {
+            let event = event(WatchEvent::ListStarted { silent_for });
+            assert_eq!(event, Some(ObjectEvent::ListStarted { silent_since }));
+        };
+        started(None, None);
+        started(Some(Duration::from_secs(3)), Some(Mono::from_secs(97)));
+        let applied = WatchEvent::Applied { fact: 7, listed: true };
+        assert_eq!(event(applied), Some(ObjectEvent::Applied { fact: 7, listed: true }));
+        assert_eq!(event(WatchEvent::ListCompleted), Some(ObjectEvent::ListCompleted));
+        assert_eq!(event(WatchEvent::ListAborted), Some(ObjectEvent::ListAborted));
+        assert_eq!(event(WatchEvent::Bookmark), None);
+    }
+
+    #[test]
+    fn d11_what_cannot_be_decoded_keeps_its_identity_where_there_is_one() {
+        let event = |event: WatchEvent<u8>| event.into_object_event(Mono::from_secs(1));
+        let (uid, node) = (Uid::new("u1"), Some(NodeName::new("n1")));
+        let identity = ObjectIdentity { name: "p".into(), node: node.clone(), ..ObjectIdentity::default() };
+        let deleted = WatchEvent::Deleted { uid: uid.clone(), identity: identity.clone() };
+        let object = ObjectRef { name: "p".into(), uid: Some(uid), node: node.clone() };
+        assert_eq!(event(deleted), Some(ObjectEvent::Deleted(object)));
+        let undecodable =
+            |identity| WatchEvent::Undecodable(UndecodableObject { identity, why: "odd".into() });
+        let object = ObjectRef { name: "p".into(), uid: None, node };
+        assert_eq!(event(undecodable(Some(identity))), Some(ObjectEvent::Undecodable(object)));
+        assert_eq!(event(undecodable(None)), None);
+    }
+}
