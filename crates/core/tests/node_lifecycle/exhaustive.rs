@@ -5,7 +5,6 @@
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
 use crate::world::zone;
-use crate::{list_aborted, list_started};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::api_error::ApiFailure;
@@ -13,8 +12,8 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput,
-    PlatformLabels, WatchedKind,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine,
+    NodeLifecycleInput as Input, PlatformLabels,
 };
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::Taint;
@@ -69,7 +68,7 @@ struct State {
     silent_at: Option<i64>,
     version: u64,
     tainted: Vec<i64>,
-    flight: Option<(NodeLifecycleEffect, i64, Option<NodeLifecycleInput>)>,
+    flight: Option<(NodeLifecycleEffect, i64, Option<Input>)>,
     node_news: VecDeque<NodeHealthFact>,
     lease_news: VecDeque<LeaseFact>,
     beats: u8,
@@ -140,7 +139,7 @@ impl State {
         Now::exact(Mono::from_micros(self.now), Wall::from_micros(1_800_000_000 * SECOND + self.now))
     }
 
-    fn tell(&mut self, input: NodeLifecycleInput) {
+    fn tell(&mut self, input: Input) {
         let now = self.clock();
         self.engine.handle(input, now);
         self.engine.take_notices();
@@ -150,17 +149,17 @@ impl State {
         self.node_news.clear();
         self.lease_news.clear();
         let silent_since = Some(self.clock().mono);
-        self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
-        self.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since }));
-        self.nodes.clone().into_iter().for_each(|fact| {
-            self.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }))
-        });
-        self.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
-        self.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
-        self.leases.clone().into_iter().for_each(|fact| {
-            self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }))
-        });
-        self.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(Input::Nodes(ObjectEvent::ListStarted { silent_since }));
+        for fact in self.nodes.clone() {
+            self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: true }));
+        }
+        self.tell(Input::Nodes(ObjectEvent::ListCompleted));
+        self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
+        for fact in self.leases.clone() {
+            self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+        }
+        self.tell(Input::Leases(ObjectEvent::ListCompleted));
     }
 
     /// A node renews its lease, and says that it is ready if its object says otherwise.
@@ -190,8 +189,8 @@ impl State {
         self.leases[0].version = Some(ResourceVersion(self.version));
         self.leases[0].renewed = Some(wall);
         let fact = self.leases[0].clone();
-        self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
-        self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
     }
 
     fn step(&self, step: Step) -> Option<Self> {
@@ -210,11 +209,11 @@ impl State {
             }
             Step::HearLease => {
                 let fact = self.lease_news.pop_front()?;
-                self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::HearNode => {
                 let fact = self.node_news.pop_front()?;
-                self.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
+                self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::Pull if self.flight.is_none() => {
                 let effect = self.engine.next_effect(Lane::All, self.clock())?;
@@ -247,11 +246,11 @@ impl State {
             }
             Step::BreakList => {
                 spend(&mut self.lists)?;
-                let (stream, silent_since) = (WatchedKind::Leases, Some(self.clock().mono));
-                self.tell(list_started(stream, silent_since));
+                let silent_since = Some(self.clock().mono);
+                self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
                 let fact = self.leases[0].clone();
-                self.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
-                self.tell(list_aborted(stream));
+                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+                self.tell(Input::Leases(ObjectEvent::ListAborted));
             }
             Step::Pull => return None,
         }
@@ -270,19 +269,19 @@ impl State {
                 let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
                 let result =
                     Ok(LiveNodeAndLease { node: LiveRead::Found(node_fact), lease: LiveRead::Found(lease) });
-                NodeLifecycleInput::Confirmed { node: node.clone(), sent, result }
+                Input::Confirmed { node: node.clone(), sent, result }
             }
             NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
                 let result = self.write(&node.name, *version, |fact| {
                     fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
                     fact.taints.extend(add.iter().map(taint));
                 });
-                NodeLifecycleInput::Written { node: node.name.clone(), result }
+                Input::Written { node: node.name.clone(), result }
             }
             NodeLifecycleEffect::SetConditionsUnknown { node, version, .. } => {
                 let result = self
                     .write(&node.name, *version, |fact| fact.conditions[0].status = ConditionStatus::Unknown);
-                NodeLifecycleInput::Written { node: node.name.clone(), result }
+                Input::Written { node: node.name.clone(), result }
             }
             other => panic!("nobody asks for {other:?} here"),
         };
@@ -365,21 +364,19 @@ fn taint(own: ManagedTaint) -> Taint {
     Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
-fn lost(effect: &NodeLifecycleEffect, sent: i64) -> NodeLifecycleInput {
+fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {
     let gone = ApiFailure::Unavailable;
     match effect {
-        NodeLifecycleEffect::ReadNode { node } => NodeLifecycleInput::Confirmed {
-            node: node.clone(),
-            sent: Mono::from_micros(sent),
-            result: Err(gone),
-        },
+        NodeLifecycleEffect::ReadNode { node } => {
+            Input::Confirmed { node: node.clone(), sent: Mono::from_micros(sent), result: Err(gone) }
+        }
         NodeLifecycleEffect::PatchTaints { node, .. }
         | NodeLifecycleEffect::SetConditionsUnknown { node, .. }
         | NodeLifecycleEffect::PatchLabels { node, .. } => {
-            NodeLifecycleInput::Written { node: node.name.clone(), result: Err(gone) }
+            Input::Written { node: node.name.clone(), result: Err(gone) }
         }
         NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
-            NodeLifecycleInput::PodMarked { pod: pod.clone(), result: Err(gone) }
+            Input::PodMarked { pod: pod.clone(), result: Err(gone) }
         }
     }
 }

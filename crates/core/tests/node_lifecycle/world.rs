@@ -10,8 +10,9 @@ use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput,
-    NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey, ZoneLabels,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
+    NodeLifecycleInput as Input, NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey,
+    ZoneLabels,
 };
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
@@ -73,7 +74,7 @@ pub struct World {
     pub faults: VecDeque<Option<ApiFailure>>,
     pub reads: usize,
     pub judge: Judge,
-    wire: VecDeque<(i64, NodeLifecycleInput)>,
+    wire: VecDeque<(i64, Input)>,
     heard: i64,
     next_witness: i64,
     version: u64,
@@ -208,16 +209,13 @@ impl World {
             ready: Some(ConditionStatus::True),
         };
         self.pods.insert(name, (node.into(), fact.clone()));
-        self.send(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }), 0);
+        self.send(Input::Pods(ObjectEvent::Applied { fact, listed: false }), 0);
     }
 
     pub fn remove_node(&mut self, name: &str) {
         let gone = self.stored.remove(name).expect("it exists").node;
         self.kubelets.remove(name);
-        self.send(
-            NodeLifecycleInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&gone.name, Some(gone.uid)))),
-            0,
-        );
+        self.send(Input::Nodes(ObjectEvent::Deleted(ObjectRef::node(&gone.name, Some(gone.uid)))), 0);
     }
 
     // The controller's process.
@@ -236,7 +234,7 @@ impl World {
         self.wire.clear();
     }
 
-    pub fn tell(&mut self, input: NodeLifecycleInput) {
+    pub fn tell(&mut self, input: Input) {
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             engine.handle(input, now);
@@ -249,19 +247,15 @@ impl World {
         let silent_since = (!first).then(|| Mono::from_micros(self.heard));
         let begin = |stream| list_started(stream, silent_since);
         let mut inputs = vec![begin(WatchedKind::Nodes)];
-        inputs.extend(self.stored.values().map(|it| {
-            NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: it.node.clone(), listed: true })
-        }));
-        inputs.extend([NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted), begin(WatchedKind::Leases)]);
+        let nodes = self.stored.values().map(|it| it.node.clone());
+        inputs.extend(nodes.map(|fact| Input::Nodes(ObjectEvent::Applied { fact, listed: true })));
+        inputs.extend([Input::Nodes(ObjectEvent::ListCompleted), begin(WatchedKind::Leases)]);
         let leases = self.stored.values().filter_map(|it| it.lease.clone());
-        inputs.extend(
-            leases.map(|fact| NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true })),
-        );
-        inputs.extend([NodeLifecycleInput::Leases(ObjectEvent::ListCompleted), begin(WatchedKind::Pods)]);
-        inputs.extend(self.pods.values().map(|(_, fact)| {
-            NodeLifecycleInput::Pods(ObjectEvent::Applied { fact: fact.clone(), listed: false })
-        }));
-        inputs.push(NodeLifecycleInput::Pods(ObjectEvent::ListCompleted));
+        inputs.extend(leases.map(|fact| Input::Leases(ObjectEvent::Applied { fact, listed: true })));
+        inputs.extend([Input::Leases(ObjectEvent::ListCompleted), begin(WatchedKind::Pods)]);
+        let pods = self.pods.values().map(|(_, fact)| fact.clone());
+        inputs.extend(pods.map(|fact| Input::Pods(ObjectEvent::Applied { fact, listed: false })));
+        inputs.push(Input::Pods(ObjectEvent::ListCompleted));
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             inputs.into_iter().for_each(|input| engine.handle(input, now));
@@ -318,7 +312,7 @@ impl World {
         if self.next_witness <= self.now {
             self.next_witness = self.now + WITNESS;
             if self.api {
-                self.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+                self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
             }
         }
         let mono = self.clock().mono;
@@ -346,7 +340,7 @@ impl World {
             .and_then(|it| it.heartbeat)
             .is_some_and(|at| wall.as_micros() - at.as_micros() < 300 * SECOND);
         self.judge.heard(name, now);
-        self.send(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), self.lease_lag);
+        self.send(Input::Leases(ObjectEvent::Applied { fact, listed: false }), self.lease_lag);
         if !fresh || posted.map(|it| it.status) != Some(ready) {
             self.edit(name, |node| {
                 node.conditions.retain(|it| it.kind != ConditionKind::Ready);
@@ -361,10 +355,10 @@ impl World {
 
     fn tell_node(&mut self, name: &str) {
         let fact = self.stored[name].node.clone();
-        self.send(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), 0);
+        self.send(Input::Nodes(ObjectEvent::Applied { fact, listed: false }), 0);
     }
 
-    fn send(&mut self, input: NodeLifecycleInput, lag: i64) {
+    fn send(&mut self, input: Input, lag: i64) {
         if self.engine.is_none() {
             return;
         }
