@@ -16,6 +16,7 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodReadinessFact};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
@@ -35,6 +36,7 @@ fn main() {
     // index of deadlines is shared by as few; without debug assertions only nodes of very many pods have one.
     each_pod_keeps_to_its_budget(10_000, 100_000, [180.0, 210.0]);
     at_most_64_bytes_for_each_lease();
+    at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
     at_most_200_bytes_for_each_pod_that_pools_count();
     println!("budgets of memory are kept");
 }
@@ -81,6 +83,29 @@ fn at_most_64_bytes_for_each_lease() {
     drop(engine);
     let kept = live(&region);
     assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+}
+
+/// What node lifecycle remembers of each pod, beside its node: it marks the pods of a node that goes down (NL-17).
+fn at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let mut engine = leases::engine(NODES);
+    let region = Region::new(HEAP);
+    engine.handle(NodeLifecycleInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now());
+    for pod in 0..PODS {
+        let PodOnNodeFact { uid, name, .. } = resident(pod, 0, 300);
+        let fact = PodReadinessFact {
+            uid,
+            name,
+            node: leases::name(pod % NODES),
+            ready: Some(ConditionStatus::True),
+        };
+        engine.handle(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: true }), now());
+    }
+    engine.handle(NodeLifecycleInput::Pods(ObjectEvent::ListCompleted), now());
+    let each = live(&region) / PODS as f64;
+    eprintln!("{each:.1} bytes a pod that node lifecycle may mark");
+    assert!(each <= 140.0, "{each:.1}");
 }
 
 /// What is remembered of each pod besides the engine, while there is a pool: with a UUID, a name of the usual length and two

@@ -13,7 +13,7 @@ fn now(round: i64) -> Now {
     Now::exact(Mono::from_secs(1_000 + 10 * round), Wall::from_secs(1_800_000_000 + 10 * round))
 }
 
-fn name(at: usize) -> NodeName {
+pub(crate) fn name(at: usize) -> NodeName {
     NodeName::new(&format!("node-{at:06}.example.com"))
 }
 
