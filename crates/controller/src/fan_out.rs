@@ -60,8 +60,8 @@ impl Split for DecodedPod {
 
     fn split(self) -> (fact::PodFact, node_lifecycle::PodReadinessFact) {
         let Self { pod, ready, .. } = self;
-        let (uid, name, node) = (pod.uid.clone(), pod.name.clone(), pod.node.clone());
-        (pod, node_lifecycle::PodReadinessFact { uid, name, node, ready })
+        let (id, node) = (pod.id.clone(), pod.node.clone());
+        (pod, node_lifecycle::PodReadinessFact { id, node, ready })
     }
 }
 

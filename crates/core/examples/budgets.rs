@@ -150,8 +150,8 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
         let load =
             ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
         told.pod(PodRecord {
-            uid: fact.uid,
-            name: fact.name,
+            uid: fact.id.uid().clone(),
+            name: fact.id.name().clone(),
             node: fact.node.as_str(),
             labels: [("pod-template-hash".into(), "7d4b9c6f5d".into())].into(),
             owner: Some(OwnerReference { group: "apps", kind: "ReplicaSet", name: &replica_set }),

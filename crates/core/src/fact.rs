@@ -1,6 +1,6 @@
 //! Defines the fields of a Node and a Pod that decisions about evictions need.
 
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
 use crate::taint::Taint;
 use crate::time::Wall;
 use crate::toleration::Toleration;
@@ -27,10 +27,8 @@ pub struct NodeFact {
 /// A pod that is bound to a node, as far as decisions need it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodFact {
-    /// `metadata.uid`: the identity (D4).
-    pub uid: Uid,
-    /// Namespace and name.
-    pub name: PodName,
+    /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
+    pub id: PodId,
     /// `spec.nodeName`; never empty (an unbound pod is no fact).
     pub node: NodeName,
     /// `metadata.resourceVersion`; `None` if it is no integer.

@@ -141,6 +141,34 @@ impl fmt::Debug for PodName {
     }
 }
 
+/// The UID and the name of one incarnation of a pod. Clones share them, so that engines that remember the same pod
+/// remember these once: each takes the latest that an event brought, which all of them receive.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodId(Arc<(Uid, PodName)>);
+
+impl PodId {
+    /// Joins them.
+    pub fn new(uid: Uid, name: PodName) -> Self {
+        Self(Arc::new((uid, name)))
+    }
+
+    /// The identity (D4).
+    pub fn uid(&self) -> &Uid {
+        &self.0.0
+    }
+
+    /// Namespace and name.
+    pub fn name(&self) -> &PodName {
+        &self.0.1
+    }
+}
+
+impl fmt::Debug for PodId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ({})", self.name(), self.uid())
+    }
+}
+
 /// A resourceVersion, comparable as an integer (KEP-5504). One that is no integer is no `ResourceVersion`: the field that
 /// would hold it is `None`, and nothing is ordered or demanded by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

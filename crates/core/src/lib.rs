@@ -20,7 +20,7 @@
 //! use taintward_core::engine::{Engine, Lane};
 //! use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 //! use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-//! use taintward_core::identity::{NodeName, PodName, Uid};
+//! use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 //! use taintward_core::object_event::ObjectEvent;
 //! use taintward_core::taint::{Taint, TaintEffect};
 //! use taintward_core::time::{Mono, Now, Wall};
@@ -45,8 +45,7 @@
 //!     taints_changed: None,
 //! };
 //! let pod = PodFact {
-//!     uid: Uid::new("pod-uid"),
-//!     name: PodName::new("shop", "cart"),
+//!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),
 //!     node: NodeName::new("n1"),
 //!     version: None,
 //!     generation: 1,

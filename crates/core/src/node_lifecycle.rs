@@ -31,6 +31,7 @@ mod responses;
 mod silence;
 mod stats;
 mod token_bucket;
+mod tracked_pods;
 mod zone;
 
 pub use cache::NodeRef;

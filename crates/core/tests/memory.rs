@@ -15,7 +15,7 @@ use taintward_core::admission::request::PodIdentity;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::PodOwnerKind;
-use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodReadinessFact};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
@@ -93,13 +93,9 @@ fn at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark() {
     let region = Region::new(HEAP);
     engine.handle(NodeLifecycleInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now());
     for pod in 0..PODS {
-        let PodOnNodeFact { uid, name, .. } = resident(pod, 0, 300);
-        let fact = PodReadinessFact {
-            uid,
-            name,
-            node: leases::name(pod % NODES),
-            ready: Some(ConditionStatus::True),
-        };
+        let PodOnNodeFact { id, .. } = resident(pod, 0, 300);
+        let fact =
+            PodReadinessFact { id, node: leases::name(pod % NODES), ready: Some(ConditionStatus::True) };
         engine.handle(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: true }), now());
     }
     engine.handle(NodeLifecycleInput::Pods(ObjectEvent::ListCompleted), now());
@@ -128,7 +124,8 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
         all.put(resident(pod, pod % NODES, 30));
     }
     for pod in 0..PODS / 10 {
-        assert!(all.remove(&resident(pod, 0, 0).uid) && all.put(resident(PODS + pod, pod % NODES, 30)));
+        let (uid, node) = (resident(pod, 0, 0).id.uid().clone(), resident(pod, pod % NODES, 0).node);
+        assert!(all.remove(&uid, Some(&node)) && all.put(resident(PODS + pod, pod % NODES, 30)));
     }
     let changed = live(&region) / PODS as f64;
     eprintln!("{quiet:.1} bytes a pod that pools count; after changes {changed:.1}");
@@ -152,8 +149,10 @@ fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {
     let hex = format!("{mixed:032x}");
     let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
     PodOnNodeFact {
-        uid: Uid::new(&format!("{a}-{b}-{c}-{d}-{e}")),
-        name: PodName::new(&namespace, &format!("checkout-frontend-7d9f8b6c5d-{:05x}", number % 0xf_ffff)),
+        id: PodId::new(
+            Uid::new(&format!("{a}-{b}-{c}-{d}-{e}")),
+            PodName::new(&namespace, &format!("checkout-frontend-7d9f8b6c5d-{:05x}", number % 0xf_ffff)),
+        ),
         identity: PodIdentity {
             namespace: namespace.as_str().into(),
             service_account: "default".into(),

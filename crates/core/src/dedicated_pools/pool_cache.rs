@@ -44,7 +44,7 @@ impl ObjectIndex<PodOnNodeFact> for PoolCache {
     }
 
     fn deleted(&mut self, pod: ObjectRef, _: Now) {
-        self.pods_changed |= pod.uid.is_some_and(|uid| self.pods.remove(&uid));
+        self.pods_changed |= pod.uid.is_some_and(|uid| self.pods.remove(&uid, pod.node.as_ref()));
     }
 
     fn undecodable(&mut self, pod: ObjectRef, now: Now) {

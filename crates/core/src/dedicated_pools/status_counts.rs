@@ -78,7 +78,7 @@ fn counted_pods<'c>(plan: &PoolPlan, nodes: &[&PoolNode], cache: &'c PoolCache) 
         exclusive.iter().any(|pool| membership(pool, owner) == Membership::Yes)
     };
     let counting = cache.pods.of(&|node| dedicated.contains(node.as_str()), &is_exclusive);
-    counting.map(|pod| PodOnNode { namespace: namespace(pod.identity), ..pod }).collect()
+    counting.into_iter().map(|pod| PodOnNode { namespace: namespace(pod.identity), ..pod }).collect()
 }
 
 /// What the status of a pool is to say.

@@ -106,8 +106,8 @@ pub(super) struct PodEntry {
 impl PodEntry {
     pub(super) fn new(fact: PodFact, arrival: PodBinding, lists: &mut TolerationInterner) -> Self {
         let mut pod = Self {
-            uid: fact.uid,
-            name: fact.name,
+            uid: fact.id.uid().clone(),
+            name: fact.id.name().clone(),
             tolerations: lists.take(fact.tolerations),
             bound_at: arrival.at,
             phase_at: arrival.at,

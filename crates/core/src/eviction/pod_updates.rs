@@ -30,7 +30,7 @@ impl ObjectIndex<PodFact> for EvictionEngine {
         let entry = self.nodes.entry(fact.node.clone());
         let node = entry.key().clone();
         let entry = entry.or_default();
-        let uid = fact.uid.clone();
+        let uid = fact.id.uid().clone();
         let Some(pod) = entry.pod_mut(&uid) else {
             let observed = self.undecodable_pods.take(&uid).unwrap_or(observed);
             let arrival = taint_start::pod_binding(&fact.arrival, observed, now);

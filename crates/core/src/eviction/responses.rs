@@ -198,7 +198,7 @@ impl EvictionEngine {
         let by_uid_only = attempt.conflicts >= VERSION_CONFLICTS_MAX;
         let key = attempt.key.clone();
         match result {
-            Ok(LiveRead::Found(fact)) if fact.uid == pod.uid => {
+            Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
                 let late = now.mono > asked.plus(self.config.confirm_age_max);
                 let counts = by_uid_only || fact.version.is_none() || finish;
                 // As with nodes: older than what was known means that the store was put back.

@@ -2,15 +2,13 @@
 
 use super::desired_taints::{self, NodeSituation, TaintPlan};
 use super::dry_run::DryRunState;
-use super::fact::{
-    ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, PlatformLabels, PodReadinessFact,
-};
+use super::fact::{ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, PlatformLabels};
 use super::managed_taints::ManagedTaints;
+use super::tracked_pods::TrackedPods;
 use super::zone::{ZoneKey, ZoneMembership};
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, ResourceVersion, Uid};
 use crate::time::{Mono, Now, Wall};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use core::num::NonZeroU64;
 
 /// What was last seen of a node's lease: the renewal only to be compared (NL-10).
@@ -140,25 +138,6 @@ impl NodeHealthState {
     }
 }
 
-/// A pod that is bound to a node.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TrackedPod {
-    pub(super) name: PodName,
-    /// It has a condition `Ready` that does not say False.
-    pub(super) ready: bool,
-    /// It was marked since its node went down; a kubelet that says otherwise afterwards has the last word.
-    pub(super) patched: bool,
-    /// Seen in the running list; outside one it means nothing.
-    pub(super) seen: bool,
-}
-
-impl TrackedPod {
-    pub(super) fn new(fact: PodReadinessFact, told: bool) -> Self {
-        let ready = fact.ready.is_some_and(|status| status != ConditionStatus::False);
-        Self { name: fact.name, ready, patched: told, seen: true }
-    }
-}
-
 /// The request that is out for a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum InFlightWrite {
@@ -223,7 +202,7 @@ pub(super) struct NodeHealthEntry {
     pub(super) check: Option<Mono>,
     /// What an observer was told that would have been written.
     pub(super) dry_run: DryRunState,
-    pub(super) pods: BTreeMap<Uid, TrackedPod>,
+    pub(super) pods: TrackedPods,
 }
 
 impl NodeHealthEntry {

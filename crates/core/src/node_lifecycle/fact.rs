@@ -3,7 +3,7 @@
 //! - Invariant: times of heartbeats and renewals are compared with each other, never with a clock (NL-10).
 
 use super::zone::ZoneKey;
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
 use crate::taint::Taint;
 use crate::time::Wall;
 use alloc::boxed::Box;
@@ -181,10 +181,8 @@ pub struct LeaseFact {
 /// A pod that is bound to a node, as far as the node's health concerns it (NL-17).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodReadinessFact {
-    /// `metadata.uid`: the identity (D4).
-    pub uid: Uid,
-    /// Namespace and name.
-    pub name: PodName,
+    /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
+    pub id: PodId,
     /// `spec.nodeName`; never empty.
     pub node: NodeName,
     /// The status of its condition `Ready`; `None`: it has none.

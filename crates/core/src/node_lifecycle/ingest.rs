@@ -87,7 +87,7 @@ impl ObjectIndex<LeaseFact> for NodeLifecycleEngine {
 impl ObjectIndex<PodReadinessFact> for NodeLifecycleEngine {
     fn list_started(&mut self, silent_since: Option<Mono>) {
         self.observation.watch(WatchedKind::Pods).begin(silent_since);
-        let pods = self.entries.values_mut().flat_map(|entry| entry.pods.values_mut());
+        let pods = self.entries.values_mut().flat_map(|entry| entry.pods.iter_mut());
         pods.for_each(|pod| pod.seen = false);
     }
 

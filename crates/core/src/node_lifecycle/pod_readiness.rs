@@ -2,7 +2,6 @@
 //!
 //! - Invariant: each pod is marked once per transition of its node; later updates of its kubelet stand.
 
-use super::cache::TrackedPod;
 use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleNotice, PodReadinessFact};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
@@ -71,10 +70,8 @@ impl ReadinessPatchQueue {
 
 impl NodeLifecycleEngine {
     pub(super) fn pod(&mut self, fact: PodReadinessFact) {
-        let (node, uid) = (self.shared(&fact.node), fact.uid.clone());
-        let entry = self.entries.entry(node.clone()).or_default();
-        let told = entry.pods.get(&uid).is_some_and(|pod| pod.patched);
-        entry.pods.insert(uid.clone(), TrackedPod::new(fact, told));
+        let (node, uid) = (self.shared(&fact.node), fact.id.uid().clone());
+        self.entries.entry(node.clone()).or_default().pods.put(fact);
         self.remark_pod(&node, &uid);
     }
 
@@ -89,8 +86,8 @@ impl NodeLifecycleEngine {
     pub(super) fn forget_unseen_pods(&mut self) {
         let mut gone = Vec::new();
         for (node, entry) in &self.entries {
-            let unseen = entry.pods.iter().filter(|(_, pod)| !pod.seen);
-            gone.extend(unseen.map(|(uid, _)| PodRef { node: node.clone(), uid: uid.clone() }));
+            let unseen = entry.pods.iter().filter(|pod| !pod.seen);
+            gone.extend(unseen.map(|pod| PodRef { node: node.clone(), uid: pod.id.uid().clone() }));
         }
         gone.iter().for_each(|pod| self.pod_gone(pod));
     }
@@ -99,10 +96,10 @@ impl NodeLifecycleEngine {
     pub(super) fn remark(&mut self, node: &NodeName) {
         let Some(entry) = self.entries.get_mut(node) else { return };
         if !entry.state.as_ref().is_some_and(|known| known.is_down()) {
-            entry.pods.values_mut().for_each(|pod| pod.patched = false);
+            entry.pods.iter_mut().for_each(|pod| pod.patched = false);
             self.marks.void(node);
         }
-        let pods: Vec<Uid> = entry.pods.keys().cloned().collect();
+        let pods: Vec<Uid> = entry.pods.iter().map(|pod| pod.id.uid().clone()).collect();
         pods.iter().for_each(|uid| self.remark_pod(node, uid));
     }
 
@@ -122,7 +119,7 @@ impl NodeLifecycleEngine {
     pub(super) fn next_mark(&mut self) -> Option<NodeLifecycleEffect> {
         while let Some(pod) = self.marks.due.pop_first() {
             let held = self.entries.get(&pod.node).and_then(|entry| entry.pods.get(&pod.uid));
-            let Some(name) = held.map(|held| held.name.clone()) else {
+            let Some(name) = held.map(|held| held.id.name().clone()) else {
                 self.marks.attempts.remove(&pod);
                 continue;
             };
@@ -161,7 +158,7 @@ impl NodeLifecycleEngine {
         let Some(held) = entry.pods.get_mut(&pod.uid) else { return };
         held.patched = is_down && !void;
         if changed {
-            let name = held.name.clone();
+            let name = held.id.name().clone();
             self.notices.push(NodeLifecycleNotice::PodMarked { pod: pod.clone(), name });
         }
     }

@@ -11,7 +11,7 @@ use taintward_core::engine::LiveRead;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -208,7 +208,7 @@ impl Cluster {
         (self.nodes, self.pods) = *backup;
         for (id, pod) in &mut self.pods {
             // What justified a request that is under way justified it in the history that it was sent in.
-            let then = before.get(id).filter(|then| then.fact.uid == pod.fact.uid);
+            let then = before.get(id).filter(|then| *then.fact.id.uid() == *pod.fact.id.uid());
             pod.justified = then.and_then(|then| then.justified).max(pod.justified);
         }
         self.version += 1_000;
@@ -285,8 +285,7 @@ impl Cluster {
         let (version, uid) = (self.change(), self.uid());
         let at = Some(truncated(self.now));
         let fact = PodFact {
-            uid,
-            name: pod_name(id),
+            id: PodId::new(uid, pod_name(id)),
             node: node_name(node),
             version: Some(ResourceVersion(version)),
             generation: 1,
@@ -322,7 +321,7 @@ impl Cluster {
     pub fn remove_pod(&mut self, id: u8) {
         self.change();
         if let Some(old) = self.pods.remove(&id) {
-            let pod = PodRef { node: old.fact.node.clone(), uid: old.fact.uid.clone() };
+            let pod = PodRef { node: old.fact.node.clone(), uid: old.fact.id.uid().clone() };
             self.news.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             self.remember(None, Some(old));
         }
@@ -368,7 +367,7 @@ impl Cluster {
             // Whether the node can be read varies.
             true => {
                 let node = id.is_multiple_of(2).then(|| pod.fact.node.clone());
-                EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod.fact.uid.clone(), node)))
+                EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod.fact.id.uid().clone(), node)))
             }
             false => EvictionInput::Pods(ObjectEvent::Applied { fact: pod.fact.clone(), listed }),
         }

@@ -5,7 +5,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
@@ -66,10 +66,12 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
     let at = Some(Wall::from_secs(1_750_000_000));
     let scattered = (pod as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     PodFact {
-        uid: Uid::new(&format!("{:08x}-{:04x}-4abc-8def-{pod:012x}", scattered >> 32, scattered & 0xffff)),
-        name: PodName::new(
-            &format!("team-{}", pod % 40),
-            &format!("checkout-api-{:010x}-{:05x}", scattered % 97, pod & 0xf_ffff),
+        id: PodId::new(
+            Uid::new(&format!("{:08x}-{:04x}-4abc-8def-{pod:012x}", scattered >> 32, scattered & 0xffff)),
+            PodName::new(
+                &format!("team-{}", pod % 40),
+                &format!("checkout-api-{:010x}-{:05x}", scattered % 97, pod & 0xf_ffff),
+            ),
         ),
         node,
         version: Some(ResourceVersion(1_000_000 + pod as u64)),

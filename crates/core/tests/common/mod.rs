@@ -23,7 +23,7 @@ use taintward_core::eviction::{
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -177,8 +177,7 @@ impl World {
         let (uid, version) = (self.fresh_uid(), self.bump());
         let at = Self::truncated(self.now);
         let fact = PodFact {
-            uid: uid.clone(),
-            name: PodName::new("default", name),
+            id: PodId::new(uid.clone(), PodName::new("default", name)),
             node: NodeName::new(node),
             version: Some(ResourceVersion(version)),
             generation: 1,
@@ -207,7 +206,7 @@ impl World {
 
     pub fn remove_pod(&mut self, name: &str) {
         if let Some(pod) = self.pods.remove(name) {
-            let pod = PodRef { node: pod.fact.node, uid: pod.fact.uid };
+            let pod = PodRef { node: pod.fact.node, uid: pod.fact.id.uid().clone() };
             self.wire.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             self.hear();
         }

@@ -8,7 +8,7 @@ use taintward_core::eviction::{
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -40,8 +40,7 @@ pub fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
 
 pub fn pod(uid: &str, version: u64, tolerations: &[Toleration]) -> PodFact {
     PodFact {
-        uid: Uid::new(uid),
-        name: PodName::new("default", uid),
+        id: PodId::new(Uid::new(uid), PodName::new("default", uid)),
         node: NodeName::new("n"),
         version: Some(ResourceVersion(version)),
         generation: 1,

@@ -68,7 +68,8 @@ impl World {
     ) -> Result<Option<ResourceVersion>, ApiFailure> {
         let version = ResourceVersion(self.bump());
         let truth = self.pods.get_mut(name.name()).ok_or(ApiFailure::NotFound)?;
-        if truth.fact.uid != pod.uid || demanded.is_some_and(|demanded| Some(demanded) != truth.fact.version)
+        if *truth.fact.id.uid() != pod.uid
+            || demanded.is_some_and(|demanded| Some(demanded) != truth.fact.version)
         {
             return Err(ApiFailure::Conflict);
         }
@@ -86,7 +87,9 @@ impl World {
         version: Option<ResourceVersion>,
     ) -> Result<(), ApiFailure> {
         let truth = self.pods.get(name.name()).ok_or(ApiFailure::NotFound)?;
-        if truth.fact.uid != pod.uid || version.is_some_and(|version| Some(version) != truth.fact.version) {
+        if *truth.fact.id.uid() != pod.uid
+            || version.is_some_and(|version| Some(version) != truth.fact.version)
+        {
             return Err(ApiFailure::Conflict);
         }
         let due = self.true_due(name.name());

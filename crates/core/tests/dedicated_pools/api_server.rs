@@ -92,7 +92,7 @@ impl ApiServer {
 
     pub fn put_pod(&mut self, fact: PodOnNodeFact) {
         self.version += 1;
-        self.pods.insert(fact.uid.clone(), fact.clone());
+        self.pods.insert(fact.id.uid().clone(), fact.clone());
         self.events.push(DedicatedPoolInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
 
@@ -182,7 +182,7 @@ impl ApiServer {
                 let live_pool = &self.pools[&pool.uid].pool;
                 assert_eq!(membership(live_pool, owner), Membership::No, "{live:?} may be on {}", pod.node);
                 assert!(live_pool.evicts(), "{live_pool:?} evicts no pods");
-                self.writes.push(format!("eviction of {}", live.name));
+                self.writes.push(format!("eviction of {}", *live.id.name()));
                 let mut leaving = live.clone();
                 leaving.leaving = true;
                 self.put_pod(leaving);

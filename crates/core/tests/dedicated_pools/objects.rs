@@ -7,7 +7,7 @@ use taintward_core::admission::pool::{
 };
 use taintward_core::admission::request::PodIdentity;
 use taintward_core::dedicated_pools::{FINALIZER, PoolFact, PoolNodeFact};
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
@@ -75,8 +75,7 @@ pub fn taint(value: &str) -> Taint {
 
 pub fn pod(name: &str, namespace: &str, node: &str) -> PodOnNodeFact {
     PodOnNodeFact {
-        uid: Uid::new(&format!("u-{namespace}-{name}")),
-        name: PodName::new(namespace, name),
+        id: PodId::new(Uid::new(&format!("u-{namespace}-{name}")), PodName::new(namespace, name)),
         identity: PodIdentity { namespace: namespace.into(), ..PodIdentity::default() },
         node: NodeName::new(node),
         tolerations: Vec::new(),

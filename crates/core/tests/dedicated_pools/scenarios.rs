@@ -124,7 +124,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
         "n2 is not written"
     );
     assert_eq!(counts.members, ["n1".into(), "n2".into()]);
-    run.server.remove_pod(&pod("astray", "team", "open").uid);
+    run.server.remove_pod(pod("astray", "team", "open").id.uid());
     run.run_for(Span::from_secs(30));
     assert_eq!(ready(&run, "a").0, "Applied");
     let evictions: Vec<&String> =

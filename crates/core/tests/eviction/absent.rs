@@ -8,7 +8,7 @@ use taintward_core::engine::LiveRead;
 use taintward_core::eviction::{
     DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice,
 };
-use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 fn never() -> EvictionConfig {
@@ -82,7 +82,7 @@ fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() 
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0),
         EvictionEffect::ReadPod { pod: it, .. } => {
             let mut successor = pod("q", 99, &[bears("k", None)]);
-            successor.name = PodName::new("default", "p");
+            successor.id = PodId::new(successor.id.uid().clone(), PodName::new("default", "p"));
             (
                 EvictionInput::PodRead {
                     pod: it.clone(),

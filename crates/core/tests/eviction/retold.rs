@@ -8,7 +8,7 @@ use taintward_core::eviction::{
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
@@ -43,8 +43,7 @@ fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
 /// A pod that bears the taint `k` for so long; `None`: not at all.
 fn pod(version: u64, patience: Option<i64>) -> PodFact {
     PodFact {
-        uid: Uid::new("p"),
-        name: PodName::new("default", "p"),
+        id: PodId::new(Uid::new("p"), PodName::new("default", "p")),
         node: name(),
         version: Some(ResourceVersion(version)),
         generation: 1,
@@ -223,7 +222,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
 fn l6_a_retry_that_is_due_hides_no_deadline() {
     let mut engine = synced(DisruptionConditionPolicy::Never);
     let marked = PodFact {
-        uid: Uid::new("marked"),
+        id: PodId::new(Uid::new("marked"), PodName::new("default", "p")),
         marked: true,
         tolerations: vec![bears("k", None)],
         ..pod(10, None)
@@ -357,7 +356,13 @@ fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
     engine.handle(live(pod(11, None)), at(2.0));
     assert_eq!((engine.stats().due, evict(&mut engine, at(2.0))), (1, 1));
     let mut engine = tainted(Some(100));
-    engine.handle(live(PodFact { uid: Uid::new("other"), ..pod(11, Some(50)) }), at(1.0));
+    engine.handle(
+        live(PodFact {
+            id: PodId::new(Uid::new("other"), PodName::new("default", "p")),
+            ..pod(11, Some(50))
+        }),
+        at(1.0),
+    );
     assert_eq!(engine.deadline_at(), Some(at(51.0).mono));
     engine.handle(live(pod(12, Some(10))), at(2.0));
     assert_eq!(engine.deadline_at(), Some(at(11.0).mono));

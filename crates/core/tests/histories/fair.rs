@@ -78,11 +78,11 @@ pub(crate) fn end(history: &mut History) -> Result<(), String> {
     let pods: Vec<_> = (0..PODS).map(|at| pod(history, at)).collect();
     let since = Some(history.clock().mono);
     history.list(since, nodes.clone(), Some(pods.clone()));
-    let by_uid = pods.iter().map(|fact| (fact.uid.clone(), fact.clone()));
+    let by_uid = pods.iter().map(|fact| (fact.id.uid().clone(), fact.clone()));
     let mut server = Server { nodes: &nodes, pods: by_uid.collect() };
     run(history, &mut server)?;
     for fact in &pods {
-        judge(fact, &nodes, server.pods.get(&fact.uid))?;
+        judge(fact, &nodes, server.pods.get(fact.id.uid()))?;
     }
     let census = history.engine.stats();
     match (census.in_hand, census.due, census.counting) {
@@ -126,9 +126,9 @@ fn judge(fact: &PodFact, nodes: &[NodeFact], left: Option<&PodFact>) -> Result<(
     let in_reach = fact.standing == PodLifePhase::Live && !fact.mirror;
     let must_go = in_reach && patience.min().is_some();
     match left {
-        Some(_) if must_go => Err(format!("{:?} is still there", fact.uid)),
-        None if !must_go => Err(format!("{:?} went", fact.uid)),
-        Some(left) if left.marked && in_reach => Err(format!("{:?} keeps a mark", fact.uid)),
+        Some(_) if must_go => Err(format!("{:?} is still there", *fact.id.uid())),
+        None if !must_go => Err(format!("{:?} went", *fact.id.uid())),
+        Some(left) if left.marked && in_reach => Err(format!("{:?} keeps a mark", *fact.id.uid())),
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
@@ -137,8 +137,7 @@ impl History {
             tolerations.push(Toleration { key, operator, value, effect, seconds });
         }
         PodFact {
-            uid: pod_uid(pod),
-            name: PodName::new("d", "p"),
+            id: PodId::new(pod_uid(pod), PodName::new("d", "p")),
             node: node_name(node),
             version,
             generation: 1,
@@ -226,7 +225,10 @@ impl History {
                         let other = self.choices.below(PODS);
                         LiveRead::Found(self.pod(other, node))
                     }
-                    _ => LiveRead::Found(PodFact { uid: pod.uid.clone(), ..self.pod(0, node) }),
+                    _ => LiveRead::Found(PodFact {
+                        id: PodId::new(pod.uid.clone(), PodName::new("d", "p")),
+                        ..self.pod(0, node)
+                    }),
                 };
                 EvictionInput::PodRead { pod, result: result.map(|()| reading), half_deleted: false }
             }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, NodeCondition, NodeHealthFact,
     NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels,
@@ -158,8 +158,10 @@ impl History {
         let (node, pod) = (self.some_node(), self.dice.below(3));
         let ready = self.dice.of(&[None, Some(ConditionStatus::False), Some(ConditionStatus::True)]);
         PodReadinessFact {
-            uid: Uid::new(&format!("p{node}-{pod}")),
-            name: PodName::new("default", &format!("p{node}-{pod}")),
+            id: PodId::new(
+                Uid::new(&format!("p{node}-{pod}")),
+                PodName::new("default", &format!("p{node}-{pod}")),
+            ),
             node: name(node),
             ready,
         }

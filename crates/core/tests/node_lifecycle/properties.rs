@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, ManagedTaints, NodeCondition, NodeHealthFact,
     NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput, PlatformLabels,
@@ -223,7 +223,7 @@ fn made(kind: u8, object: u8, [one, two, three, four]: [u8; 4]) -> NodeLifecycle
                 [None, Some(ConditionStatus::True), Some(ConditionStatus::False)][usize::from(one % 3)];
             let uid = Uid::new(&format!("{object}"));
             NodeLifecycleInput::Pods(ObjectEvent::Applied {
-                fact: PodReadinessFact { uid, name: PodName::new("default", "p"), node, ready },
+                fact: PodReadinessFact { id: PodId::new(uid, PodName::new("default", "p")), node, ready },
                 listed: false,
             })
         }

@@ -7,7 +7,7 @@ use crate::list_started;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
     NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
@@ -203,8 +203,7 @@ impl World {
         self.bump();
         let (name, pod_name) = (name.to_string(), PodName::new("default", name));
         let fact = PodReadinessFact {
-            uid,
-            name: pod_name,
+            id: PodId::new(uid, pod_name),
             node: NodeName::new(node),
             ready: Some(ConditionStatus::True),
         };

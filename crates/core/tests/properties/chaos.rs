@@ -9,7 +9,7 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -98,8 +98,7 @@ fn pod() -> impl Strategy<Value = PodFact> {
             let (scheduled, started, created) = arrival;
             let (mirror, marked, node_critical) = flags;
             PodFact {
-                uid,
-                name: PodName::new("", "p"),
+                id: PodId::new(uid, PodName::new("", "p")),
                 node,
                 version,
                 generation,

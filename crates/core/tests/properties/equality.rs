@@ -24,7 +24,7 @@ fn object(input: &EvictionInput) -> Object {
         EvictionInput::Nodes(ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node)) => {
             Object::Node(node.node_name())
         }
-        EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) => Object::Pod(fact.uid.clone()),
+        EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) => Object::Pod(fact.id.uid().clone()),
         EvictionInput::Pods(ObjectEvent::Deleted(pod) | ObjectEvent::Undecodable(pod)) => {
             Object::Pod(pod.uid.clone().expect("each pod has one"))
         }

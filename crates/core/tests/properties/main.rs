@@ -144,7 +144,7 @@ fn assert_same_plan(storm: &Storm) {
     let now = storm.cluster.clock();
     let due = |storm: &Storm, id: u8| {
         let fact = &storm.cluster.pods.get(&id)?.fact;
-        let pod = taintward_core::identity::PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
+        let pod = taintward_core::identity::PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
         match storm.engine.explain(&pod, now)?.1.outcome {
             Outcome::Stays(_) => None,
             Outcome::StaysUntil(due) | Outcome::Leaves { due } => Some(due.as_micros()),

@@ -178,7 +178,7 @@ fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
         engine.handle(input, now(0));
     }
     let fact = storm.cluster.pods[&0].fact.clone();
-    let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
+    let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
     engine.handle(storm.cluster.node_told(0, false), now(1));
     engine.handle(storm.cluster.pod_told(0, false), now(1));
     let lane = taintward_core::engine::Lane::All;
@@ -229,7 +229,7 @@ fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
     let told = storm.cluster.pod_told(0, false);
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
-    let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
+    let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
     storm.engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())), clock);
     let EvictionInput::Pods(ObjectEvent::Applied { mut fact, listed }) = told else {
         panic!("it is readable")

@@ -165,7 +165,7 @@ impl ApiClient {
             let member: PoolNodeFact = self.as_it_is(&of_node).await?;
             let namespace: NamespaceObject = self.as_it_is(&of_namespace).await?;
             let seen: DecodedPod = self.as_it_is(&of_pod).await?;
-            let same = seen.pod.uid == *uid && seen.pod.node == *node && !seen.over;
+            let same = *seen.pod.id.uid() == *uid && seen.pod.node == *node && !seen.over;
             if !same || seen.pod.standing != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
                 let message = format!("{of_pod} is not any more what was decided by");
                 return Err(RequestError::ours(ApiFailure::Conflict, message));

@@ -57,23 +57,17 @@ pub struct DecodedPod {
 impl DecodedPod {
     /// What node health wants to know.
     pub fn health(&self) -> node_lifecycle::PodReadinessFact {
-        let PodFact { uid, name, node, .. } = &self.pod;
-        node_lifecycle::PodReadinessFact {
-            uid: uid.clone(),
-            name: name.clone(),
-            node: node.clone(),
-            ready: self.ready,
-        }
+        let PodFact { id, node, .. } = &self.pod;
+        node_lifecycle::PodReadinessFact { id: id.clone(), node: node.clone(), ready: self.ready }
     }
 
     /// What pools want to know; `None`: it is over, and counts for nobody.
     pub fn resident(&self) -> Option<PodOnNodeFact> {
-        let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
+        let PodFact { id, node, tolerations, owner, mirror, .. } = &self.pod;
         (!self.over).then(|| PodOnNodeFact {
-            uid: uid.clone(),
-            name: name.clone(),
+            id: id.clone(),
             identity: request::PodIdentity {
-                namespace: name.namespace().into(),
+                namespace: id.name().namespace().into(),
                 service_account: self.service_account.clone(),
                 priority_class: self.priority_class.clone(),
                 owner: *owner,

@@ -12,7 +12,7 @@ use crate::wire::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use taintward_core::fact::{BindingTimes, PodFact};
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ConditionStatus, LeaseFact};
 use taintward_core::time::Wall;
 use taintward_core::toleration::Toleration;
@@ -109,8 +109,7 @@ pub(crate) fn decoded_pod<E: Extent>(
     }
     let annotations = meta.annotations.as_ref();
     let pod = PodFact {
-        uid,
-        name: PodName::new(&meta.namespace, &meta.name),
+        id: PodId::new(uid, PodName::new(&meta.namespace, &meta.name)),
         node: NodeName::new(&spec.node_name),
         version: version(meta),
         generation: field_semantics::generation(meta.generation.unwrap_or_default()),

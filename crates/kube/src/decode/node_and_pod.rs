@@ -159,9 +159,9 @@ impl WatchedObject for PodFact {
 
     fn identity(&self) -> ObjectIdentity {
         ObjectIdentity {
-            uid: Some(self.uid.clone()),
-            namespace: self.name.namespace().to_owned(),
-            name: self.name.name().to_owned(),
+            uid: Some(self.id.uid().clone()),
+            namespace: self.id.name().namespace().to_owned(),
+            name: self.id.name().name().to_owned(),
             node: Some(self.node.clone()),
             version: self.version,
         }

@@ -175,7 +175,10 @@ fn a_pod_is_ready_only_if_all_it_says_about_it_agrees() {
                          "status": {"conditions": conditions}});
         let seen = fact(DecodedPod::from_json(pod.to_string().as_bytes()));
         assert_eq!(seen.health().ready, seen.ready);
-        assert_eq!((seen.health().uid, seen.health().node.as_str()), (seen.pod.uid.clone(), "n1"));
+        assert_eq!(
+            (seen.health().id.uid().clone(), seen.health().node.as_str()),
+            (seen.pod.id.uid().clone(), "n1")
+        );
         seen.ready
     };
     let of = |status: &str| json!({"type": "Ready", "status": status});

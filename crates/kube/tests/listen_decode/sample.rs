@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
@@ -369,8 +369,7 @@ impl SamplePod {
         let by_another =
             self.meta.managed.iter().any(|(_, fields, sub)| sub == "status" && owns.contains(fields));
         PodFact {
-            uid: Uid::new(&self.meta.uid),
-            name: PodName::new(&self.meta.namespace, &self.meta.name),
+            id: PodId::new(Uid::new(&self.meta.uid), PodName::new(&self.meta.namespace, &self.meta.name)),
             node: NodeName::new(&self.node),
             version: ResourceVersion::parse(&self.meta.version),
             generation: self.meta.generation.unwrap_or(0).clamp(0, u32::MAX.into()).try_into().unwrap(),

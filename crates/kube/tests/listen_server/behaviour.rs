@@ -11,8 +11,8 @@ pub(crate) fn words(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
 fn word(heard: &WatchEvent<PodFact>) -> String {
     match heard {
         WatchEvent::ListStarted { .. } => "begin".to_owned(),
-        WatchEvent::Applied { fact, listed: true } => format!("+{} listed", fact.name.name()),
-        WatchEvent::Applied { fact, listed: false } => format!("+{}", fact.name.name()),
+        WatchEvent::Applied { fact, listed: true } => format!("+{} listed", fact.id.name().name()),
+        WatchEvent::Applied { fact, listed: false } => format!("+{}", fact.id.name().name()),
         WatchEvent::Deleted { identity, .. } => format!("-{}", identity.name),
         WatchEvent::Undecodable(unreadable) => {
             format!("?{}", unreadable.identity.as_ref().map_or("", |identity| identity.name.as_str()))

@@ -238,7 +238,7 @@ async fn what_lists_that_failed_have_shown_is_not_taken_back_by_the_watch_that_g
     let heard = rig.run_for(60 * SECOND).await;
     let live = heard.iter().filter_map(|heard| match heard {
         WatchEvent::Applied { fact, listed: false } => {
-            Some((fact.name.name().to_owned(), fact.version.unwrap().0))
+            Some((fact.id.name().name().to_owned(), fact.version.unwrap().0))
         }
         _ => None,
     });

@@ -196,7 +196,7 @@ impl Follower {
                 self.listing = true;
             }
             WatchEvent::Applied { fact, listed } => {
-                let pod: u64 = fact.name.name()[1..].parse().unwrap();
+                let pod: u64 = fact.id.name().name()[1..].parse().unwrap();
                 let version = fact.version.unwrap().0;
                 let before = self.told.insert(pod, (version, false)).unwrap_or((0, false));
                 assert!(

@@ -71,7 +71,10 @@ fn resident(decoded: Decoded<DecodedPod>) -> Option<PodOnNodeFact> {
 fn both_encodings_say_whose_a_pod_is() {
     let seen = resident(DecodedPod::from_json(json_pod().to_string().as_bytes())).unwrap();
     assert_eq!(resident(DecodedPod::from_protobuf(&binary_pod("n1", "Running"))).as_ref(), Some(&seen));
-    assert_eq!((seen.name.as_str(), seen.node.as_str(), seen.tolerations.len()), ("shop/web-0", "n1", 1));
+    assert_eq!(
+        (seen.id.name().as_str(), seen.node.as_str(), seen.tolerations.len()),
+        ("shop/web-0", "n1", 1)
+    );
     let identity = &seen.identity;
     assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
     assert_eq!((&*identity.priority_class, identity.owner), ("high", PodOwnerKind::DaemonSet));

@@ -1,12 +1,11 @@
 //! Stores the pods that run on nodes, in few bytes, for the counts in the status of pools.
 //!
-//! - Invariant: nothing is kept before a list has started; equal lists of tolerations, owners and node names are stored
-//!   once.
+//! - Invariant: nothing is kept before a list has started; equal lists of tolerations and owners are stored once.
 //! - See `status.rs` for the counts.
 
 use super::status::PodOnNode;
 use crate::admission::request::PodIdentity;
-use crate::identity::{NodeName, PodName, Uid};
+use crate::identity::{NodeName, PodId, Uid};
 use crate::intern::SharedInterner;
 use crate::scheduling::Labels;
 use crate::toleration::Toleration;
@@ -17,10 +16,8 @@ use alloc::vec::Vec;
 /// A pod that has a node and is not over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodOnNodeFact {
-    /// Which incarnation.
-    pub uid: Uid,
-    /// Namespace and name.
-    pub name: PodName,
+    /// Which incarnation, with namespace and name.
+    pub id: PodId,
     /// Whose it is.
     pub identity: PodIdentity,
     /// `spec.nodeName`.
@@ -34,15 +31,24 @@ pub struct PodOnNodeFact {
 impl PodOnNodeFact {
     /// The same, with the labels of its namespace.
     pub fn resident<'r>(&'r self, namespace: Option<&'r Labels>) -> PodOnNode<'r> {
-        let Self { uid, name, identity, node, tolerations, leaving } = self;
-        PodOnNode { uid, name, identity, namespace, node: node.as_str(), tolerations, leaving: *leaving }
+        let Self { id, identity, node, tolerations, leaving } = self;
+        PodOnNode {
+            uid: id.uid(),
+            name: id.name(),
+            identity,
+            namespace,
+            node: node.as_str(),
+            tolerations,
+            leaving: *leaving,
+        }
     }
 }
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub struct PodsOnNodes {
-    pods: BTreeMap<Uid, TrackedPodOnNode>,
+    /// By node, and there sorted by UID; no list is empty.
+    nodes: BTreeMap<NodeName, Vec<TrackedPodOnNode>>,
     shared: SharedValues,
     /// Counts lists.
     list: u32,
@@ -52,28 +58,25 @@ pub struct PodsOnNodes {
 /// One pod as it is remembered.
 #[derive(Clone, Debug)]
 struct TrackedPodOnNode {
-    name: PodName,
+    id: PodId,
     identity: Arc<PodIdentity>,
-    node: Arc<NodeName>,
     tolerations: Arc<Vec<Toleration>>,
     leaving: bool,
-    /// The list in which, or after which, it was last heard of.
+    /// The list in which, or after which, it was last observed.
     list: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct SharedValues {
     identities: SharedInterner<PodIdentity>,
-    nodes: SharedInterner<NodeName>,
     tolerations: SharedInterner<Vec<Toleration>>,
 }
 
 impl SharedValues {
     fn take(&mut self, fact: PodOnNodeFact, list: u32) -> TrackedPodOnNode {
         TrackedPodOnNode {
-            name: fact.name,
+            id: fact.id,
             identity: self.identities.take(fact.identity),
-            node: self.nodes.take(fact.node),
             tolerations: self.tolerations.take(fact.tolerations),
             leaving: fact.leaving,
             list,
@@ -82,15 +85,26 @@ impl SharedValues {
 
     fn give_back(&mut self, pod: &TrackedPodOnNode) {
         self.identities.give_back(&pod.identity);
-        self.nodes.give_back(&pod.node);
         self.tolerations.give_back(&pod.tolerations);
     }
 }
 
 impl TrackedPodOnNode {
-    fn says(&self, fact: &PodOnNodeFact) -> bool {
-        (&*self.identity, &*self.node, &*self.tolerations, self.leaving)
-            == (&fact.identity, &fact.node, &fact.tolerations, fact.leaving)
+    fn on<'r>(&'r self, node: &'r NodeName) -> PodOnNode<'r> {
+        PodOnNode {
+            uid: self.id.uid(),
+            name: self.id.name(),
+            identity: &self.identity,
+            namespace: None,
+            node: node.as_str(),
+            tolerations: &self.tolerations,
+            leaving: self.leaving,
+        }
+    }
+
+    fn is_equivalent(&self, fact: &PodOnNodeFact) -> bool {
+        (&*self.identity, &*self.tolerations, self.leaving)
+            == (&fact.identity, &fact.tolerations, fact.leaving)
     }
 }
 
@@ -100,44 +114,59 @@ impl PodsOnNodes {
         self.list = self.list.wrapping_add(1).max(1);
     }
 
-    /// The list is complete: whoever is not in it has gone. Whether that changes anything.
+    /// The list is complete: a pod that is not in it has gone. Returns whether that changes anything.
     pub fn end(&mut self) -> bool {
         if self.list == 0 {
             return false;
         }
-        let (list, before, shared) = (self.list, self.pods.len(), &mut self.shared);
-        self.pods.retain(|_, pod| {
-            let stays = pod.list == list;
-            if !stays {
-                shared.give_back(pod);
-            }
-            stays
+        let (list, before, shared) = (self.list, self.len(), &mut self.shared);
+        self.nodes.retain(|_, pods| {
+            pods.retain(|pod| {
+                let stays = pod.list == list;
+                if !stays {
+                    shared.give_back(pod);
+                }
+                stays
+            });
+            !pods.is_empty()
         });
         let first = !core::mem::replace(&mut self.synced, true);
-        first || self.pods.len() != before
+        first || self.len() != before
     }
 
-    /// The latest word on a pod. Whether it changes anything.
+    /// Takes in the latest state of a pod. Returns whether it changes anything.
     pub fn put(&mut self, fact: PodOnNodeFact) -> bool {
         if self.list == 0 {
             return false;
         }
-        if let Some(pod) = self.pods.get_mut(&fact.uid)
-            && pod.says(&fact)
-        {
-            pod.list = self.list;
-            return false;
+        let pods = self.nodes.entry(fact.node.clone()).or_default();
+        match position(pods, fact.id.uid()) {
+            Ok(at) if pods[at].is_equivalent(&fact) => {
+                (pods[at].id, pods[at].list) = (fact.id, self.list);
+                return false;
+            }
+            Ok(at) => {
+                self.shared.give_back(&pods[at]);
+                pods[at] = self.shared.take(fact, self.list);
+            }
+            Err(at) => pods.insert(at, self.shared.take(fact, self.list)),
         }
-        self.remove(&fact.uid);
-        let uid = fact.uid.clone();
-        self.pods.insert(uid, self.shared.take(fact, self.list));
         true
     }
 
-    /// A pod that has gone, is over, or cannot be read: it counts for nobody. Whether that changes anything.
-    pub fn remove(&mut self, uid: &Uid) -> bool {
-        let gone = self.pods.remove(uid);
-        gone.inspect(|pod| self.shared.give_back(pod)).is_some()
+    /// Forgets a pod that has gone, is over, or cannot be decoded. Returns whether that changes anything. Without its
+    /// node, it is looked for on each.
+    pub fn remove(&mut self, uid: &Uid, node: Option<&NodeName>) -> bool {
+        let has = |pods: &Vec<TrackedPodOnNode>| position(pods, uid).is_ok();
+        let found = || self.nodes.iter().find(|(_, pods)| has(pods)).map(|(node, _)| node.clone());
+        let Some(node) = node.cloned().or_else(found) else { return false };
+        let Some(pods) = self.nodes.get_mut(&node) else { return false };
+        let Ok(at) = position(pods, uid) else { return false };
+        self.shared.give_back(&pods.remove(at));
+        if pods.is_empty() {
+            self.nodes.remove(&node);
+        }
+        true
     }
 
     /// Whether a list was ever complete.
@@ -147,12 +176,12 @@ impl PodsOnNodes {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.pods.len()
+        self.nodes.values().map(Vec::len).sum()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.pods.is_empty()
+        self.nodes.is_empty()
     }
 
     /// The pods on some nodes, and those of some identities; each node and identity is asked about once, however many
@@ -161,22 +190,19 @@ impl PodsOnNodes {
         &'r self,
         on: &dyn Fn(&NodeName) -> bool,
         whose: &dyn Fn(&PodIdentity) -> bool,
-    ) -> impl Iterator<Item = PodOnNode<'r>> + use<'r> {
-        let nodes: BTreeSet<*const NodeName> =
-            self.shared.nodes.values().filter(|node| on(node)).map(Arc::as_ptr).collect();
+    ) -> Vec<PodOnNode<'r>> {
         let identities: BTreeSet<*const PodIdentity> =
             self.shared.identities.values().filter(|identity| whose(identity)).map(Arc::as_ptr).collect();
-        let counts = move |pod: &TrackedPodOnNode| {
-            nodes.contains(&Arc::as_ptr(&pod.node)) || identities.contains(&Arc::as_ptr(&pod.identity))
-        };
-        self.pods.iter().filter(move |(_, pod)| counts(pod)).map(|(uid, pod)| PodOnNode {
-            uid,
-            name: &pod.name,
-            identity: &pod.identity,
-            namespace: None,
-            node: pod.node.as_str(),
-            tolerations: &pod.tolerations,
-            leaving: pod.leaving,
-        })
+        let mut counting = Vec::new();
+        for (node, pods) in &self.nodes {
+            let all = on(node);
+            let counts = |pod: &&TrackedPodOnNode| all || identities.contains(&Arc::as_ptr(&pod.identity));
+            counting.extend(pods.iter().filter(counts).map(|pod| pod.on(node)));
+        }
+        counting
     }
+}
+
+fn position(pods: &[TrackedPodOnNode], uid: &Uid) -> Result<usize, usize> {
+    pods.binary_search_by(|pod| pod.id.uid().cmp(uid))
 }

@@ -4,7 +4,7 @@ use super::pools::{labels, node, pool};
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;
-use crate::identity::{NodeName, PodName, Uid};
+use crate::identity::{NodeName, PodId, PodName, Uid};
 use crate::scheduling::Labels;
 use alloc::format;
 use alloc::string::String;
@@ -18,7 +18,13 @@ fn of(namespace: &str) -> PodIdentity {
 fn on(node: &str, name: &str, identity: PodIdentity) -> PodOnNodeFact {
     let (uid, tolerations) = (Uid::new(name), super::tolerations("- Exists"));
     let name = PodName::new(&identity.namespace, name);
-    PodOnNodeFact { uid, name, identity, node: NodeName::new(node), tolerations, leaving: false }
+    PodOnNodeFact {
+        id: PodId::new(uid, name),
+        identity,
+        node: NodeName::new(node),
+        tolerations,
+        leaving: false,
+    }
 }
 
 /// How a pool with one node, `n1`, is doing. The namespace `home` is its own, `lost` is not known.
@@ -30,8 +36,8 @@ fn told(
 ) -> PoolStatus {
     let (home, other) = (labels("team=a"), Labels::default());
     let residents = pods.iter().map(|pod| PodOnNode {
-        uid: &pod.uid,
-        name: &pod.name,
+        uid: pod.id.uid(),
+        name: pod.id.name(),
         identity: &pod.identity,
         namespace: match &*pod.identity.namespace {
             "home" => Some(&home),

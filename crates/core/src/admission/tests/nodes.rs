@@ -5,7 +5,7 @@ use super::taint;
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;
-use crate::identity::{NodeName, PodName, Uid};
+use crate::identity::{NodeName, PodId, PodName, Uid};
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -255,8 +255,7 @@ fn what_the_status_has_to_remember() {
 
 fn resident(name: &str, node: &str) -> PodOnNodeFact {
     PodOnNodeFact {
-        uid: Uid::new(name),
-        name: PodName::new("ns", name),
+        id: PodId::new(Uid::new(name), PodName::new("ns", name)),
         identity: PodIdentity { namespace: "ns".into(), ..PodIdentity::default() },
         node: NodeName::new(node),
         tolerations: Vec::new(),
@@ -290,8 +289,8 @@ fn a_status_counts_and_names_some() {
     let names: Vec<String> = (0..12).map(|at| alloc::format!("other-{at:02}")).collect();
     pods.extend(names.iter().map(|name| (resident(name, "a1"), Some(&other))));
     let counted = pods.iter().map(|(pod, namespace)| PodOnNode {
-        uid: &pod.uid,
-        name: &pod.name,
+        uid: pod.id.uid(),
+        name: pod.id.name(),
         identity: &pod.identity,
         namespace: *namespace,
         node: pod.node.as_str(),
@@ -324,7 +323,7 @@ fn a_status_counts_and_names_some() {
 fn residents_come_and_go_with_lists_and_changes() {
     let mut all = PodsOnNodes::default();
     let names = |all: &PodsOnNodes| -> Vec<String> {
-        all.of(&|_| true, &|_| false).map(|pod| pod.name.name().into()).collect()
+        all.of(&|_| true, &|_| false).iter().map(|pod| pod.name.name().into()).collect()
     };
     assert!(!all.put(resident("early", "n1")) && !all.end(), "half the truth, before any list");
     all.begin();
@@ -333,15 +332,18 @@ fn residents_come_and_go_with_lists_and_changes() {
     assert!(!all.put(resident("a", "n1")), "the same again is none");
     let tolerant = PodOnNodeFact { tolerations: super::tolerations("- Exists"), ..resident("a", "n1") };
     assert!(all.put(tolerant.clone()));
-    assert_eq!(all.of(&|_| true, &|_| false).map(|pod| pod.tolerations.len()).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(
+        all.of(&|_| true, &|_| false).iter().map(|pod| pod.tolerations.len()).collect::<Vec<_>>(),
+        [1, 0]
+    );
     all.begin();
     assert!(!all.put(tolerant.clone()) && all.put(resident("c", "n2")));
     assert!(all.put(PodOnNodeFact { leaving: true, ..tolerant }), "it is being deleted now");
     assert!(all.end(), "b is not in it");
     assert_eq!(names(&all), ["a", "c"]);
-    assert!(all.remove(&Uid::new("c")) && !all.remove(&Uid::new("c")));
-    assert_eq!(all.of(&|node| node.as_str() == "n2", &|_| false).count(), 0);
-    assert_eq!(all.of(&|_| false, &|identity| &*identity.namespace == "ns").count(), 1);
+    assert!(all.remove(&Uid::new("c"), None) && !all.remove(&Uid::new("c"), None));
+    assert_eq!(all.of(&|node| node.as_str() == "n2", &|_| false).len(), 0);
+    assert_eq!(all.of(&|_| false, &|identity| &*identity.namespace == "ns").len(), 1);
     all.begin();
     assert!(all.end() && all.is_empty());
 }

@@ -4,15 +4,14 @@ use super::*;
 use crate::eviction::cache::TolerationInterner;
 use crate::eviction::stats::CountdownCounts;
 use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
-use crate::identity::{NodeName, PodName};
+use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};
 use alloc::format;
 use proptest::prelude::*;
 
 fn pod(at: u8) -> Box<PodEntry> {
     let fact = PodFact {
-        uid: Uid::new(&format!("{at:03}")),
-        name: PodName::new("d", "p"),
+        id: PodId::new(Uid::new(&format!("{at:03}")), PodName::new("d", "p")),
         node: NodeName::new("n"),
         version: None,
         generation: 0,

@@ -45,7 +45,7 @@ impl Cluster {
     ) -> Result<u8, ApiFailure> {
         let id = id_of(name.name());
         let truth = &self.pods.get(&id).ok_or(ApiFailure::NotFound)?.fact;
-        match truth.uid == pod.uid && (version.is_none() || version == truth.version) {
+        match *truth.id.uid() == pod.uid && (version.is_none() || version == truth.version) {
             true => Ok(id),
             false => Err(ApiFailure::Conflict),
         }
@@ -119,7 +119,7 @@ impl Cluster {
     fn was_due_in_pieces(&self, pod: &Pod, oldest: i64) -> bool {
         let past = || self.past.iter().filter(|(until, ..)| *until >= oldest);
         let pods = past().filter_map(|(.., pod)| pod.as_ref()).chain([pod]);
-        let pods: Vec<_> = pods.filter(|then| then.fact.uid == pod.fact.uid).collect();
+        let pods: Vec<_> = pods.filter(|then| *then.fact.id.uid() == *pod.fact.id.uid()).collect();
         let nodes = past().filter_map(|(_, node, _)| node.as_ref());
         let nodes: Vec<_> = nodes.chain(self.nodes.get(&id_of(pod.fact.node.as_str()))).collect();
         let holds = self.past_holds.iter().filter(|(until, _)| *until >= oldest).map(|(_, hold)| hold);

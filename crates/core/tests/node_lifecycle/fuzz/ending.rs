@@ -5,7 +5,7 @@ use crate::world::{SECOND, zone};
 use crate::{list_aborted, list_completed, list_started};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
-use taintward_core::identity::{PodName, ResourceVersion, Uid};
+use taintward_core::identity::{PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
     NodeHealthFact, NodeLifecycleEffect, NodeLifecycleInput, NodeRef, PlatformLabels, PodReadinessFact,
@@ -55,8 +55,7 @@ impl Truth {
         let lease = |node| LeaseFact { node: name(node), version: Some(history.bump()), renewed: Some(now) };
         let leases = (0..NODES).map(lease).collect();
         let pod = |node| PodReadinessFact {
-            uid: Uid::new(&format!("p{node}-0")),
-            name: PodName::new("default", &format!("p{node}-0")),
+            id: PodId::new(Uid::new(&format!("p{node}-0")), PodName::new("default", &format!("p{node}-0"))),
             node: name(node),
             ready: Some(ConditionStatus::True),
         };
@@ -128,7 +127,7 @@ impl Truth {
                 self.write(node, version, history, |_| {})
             }
             NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
-                let held = self.pods.iter_mut().find(|held| held.uid == pod.uid);
+                let held = self.pods.iter_mut().find(|held| *held.id.uid() == pod.uid);
                 let result = held
                     .map(|held| held.ready.replace(ConditionStatus::False) != Some(ConditionStatus::False));
                 NodeLifecycleInput::PodMarked { pod, result: result.ok_or(ApiFailure::NotFound) }

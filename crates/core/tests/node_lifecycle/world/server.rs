@@ -93,7 +93,8 @@ impl World {
     }
 
     fn mark(&mut self, pod: &PodRef, name: &PodName) -> bool {
-        let Some((_, fact)) = self.pods.get_mut(name.name()).filter(|(_, fact)| fact.uid == pod.uid) else {
+        let Some((_, fact)) = self.pods.get_mut(name.name()).filter(|(_, fact)| *fact.id.uid() == pod.uid)
+        else {
             return false;
         };
         let changed = fact.ready != Some(ConditionStatus::False);

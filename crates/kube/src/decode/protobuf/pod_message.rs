@@ -7,7 +7,7 @@ use crate::decode::json::owns_mark;
 use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
 use crate::decode::{DecodeError, Decoded, DecodedPod};
 use taintward_core::fact::{BindingTimes, PodFact};
-use taintward_core::identity::{NodeName, PodName, ResourceVersion};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion};
 use taintward_core::node_lifecycle;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
@@ -36,8 +36,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<DecodedPod>, Deco
         return Ok(Decoded::Unbound(meta.identity(None)));
     }
     let pod = PodFact {
-        uid,
-        name: PodName::new(meta.namespace, meta.name),
+        id: PodId::new(uid, PodName::new(meta.namespace, meta.name)),
         node: NodeName::new(spec.node),
         version: ResourceVersion::parse(meta.version),
         generation: field_semantics::generation(meta.generation),
