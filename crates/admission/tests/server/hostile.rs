@@ -108,13 +108,15 @@ async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_hav
         held.push(stream);
     }
     stage.becomes("taintward_webhook_connections", 60.0).await;
-    let tried = async {
-        while connect(stage.address, &stage.root).await.is_err() {
-            sleep(Duration::from_millis(20)).await;
+    let accepted = async {
+        loop {
+            match connect(stage.address, &stage.root).await {
+                Ok(stream) => return stream,
+                Err(_) => sleep(Duration::from_millis(20)).await,
+            }
         }
     };
-    timeout(PATIENCE, tried).await.expect("it gets in some time");
-    let mut good = Client::connect(&stage).await;
+    let mut good = Client::over(timeout(PATIENCE, accepted).await.expect("it gets in some time")).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut held[0]).await, "the one that was silent for the longest is let go");
     // Of use and never silent for long: it stays, whatever else comes and goes.

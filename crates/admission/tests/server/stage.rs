@@ -353,7 +353,12 @@ pub(crate) struct Client(http1::SendRequest<Full<Bytes>>);
 
 impl Client {
     pub(crate) async fn connect(stage: &Stage) -> Self {
-        let (sender, connection) = http1::handshake(TokioIo::new(stage.tls().await)).await.unwrap();
+        Self::over(stage.tls().await).await
+    }
+
+    /// Over a connection that was accepted already.
+    pub(crate) async fn over(stream: TlsStream<TcpStream>) -> Self {
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Self(sender)
     }
