@@ -1,4 +1,4 @@
-//! Writes deploy/chart, deploy/install.yaml and deploy/bounds.yaml with `taintward install`; a test compares them.
+//! Writes deploy/install.yaml, deploy/bounds.yaml and the chart's definitions with `taintward install`; a test compares them.
 
 use crate::sources;
 use anyhow::{Result, bail};

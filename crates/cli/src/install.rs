@@ -1,15 +1,14 @@
 //! Runs `taintward install`: prints, applies or removes the objects of an installation, or writes the Helm chart.
 //!
 //! - Invariant: all four use the same objects.
-//! - See `install/objects.rs` for the objects, `args/install.rs` for the flags.
+//! - See `deploy/chart` for the objects, `args/install.rs` for the flags.
 
 mod addresses;
 mod api_resources;
 mod apply;
 mod chart;
+mod helm_template;
 mod objects;
-mod render;
-mod template;
 mod uninstall;
 mod values;
 mod whole;

@@ -1,9 +1,25 @@
 {{- define "taintward.image" -}}
-{{- with .Values.image -}}
-{{- if .digest -}}
-{{ .repository }}@{{ .digest }}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
+{{- define "taintward.evicts" -}}
+{{- if and (eq .Values.controller.mode "enforce") (not (has "-taint-eviction-controller" (splitList "," .Values.controller.controllers))) (or (has "taint-eviction-controller" (splitList "," .Values.controller.controllers)) (has "*" (splitList "," .Values.controller.controllers))) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.runsNodeLifecycle" -}}
+{{- if and (not (has "-node-lifecycle-controller" (splitList "," .Values.controller.controllers))) (has "node-lifecycle-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.runsDedicatedPools" -}}
+{{- if and (not (has "-dedicated-pool-controller" (splitList "," .Values.controller.controllers))) (has "dedicated-pool-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.validates" -}}
+{{- if or (has "*" (splitList "," .Values.webhook.rules)) (has "dedicated-pools" (splitList "," .Values.webhook.rules)) (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) (has "brake" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.watchesNodes" -}}
+{{- if or (has "brake" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.judgesEveryPod" -}}
+{{- if or (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
 {{- end -}}

@@ -203,19 +203,17 @@ impl Stage {
 
     /// Waits until a series has at least this value.
     pub(crate) async fn reaches(&self, series: &str, value: f64) {
-        let waiting = async {
-            while self.value(series) < value {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let is = timeout(PATIENCE, waiting).await;
-        assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
+        self.wait(series, value, |is| is >= value).await;
     }
 
     /// Waits until a series has this value.
     pub(crate) async fn becomes(&self, series: &str, value: f64) {
+        self.wait(series, value, |is| is == value).await;
+    }
+
+    async fn wait(&self, series: &str, value: f64, holds: impl Fn(f64) -> bool) {
         let waiting = async {
-            while self.value(series) != value {
+            while !holds(self.value(series)) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -236,7 +234,7 @@ impl Stage {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// A question by somebody else, from connecting to the answer: how long it took.
+    /// How long a review of another client takes, from connecting to the answer.
     pub(crate) async fn answers(&self) -> Duration {
         let began = Instant::now();
         let mut client = Client::connect(self).await;
@@ -356,7 +354,6 @@ impl Client {
         Self::over(stage.tls().await).await
     }
 
-    /// Over a connection that was accepted already.
     pub(crate) async fn over(stream: TlsStream<TcpStream>) -> Self {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);

@@ -4,9 +4,10 @@
 //!   choice of flags are found.
 
 use super::api_resources::{POLICIES, POOLS, called, place};
+use super::helm_template::quoted;
 use super::objects::{self, NAME, RenderedObject};
 use super::values::{Components, InstallValues, RULES};
-use super::{DryRunKind, PoolRemoval, render};
+use super::{DryRunKind, PoolRemoval};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -106,7 +107,7 @@ pub(super) fn identities(values: &InstallValues, leftovers: PoolRemoval) -> Vec<
 }
 
 fn word(value: &Value) -> String {
-    render::quoted(value.as_str().unwrap_or_default())
+    quoted(value.as_str().unwrap_or_default())
 }
 
 /// The namespace and the definitions are of all parts.

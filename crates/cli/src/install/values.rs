@@ -1,14 +1,10 @@
-//! Defines the choices of an installation, each as a value and as an expression of Helm's templates.
+//! Defines the choices of an installation; each is a value of the chart.
 
-use serde_json::Value;
-use std::sync::LazyLock;
+use serde_json::{Value, json};
 
-/// The controllers that can be named, and whether `*` means them too.
-pub(crate) const CONTROLLERS: [(&str, bool); 3] = [
-    ("taint-eviction-controller", true),
-    ("node-lifecycle-controller", false),
-    ("dedicated-pool-controller", false),
-];
+/// The controllers that can be named.
+const CONTROLLERS: [&str; 3] =
+    ["taint-eviction-controller", "node-lifecycle-controller", "dedicated-pool-controller"];
 
 /// Rules of the webhook; `*` stands for the first two.
 pub(crate) const RULES: [&str; 6] = [
@@ -19,15 +15,6 @@ pub(crate) const RULES: [&str; 6] = [
     "advice",
     "brake",
 ];
-
-/// Those that refuse or warn, and do not just give; with what stands for one of them.
-const JUDGES: &[&str] = &["*", "dedicated-pools", "toleration-restriction", "advice", "brake"];
-
-/// Those that look at changes of nodes.
-const NODE_RULES: &[&str] = &["brake", "advice"];
-
-/// Those that judge pods whatever they tolerate.
-const EVERY_POD: &[&str] = &["toleration-restriction", "advice"];
 
 /// Namespaces that are there without us, and stay.
 const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -125,248 +112,60 @@ impl Default for InstallValues {
     }
 }
 
-/// What a field takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InstallValue {
-    Namespace,
-    Image,
-    Replicas,
-    PriorityClass,
-    Controllers,
-    Mode,
-    Rules,
-    Lists,
-    FailurePolicy,
-    CertificateSecret,
-    CaBundle,
-    ClientConfigMap,
-    ClientSecret,
-    ClientNames,
-    /// The one of a list that it is about.
-    This,
-}
+/// Every network there is.
+const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-impl InstallValue {
-    pub(super) fn value(self, values: &InstallValues, this: &str) -> Value {
-        let certificate = values.certificate.as_ref();
-        let clients = values.clients.as_ref();
-        Value::from(match self {
-            Self::Replicas => return Value::from(values.replicas),
-            Self::Namespace => values.namespace.as_str(),
-            Self::Image => &values.image,
-            Self::PriorityClass => &values.priority_class,
-            Self::Controllers => &values.controllers,
-            Self::Mode => &values.mode,
-            Self::Rules => &values.rules,
-            Self::Lists => values.lists.as_deref().unwrap_or_default(),
-            Self::FailurePolicy => &values.failure_policy,
-            Self::CertificateSecret => certificate.map_or("", |certificate| &certificate.secret),
-            Self::CaBundle => certificate.map_or("", |certificate| &certificate.ca_bundle),
-            Self::ClientConfigMap | Self::ClientSecret => clients.map_or("", |clients| &clients.holder),
-            Self::ClientNames => return clients.map(|clients| clients.names.join(",")).into(),
-            Self::This => this,
+impl InstallValues {
+    /// Whether the namespace is part of the installation.
+    pub(super) fn has_own_namespace(&self) -> bool {
+        !FOREIGN.contains(&self.namespace.as_str())
+    }
+
+    /// The values of the chart, and what else its templates look at. The image is left out: it is one text here.
+    pub(super) fn for_chart(&self) -> Value {
+        let api_servers = match &self.api_servers[..] {
+            [] => EVERYWHERE.map(str::to_owned).to_vec(),
+            named => named.to_vec(),
+        };
+        // Networks that were found are not those that our pods may reach: they change with the control plane, and a
+        // controller that does not reach it does nothing.
+        let sources = if self.api_servers.is_empty() { &self.found[..] } else { &[] };
+        let (secret, ca_bundle) = match &self.certificate {
+            Some(certificate) => (certificate.secret.as_str(), certificate.ca_bundle.as_str()),
+            None => ("", ""),
+        };
+        let (config_map, client_secret, client_names) = match &self.clients {
+            Some(ClientCa { holder, is_secret: true, names }) => ("", holder.as_str(), &names[..]),
+            Some(ClientCa { holder, names, .. }) => (holder.as_str(), "", &names[..]),
+            None => ("", "", &[][..]),
+        };
+        let Components { controller, webhook, viewer } = self.parts;
+        json!({
+            "Release": {"Namespace": self.namespace},
+            "Values": {
+                "image": {"pullSecrets": self.pull_secrets},
+                "replicas": self.replicas,
+                "priorityClassName": self.priority_class,
+                "apiServerCidrs": api_servers,
+                "exemptNamespaces": self.exempt_namespaces,
+                "parts": {"controller": controller, "webhook": webhook, "viewer": viewer},
+                "controller": {
+                    "controllers": self.controllers,
+                    "mode": self.mode,
+                    "stampTaints": self.stamp_taints,
+                    "extraArgs": self.controller_args,
+                },
+                "webhook": {
+                    "rules": self.rules,
+                    "restrictionConfig": self.lists.as_deref().unwrap_or_default(),
+                    "failurePolicy": self.failure_policy,
+                    "certificate": {"secret": secret, "caBundle": ca_bundle},
+                    "clients": {"configMap": config_map, "secret": client_secret, "allowedNames": client_names},
+                    "sourceCidrs": sources,
+                    "extraArgs": self.webhook_args,
+                },
+            },
         })
-    }
-
-    /// In a template.
-    pub(super) const fn expression(self) -> &'static str {
-        match self {
-            Self::Namespace => "$.Release.Namespace",
-            Self::Image => "(include \"taintward.image\" $)",
-            Self::Replicas => "$.Values.replicas",
-            Self::PriorityClass => "$.Values.priorityClassName",
-            Self::Controllers => "$.Values.controller.controllers",
-            Self::Mode => "$.Values.controller.mode",
-            Self::Rules => "$.Values.webhook.rules",
-            Self::Lists => "$.Values.webhook.restrictionConfig",
-            Self::FailurePolicy => "$.Values.webhook.failurePolicy",
-            Self::CertificateSecret => "$.Values.webhook.certificate.secret",
-            Self::CaBundle => "$.Values.webhook.certificate.caBundle",
-            Self::ClientConfigMap => "$.Values.webhook.clients.configMap",
-            Self::ClientSecret => "$.Values.webhook.clients.secret",
-            Self::ClientNames => "(join \",\" $.Values.webhook.clients.allowedNames)",
-            Self::This => ".",
-        }
-    }
-
-    /// Whether it is a number.
-    pub(super) const fn counts(self) -> bool {
-        matches!(self, Self::Replicas)
-    }
-}
-
-/// What there is any number of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Repeat {
-    PullSecrets,
-    ExemptNamespaces,
-    ControllerArgs,
-    WebhookArgs,
-    /// Networks our pods may reach. Those that were found are not among them: they change with the control plane, and a
-    /// controller that does not reach it does nothing.
-    ApiServers,
-    /// Networks from which the webhook may be asked.
-    Askers,
-}
-
-/// All there are.
-static EVERYWHERE: LazyLock<[String; 2]> = LazyLock::new(|| ["0.0.0.0/0", "::/0"].map(str::to_owned));
-
-/// The first that says anything.
-fn said<'v>(all: &[&'v [String]]) -> &'v [String] {
-    all.iter().find(|one| !one.is_empty()).copied().unwrap_or(&*EVERYWHERE)
-}
-
-impl Repeat {
-    pub(super) fn of(self, values: &InstallValues) -> &[String] {
-        match self {
-            Self::PullSecrets => &values.pull_secrets,
-            Self::ExemptNamespaces => &values.exempt_namespaces,
-            Self::ControllerArgs => &values.controller_args,
-            Self::WebhookArgs => &values.webhook_args,
-            Self::ApiServers => said(&[&values.api_servers]),
-            Self::Askers => said(&[&values.api_servers, &values.found]),
-        }
-    }
-
-    /// In a template.
-    pub(super) const fn expression(self) -> &'static str {
-        match self {
-            Self::PullSecrets => "$.Values.image.pullSecrets",
-            Self::ExemptNamespaces => "$.Values.exemptNamespaces",
-            Self::ControllerArgs => "$.Values.controller.extraArgs",
-            Self::WebhookArgs => "$.Values.webhook.extraArgs",
-            Self::ApiServers | Self::Askers => "$.Values.apiServerCidrs",
-        }
-    }
-}
-
-/// On what it depends whether something is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// The part is wanted.
-    Controller,
-    Webhook,
-    Viewer,
-    /// The namespace is ours.
-    OwnNamespace,
-    /// More than one replica runs.
-    Several,
-    PullSecrets,
-    /// Something is written at all.
-    Enforces,
-    /// Pods are evicted: the controller that does it runs, and may.
-    Evicts,
-    /// The controller of node health runs.
-    NodeHealth,
-    /// The controller of dedicated pools runs.
-    Pools,
-    Stamps,
-    /// The webhook makes its own certificate.
-    SelfSigned,
-    /// A rule refuses or warns: without one nothing is to be validated.
-    Judges,
-    /// A rule looks at changes of nodes.
-    NodeRules,
-    /// A rule judges pods whatever they tolerate.
-    EveryPod,
-    /// There are lists for namespaces that have none of their own.
-    Lists,
-    /// Only clients with a certificate are let in.
-    Clients,
-    /// Their authority is in a Secret.
-    ClientSecret,
-    /// And of them only some.
-    ClientNames,
-    Not(&'static Self),
-    All(&'static [Self]),
-}
-
-impl Condition {
-    pub(crate) fn holds(self, values: &InstallValues) -> bool {
-        match self {
-            Self::Controller => values.parts.controller,
-            Self::Webhook => values.parts.webhook,
-            Self::Viewer => values.parts.viewer,
-            Self::OwnNamespace => !FOREIGN.contains(&values.namespace.as_str()),
-            Self::Several => values.replicas > 1,
-            Self::PullSecrets => !values.pull_secrets.is_empty(),
-            Self::Enforces => values.mode == "enforce",
-            Self::Evicts => Self::Enforces.holds(values) && runs(values, CONTROLLERS[0]),
-            Self::NodeHealth => runs(values, CONTROLLERS[1]),
-            Self::Pools => runs(values, CONTROLLERS[2]),
-            Self::Stamps => values.stamp_taints,
-            Self::SelfSigned => values.certificate.is_none(),
-            Self::Judges => names_one_of(values, JUDGES),
-            Self::NodeRules => names_one_of(values, NODE_RULES),
-            Self::EveryPod => names_one_of(values, EVERY_POD),
-            Self::Lists => values.lists.is_some(),
-            Self::Clients => values.clients.is_some(),
-            Self::ClientSecret => values.clients.as_ref().is_some_and(|clients| clients.is_secret),
-            Self::ClientNames => values.clients.as_ref().is_some_and(|clients| !clients.names.is_empty()),
-            Self::Not(other) => !other.holds(values),
-            Self::All(all) => all.iter().all(|one| one.holds(values)),
-        }
-    }
-
-    /// In a template.
-    pub(super) fn expression(self) -> String {
-        match self {
-            Self::Controller => "$.Values.parts.controller".to_owned(),
-            Self::Webhook => "$.Values.parts.webhook".to_owned(),
-            Self::Viewer => "$.Values.parts.viewer".to_owned(),
-            // Helm makes the namespace itself, before anything else.
-            Self::OwnNamespace => "false".to_owned(),
-            Self::Several => "(gt (int $.Values.replicas) 1)".to_owned(),
-            Self::PullSecrets => "$.Values.image.pullSecrets".to_owned(),
-            Self::Enforces => "(eq $.Values.controller.mode \"enforce\")".to_owned(),
-            Self::Evicts => {
-                format!("(and {} {})", Self::Enforces.expression(), runs_expression(CONTROLLERS[0]))
-            }
-            Self::NodeHealth => runs_expression(CONTROLLERS[1]),
-            Self::Pools => runs_expression(CONTROLLERS[2]),
-            Self::Stamps => "$.Values.controller.stampTaints".to_owned(),
-            Self::SelfSigned => "(not $.Values.webhook.certificate.secret)".to_owned(),
-            Self::Judges => names_one_of_expression(JUDGES),
-            Self::NodeRules => names_one_of_expression(NODE_RULES),
-            Self::EveryPod => names_one_of_expression(EVERY_POD),
-            Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
-            Self::Clients => {
-                "(or $.Values.webhook.clients.configMap $.Values.webhook.clients.secret)".to_owned()
-            }
-            Self::ClientSecret => "$.Values.webhook.clients.secret".to_owned(),
-            Self::ClientNames => "$.Values.webhook.clients.allowedNames".to_owned(),
-            Self::Not(other) => format!("(not {})", other.expression()),
-            Self::All(all) => {
-                let all: Vec<String> = all.iter().map(|one| one.expression()).collect();
-                format!("(and {})", all.join(" "))
-            }
-        }
-    }
-}
-
-fn names_one_of(values: &InstallValues, rules: &[&str]) -> bool {
-    values.rules.split(',').any(|rule| rules.contains(&rule))
-}
-
-fn names_one_of_expression(rules: &[&str]) -> String {
-    let has = |rule: &&str| format!("(has \"{rule}\" (splitList \",\" $.Values.webhook.rules))");
-    let has: Vec<String> = rules.iter().map(has).collect();
-    format!("(or {})", has.join(" "))
-}
-
-/// Nothing is named twice ([`contradiction`]), so that the order of the list does not count.
-fn runs(values: &InstallValues, (name, by_default): (&str, bool)) -> bool {
-    let has = |entry: &str| values.controllers.split(',').any(|one| one == entry);
-    !has(&format!("-{name}")) && (has(name) || by_default && has("*"))
-}
-
-fn runs_expression((name, by_default): (&str, bool)) -> String {
-    let list = "(splitList \",\" $.Values.controller.controllers)";
-    let off = format!("(not (has \"-{name}\" {list}))");
-    match by_default {
-        true => format!("(and {off} (or (has \"{name}\" {list}) (has \"*\" {list})))"),
-        false => format!("(and {off} (has \"{name}\" {list}))"),
     }
 }
 
@@ -375,11 +174,10 @@ pub(crate) fn contradiction(list: &str) -> Option<String> {
     let mut named = Vec::new();
     for entry in list.split(',') {
         let name = entry.strip_prefix('-').unwrap_or(entry);
-        if entry != "*" && !CONTROLLERS.iter().any(|(known, _)| *known == name) {
-            let known: Vec<&str> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
+        if entry != "*" && !CONTROLLERS.contains(&name) {
             return Some(format!(
                 "there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
-                known.join(", ")
+                CONTROLLERS.join(", ")
             ));
         }
         if named.contains(&name) {
