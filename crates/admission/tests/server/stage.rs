@@ -201,23 +201,21 @@ impl Stage {
         line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
     }
 
-    /// Waits until a series has at least this value.
     pub(crate) async fn reaches(&self, series: &str, value: f64) {
         self.wait(series, value, |is| is >= value).await;
     }
 
-    /// Waits until a series has this value.
     pub(crate) async fn becomes(&self, series: &str, value: f64) {
         self.wait(series, value, |is| is == value).await;
     }
 
     async fn wait(&self, series: &str, value: f64, holds: impl Fn(f64) -> bool) {
-        let waiting = async {
+        let is = timeout(PATIENCE, async {
             while !holds(self.value(series)) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-        };
-        let is = timeout(PATIENCE, waiting).await;
+        })
+        .await;
         assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
     }
 
