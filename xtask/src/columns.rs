@@ -1,8 +1,6 @@
-//! # Columns: rows of tables, from the API server's own printers
-//! Room:     runs xtask/cluster/columns and keeps what it prints.
-//! Comes in: a Go toolchain, the pinned modules; the sample objects.
-//! Goes out: crates/fakekube/tests/golden/columns.txt.
-//! Not here: the samples (crates/fakekube/tests/golden/columns), the test that reads the answers (crates/fakekube/tests).
+//! Writes the golden rows of tables, as the API server's own printers make them: `crates/fakekube/tests/golden/columns.txt`.
+//!
+//! - It needs a Go toolchain, and runs `xtask/cluster/columns` on the sample objects in `crates/fakekube/tests/golden/columns`.
 
 use crate::golden;
 use anyhow::Result;

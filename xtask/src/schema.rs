@@ -1,8 +1,7 @@
-//! # Schema: the fields of the API, from the Go types; the roles of every cluster
-//! Room:     runs xtask/cluster/schema and xtask/cluster/roles and keeps what they print.
-//! Comes in: a Go toolchain, the pinned modules.
-//! Goes out: kubernetes.txt (schema) and roles.json (bootstrap) in crates/fakekube/src.
-//! Not here: what is told (main.go), what is made of it (crates/fakekube).
+//! Writes the fields of the API from the Go types, and the roles of every cluster, for `fakekube`.
+//!
+//! - It needs a Go toolchain, and runs `xtask/cluster/schema` and `xtask/cluster/roles`.
+//! - It writes `kubernetes.txt` (schema) and `roles.json` (bootstrap) in `crates/fakekube/src`.
 
 use crate::golden;
 use anyhow::Result;

@@ -1,19 +1,19 @@
-//! Defines who asks for what to be done to whose pod.
+//! Defines the operation, the requester and the owner of a pod in an admission request.
 
 use crate::fact::PodOwnerKind;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// What is done to the object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// It is made.
+    /// The object is created.
     Create,
-    /// It is changed.
+    /// The object is updated.
     Update,
 }
 
-/// Who asks, as the API server has authenticated them (`userInfo`).
+/// The requester, as the API server has authenticated it (`userInfo`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requester {
     /// `username`.
@@ -22,8 +22,8 @@ pub struct Requester {
     pub groups: Vec<Box<str>>,
 }
 
-/// The controllers of Kubernetes that make pods, by the accounts they use: who asks says nothing about for whom. The
-/// first two make those of DaemonSets.
+/// The accounts with which Kubernetes' controllers create pods: such a requester does not tell for which user. The first
+/// two create the pods of DaemonSets.
 pub const MAKERS: [&str; 6] = [
     "system:kube-controller-manager",
     "system:serviceaccount:kube-system:daemon-set-controller",
@@ -34,17 +34,17 @@ pub const MAKERS: [&str; 6] = [
 ];
 
 impl Requester {
-    /// One of the controllers that make pods for others.
+    /// Whether it is a controller that creates pods for others.
     pub fn makes_pods_for_others(&self) -> bool {
         MAKERS.contains(&&*self.user)
     }
 
-    /// The controller that makes the pods of DaemonSets.
+    /// Whether it is the controller that creates the pods of DaemonSets.
     pub fn makes_daemons(&self) -> bool {
         MAKERS[..2].contains(&&*self.user)
     }
 
-    /// A kubelet.
+    /// Whether it is a kubelet.
     pub fn is_kubelet(&self) -> bool {
         self.is_in("system:nodes")
     }
