@@ -2,7 +2,7 @@
 
 use super::print::shown;
 use super::{FilterStep, PathStep, SliceEnd, SliceStep, TemplatePart};
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -227,16 +227,12 @@ enum ComparedValue<'v> {
 fn basic(value: &Value) -> Result<ComparedValue<'_>, String> {
     match value {
         Value::Bool(truth) => Ok(ComparedValue::Truth(*truth)),
-        Value::Number(number) => Ok(whole(number)
+        Value::Number(number) => Ok(number
+            .as_i64()
             .map_or(ComparedValue::Float(number.as_f64().unwrap_or(f64::NAN)), ComparedValue::Whole)),
         Value::String(text) => Ok(ComparedValue::Text(text)),
         Value::Null | Value::Array(_) | Value::Object(_) => Err("invalid type for comparison".to_owned()),
     }
-}
-
-/// Written without a fraction.
-pub(super) fn whole(number: &Number) -> Option<i64> {
-    number.as_i64()
 }
 
 fn equal(left: &Value, right: &Value) -> Result<bool, String> {
@@ -261,7 +257,7 @@ fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nil",
         Value::Bool(_) => "bool",
-        Value::Number(number) if whole(number).is_some() => "int64",
+        Value::Number(number) if number.is_i64() => "int64",
         Value::Number(_) => "float64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",

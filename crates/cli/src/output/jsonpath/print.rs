@@ -1,6 +1,5 @@
 //! Formats values as kubectl prints them: Go's texts, Go's JSON, Go's quoting.
 
-use super::eval::whole;
 use serde::Serialize as _;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
@@ -26,7 +25,7 @@ pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => match whole(number) {
+        Value::Number(number) => match number.as_i64() {
             Some(whole) => whole.to_string(),
             None => general(number.as_f64().unwrap_or(f64::NAN)),
         },
