@@ -11,6 +11,7 @@ mod files;
 mod objects;
 mod pod_fields;
 pub(crate) mod related;
+pub(crate) mod related_details;
 mod selected_pods;
 #[cfg(test)]
 pub(crate) mod tests;

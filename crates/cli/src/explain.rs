@@ -20,7 +20,8 @@ mod workload;
 pub(crate) use target::{Target, TargetError, parse as parse_targets};
 
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::related::{ObjectNames, RelatedObjects, in_cluster, in_files};
+use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
+use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
 use crate::kube_args::ClusterOptions;
 use crate::output::{OutputOptions, PrintError};

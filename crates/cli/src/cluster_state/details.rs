@@ -186,6 +186,22 @@ impl PodDetails {
     pub(crate) fn condition(&self, kind: &str) -> Option<&ConditionDetails> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
+
+    /// Whether the owner of this pod is likely to have made the other one as well: names of pods begin with that of what
+    /// made them, and those of ReplicaSets with that of the Deployment.
+    pub(crate) fn may_follow(&self, gone: &str) -> bool {
+        let Some((kind, owner)) = &self.owner else { return false };
+        let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
+        let Some(maker) = base(gone) else { return false };
+        let of_deployment =
+            || kind == "ReplicaSet" && base(owner).is_some_and(|name| base(&maker) == Some(name));
+        *owner == maker || of_deployment()
+    }
+
+    /// Whether it has ended, and looks for no node any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed") || self.deletion.is_some()
+    }
 }
 
 impl NodeDetails {
@@ -285,5 +301,26 @@ mod tests {
             "it is being deleted all the same"
         );
         assert_eq!(PodDetails::of(b"[]", ""), None);
+    }
+
+    #[test]
+    fn the_heirs_of_a_pod_are_known_by_their_names() {
+        let pod = |kind: &str, owner: &str| PodDetails {
+            owner: Some((kind.to_owned(), owner.to_owned())),
+            ..PodDetails::default()
+        };
+        for (kind, owner, gone, expected) in [
+            ("ReplicaSet", "web-7d4b9c6f5d", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-api-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache-0", true),
+            ("StatefulSet", "cache", "cache-2-0", false),
+            ("DaemonSet", "logs", "logs-x2vkz", true),
+            ("Job", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache", false),
+        ] {
+            assert_eq!(pod(kind, owner).may_follow(gone), expected, "{owner} {gone}");
+        }
+        assert!(!PodDetails::default().may_follow("debug-1"));
     }
 }

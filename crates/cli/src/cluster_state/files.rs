@@ -3,7 +3,7 @@
 //! - Invariant: what cannot be read becomes a gap with its position, and the rest is read.
 
 use super::objects::{self, StateObject, StateObjectKind};
-use super::related::RelatedDetails;
+use super::related_details::RelatedDetails;
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, moment, some};
 use crate::kube_args::ClusterOptions;

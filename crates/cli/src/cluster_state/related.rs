@@ -5,7 +5,8 @@
 //!   gap, what does not exist is known to be absent.
 
 use super::cluster::ClusterReader;
-use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
+use super::details::{PodDetails, WorkloadOwner};
+use super::related_details::{ObjectNames, RelatedDetails};
 use super::{ClusterState, ReadError, files, moment};
 use crate::manifest::TextPosition;
 use jiff::Timestamp;
@@ -16,19 +17,6 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::snapshot;
-
-/// What is asked about.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ObjectNames {
-    /// Names of pods.
-    pub(crate) pods: BTreeSet<String>,
-    /// Names of nodes.
-    pub(crate) nodes: BTreeSet<String>,
-    /// Workloads, all of whose pods are asked about.
-    pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
-    /// The namespace of the pods; `None`: any, which only files can answer.
-    pub(crate) namespace: Option<String>,
-}
 
 /// They and what bears on them.
 #[derive(Debug)]
@@ -45,76 +33,6 @@ pub(crate) struct RelatedObjects {
     pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Whether the events of the pods are known.
     pub(crate) knows_events: bool,
-}
-
-/// A closer look at some objects.
-#[derive(Debug, Default)]
-pub(crate) struct RelatedDetails {
-    wanted: ObjectNames,
-    /// The pods that are wanted.
-    pub(crate) pods: Vec<PodDetails>,
-    /// Pods of the workloads that are wanted, by namespace and name.
-    pub(crate) made: BTreeMap<(String, String), PodDetails>,
-    /// Pods that may take the place of one that is gone.
-    pub(crate) others: Vec<PodDetails>,
-    pub(crate) nodes: BTreeMap<String, NodeDetails>,
-    /// Events about the pods.
-    pub(crate) events: Vec<EventDetails>,
-}
-
-impl RelatedDetails {
-    pub(super) fn of(wanted: ObjectNames) -> Self {
-        Self { wanted, ..Self::default() }
-    }
-
-    pub(super) fn pod(&mut self, json: &[u8], home: &str) {
-        if self.wanted.pods.is_empty() && self.wanted.workloads.is_empty() {
-            return;
-        }
-        let Some(pod) = PodDetails::of(json, home) else { return };
-        let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
-        if here && self.wanted.workloads.iter().any(|(maker, name)| pod.is_of(*maker, name)) {
-            self.made.insert((pod.namespace.clone(), pod.name.clone()), pod.clone());
-        }
-        match here && self.wanted.pods.contains(&pod.name) {
-            true => {
-                self.pods.retain(|known| (&known.namespace, &known.name) != (&pod.namespace, &pod.name));
-                self.pods.push(pod);
-            }
-            false if here && self.wanted.pods.iter().any(|gone| may_follow(&pod, gone)) => {
-                self.others.push(pod);
-            }
-            false => {}
-        }
-    }
-
-    pub(super) fn node(&mut self, json: &[u8]) {
-        // Any node may be that of a pod that is told later.
-        let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
-        let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
-        if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {
-            self.nodes.insert(node.name.clone(), node);
-        }
-    }
-
-    pub(super) fn event(&mut self, json: &[u8]) {
-        if !self.wanted.pods.is_empty()
-            && let Some(event) = EventDetails::of(json)
-            && self.wanted.pods.contains(&event.about)
-        {
-            self.events.push(event);
-        }
-    }
-}
-
-/// Whether the owner of a pod is likely to have made the other one as well: names of pods begin with that of what made
-/// them, and those of ReplicaSets with that of the Deployment.
-pub(crate) fn may_follow(pod: &PodDetails, gone: &str) -> bool {
-    let Some((kind, owner)) = &pod.owner else { return false };
-    let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
-    let Some(maker) = base(gone) else { return false };
-    let of_deployment = || kind == "ReplicaSet" && base(owner).is_some_and(|name| base(&maker) == Some(name));
-    *owner == maker || of_deployment()
 }
 
 /// Of files.
@@ -257,7 +175,7 @@ impl RelatedReader<'_, '_> {
     /// The nodes that are asked about, and those of the pods; all of them, with all their pods, for a pod that looks
     /// for one.
     async fn nodes(&mut self, wanted: &ObjectNames) {
-        let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !is_over(pod));
+        let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
         if looks_for_one {
             self.all_nodes().await;
             self.pods("", "", "what room there is on nodes is not known").await;
@@ -328,36 +246,5 @@ impl RelatedReader<'_, '_> {
             self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
         }
         read.is_ok()
-    }
-}
-
-/// Whether it has ended, and looks for no node any more.
-pub(crate) fn is_over(pod: &PodDetails) -> bool {
-    matches!(pod.phase.as_str(), "Succeeded" | "Failed") || pod.deletion.is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_heirs_of_a_pod_are_known_by_their_names() {
-        let pod = |kind: &str, owner: &str| PodDetails {
-            owner: Some((kind.to_owned(), owner.to_owned())),
-            ..PodDetails::default()
-        };
-        for (kind, owner, gone, expected) in [
-            ("ReplicaSet", "web-7d4b9c6f5d", "web-7d4b9c6f5d-2xkqp", true),
-            ("ReplicaSet", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", true),
-            ("ReplicaSet", "web-api-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
-            ("StatefulSet", "cache", "cache-0", true),
-            ("StatefulSet", "cache", "cache-2-0", false),
-            ("DaemonSet", "logs", "logs-x2vkz", true),
-            ("Job", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
-            ("StatefulSet", "cache", "cache", false),
-        ] {
-            assert_eq!(may_follow(&pod(kind, owner), gone), expected, "{owner} {gone}");
-        }
-        assert!(!may_follow(&PodDetails::default(), "debug-1"));
     }
 }

@@ -2,7 +2,6 @@
 
 use super::ExplainContext;
 use crate::cluster_state::details::{EventDetails, PodDetails};
-use crate::cluster_state::related::may_follow;
 use std::collections::BTreeMap;
 
 /// The reason of the events of a taint eviction (TE-34).
@@ -40,7 +39,7 @@ impl<'s> MissingPodExplanation<'s> {
             .closeups
             .others
             .iter()
-            .filter(|pod| may_follow(pod, name))
+            .filter(|pod| pod.may_follow(name))
             .map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod))
             .collect();
         Self { scene, name, events, others: others.into_values().collect() }

@@ -218,7 +218,7 @@ impl<'s> PodExplanation<'s> {
                 format!("Its node {node} is not known, and so it is not known what its taints do.")
             }
             PodLocation::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
-            PodLocation::Nowhere if crate::cluster_state::related::is_over(self.closeup) => {
+            PodLocation::Nowhere if self.closeup.is_over() => {
                 "It has no node, and looks for none any more: no taint counts.".to_owned()
             }
             PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),

@@ -20,8 +20,7 @@ pub(super) struct PossibleNodes {
 
 /// `None` for a pod that looks for no node.
 pub(super) fn of(story: &PodExplanation<'_>) -> Option<PossibleNodes> {
-    let is_looking =
-        story.place == PodLocation::Nowhere && !crate::cluster_state::related::is_over(story.closeup);
+    let is_looking = story.place == PodLocation::Nowhere && !story.closeup.is_over();
     let pod = story.pod.filter(|_| is_looking)?;
     let (snapshot, shape) = (story.snapshot(), story.snapshot().shape(pod));
     let mut places = PossibleNodes { beyond: shape.beyond, ..PossibleNodes::default() };

@@ -3,7 +3,8 @@
 use super::report::Explanations;
 use super::target::TargetKind;
 use super::{EXIT_CODES, ExplainContext, object, parse_targets};
-use crate::cluster_state::related::{ObjectNames, in_cluster, in_files};
+use crate::cluster_state::related::{in_cluster, in_files};
+use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
 use crate::kube_args::KubeArgs;

@@ -1,0 +1,77 @@
+//! Collects the details of the objects that `explain` is asked about from what is read, wherever it comes from.
+
+use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ObjectNames {
+    /// Names of pods.
+    pub(crate) pods: BTreeSet<String>,
+    /// Names of nodes.
+    pub(crate) nodes: BTreeSet<String>,
+    /// Workloads, all of whose pods are asked about.
+    pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
+    /// The namespace of the pods; `None`: any, which only files can answer.
+    pub(crate) namespace: Option<String>,
+}
+
+/// A closer look at some objects.
+#[derive(Debug, Default)]
+pub(crate) struct RelatedDetails {
+    wanted: ObjectNames,
+    /// The pods that are wanted.
+    pub(crate) pods: Vec<PodDetails>,
+    /// Pods of the workloads that are wanted, by namespace and name.
+    pub(crate) made: BTreeMap<(String, String), PodDetails>,
+    /// Pods that may take the place of one that is gone.
+    pub(crate) others: Vec<PodDetails>,
+    pub(crate) nodes: BTreeMap<String, NodeDetails>,
+    /// Events about the pods.
+    pub(crate) events: Vec<EventDetails>,
+}
+
+impl RelatedDetails {
+    pub(super) fn of(wanted: ObjectNames) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    pub(super) fn pod(&mut self, json: &[u8], home: &str) {
+        if self.wanted.pods.is_empty() && self.wanted.workloads.is_empty() {
+            return;
+        }
+        let Some(pod) = PodDetails::of(json, home) else { return };
+        let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
+        if here && self.wanted.workloads.iter().any(|(maker, name)| pod.is_of(*maker, name)) {
+            self.made.insert((pod.namespace.clone(), pod.name.clone()), pod.clone());
+        }
+        match here && self.wanted.pods.contains(&pod.name) {
+            true => {
+                self.pods.retain(|known| (&known.namespace, &known.name) != (&pod.namespace, &pod.name));
+                self.pods.push(pod);
+            }
+            false if here && self.wanted.pods.iter().any(|gone| pod.may_follow(gone)) => {
+                self.others.push(pod);
+            }
+            false => {}
+        }
+    }
+
+    pub(super) fn node(&mut self, json: &[u8]) {
+        // Any node may be that of a pod that is told later.
+        let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
+        let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
+        if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {
+            self.nodes.insert(node.name.clone(), node);
+        }
+    }
+
+    pub(super) fn event(&mut self, json: &[u8]) {
+        if !self.wanted.pods.is_empty()
+            && let Some(event) = EventDetails::of(json)
+            && self.wanted.pods.contains(&event.about)
+        {
+            self.events.push(event);
+        }
+    }
+}
