@@ -7,6 +7,7 @@ mod baseline;
 mod cluster;
 mod collect;
 mod config;
+mod finding;
 mod github;
 mod glob;
 mod json;

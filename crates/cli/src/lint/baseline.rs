@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a new finding is never taken for an old one; one that moved within its object is reported again.
 
-use super::report::ReportedFinding;
+use super::finding::ReportedFinding;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;

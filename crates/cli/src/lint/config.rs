@@ -2,8 +2,8 @@
 //!
 //! - Invariant: every silence has a reason, and unknown fields are errors.
 
+use super::finding::ReportedFinding;
 use super::glob;
-use super::report::ReportedFinding;
 use crate::manifest::{self, TextPosition, YamlNode, YamlValue};
 use std::fmt;
 use std::path::Path;

@@ -2,7 +2,8 @@
 //!
 //! - Invariant: text from files cannot begin a command or a property.
 
-use super::report::{LintReportData, ReportedFinding};
+use super::finding::ReportedFinding;
+use super::report::LintReportData;
 use crate::output::harmless;
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;

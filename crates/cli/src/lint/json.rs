@@ -2,7 +2,8 @@
 //!
 //! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
-use super::report::{LintReportData, ReportedFinding};
+use super::finding::ReportedFinding;
+use super::report::LintReportData;
 use serde::Serialize;
 use serde_json::Value;
 use taintward_core::lint::Severity;

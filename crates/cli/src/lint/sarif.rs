@@ -1,7 +1,8 @@
 //! Prints the report as SARIF 2.1.0 for code scanning; columns count characters.
 
 use super::collect::SkippedFile;
-use super::report::{FindingLocation, LintReportData, ReportedFinding};
+use super::finding::{FindingLocation, ReportedFinding};
+use super::report::LintReportData;
 use crate::manifest::files::STDIN;
 use serde_json::{Map, Value, json};
 use taintward_core::lint::{Rule, Severity};

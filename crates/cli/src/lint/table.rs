@@ -2,7 +2,8 @@
 //!
 //! - Invariant: lines fit the terminal, nothing is cut off, and text from files cannot control a terminal.
 
-use super::report::{LintReportData, ReportedFinding};
+use super::finding::ReportedFinding;
+use super::report::LintReportData;
 use crate::color::Color;
 use crate::output::{PrintOptions, harmless, width, wrap};
 use std::fmt::Write as _;
