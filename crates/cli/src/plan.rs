@@ -17,11 +17,12 @@ pub(crate) use preview::preview;
 
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
 use crate::kube_args::ClusterOptions;
-use crate::output::OutputOptions;
+use crate::output::{OutputOptions, PrintOptions, Printable};
 use crate::say;
 use jiff::Timestamp;
 use node_edits::EditedNodes;
 use report::PlanReport;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, Placement, forecast};
@@ -103,6 +104,20 @@ enum PlanError {
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
+}
+
+impl Printable for PlanReport<'_> {
+    fn object(&self) -> Value {
+        object::plan(self)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows().iter().map(|row| format!("pod/{}", self.pod(row).name.name())).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        human::plan(self, view)
+    }
 }
 
 pub(crate) fn run(ask: PlanOptions) -> ExitCode {

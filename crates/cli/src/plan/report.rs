@@ -1,10 +1,7 @@
 //! Collects a plan: pods that leave, reasons of those that stay, and what was not considered.
 
-use super::{human, object};
 use crate::cluster_state::ClusterState;
 use crate::messages;
-use crate::output::{PrintOptions, Printable};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod};
 use taintward_core::forecast::{Forecast, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact};
@@ -121,19 +118,5 @@ impl<'p> PlanReport<'p> {
             self.snapshot().shape(pod).beyond
         };
         self.forecast.placements.iter().filter(beyond).count()
-    }
-}
-
-impl Printable for PlanReport<'_> {
-    fn object(&self) -> Value {
-        object::plan(self)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.rows().iter().map(|row| format!("pod/{}", self.pod(row).name.name())).collect()
-    }
-
-    fn human(&self, view: &PrintOptions) -> String {
-        human::plan(self, view)
     }
 }
