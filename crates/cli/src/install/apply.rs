@@ -6,16 +6,13 @@
 
 use super::api_resources::{called, place};
 use super::objects::RenderedObject;
-use super::whole::{is_whole, put};
+use super::whole::{MANAGER, is_whole, put};
 use super::{ConflictPolicy, DryRunKind, remark};
 use crate::output::{self, PrintError};
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::node_client::{NodeRequestError, PatchOptions};
 use taintward_kube::object_client::ObjectClient;
-
-/// Who is named in `managedFields`.
-pub(super) const MANAGER: &str = "taintward-install";
 
 /// The kind of what defines a kind.
 const DEFINITION: &str = "CustomResourceDefinition";

@@ -4,12 +4,14 @@
 //!   creating, leaves no moment without them and keeps the CA bundle and foreign metadata.
 
 use super::api_resources::place;
-use super::apply::MANAGER;
 use serde_json::Value;
 use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
 use taintward_kube::object_client::ObjectClient;
 
-/// How often somebody else may be faster: the webhook, which writes its authority.
+/// The field manager of an installation, as `managedFields` names it.
+pub(super) const MANAGER: &str = "taintward-install";
+
+/// How often another client may be faster: the webhook, which writes its authority.
 const TRIES: usize = 5;
 
 const KINDS: [&str; 4] = [
