@@ -26,7 +26,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 use taintward_kube::config::{ConnectError, Connected, ProbeError, connect, probe};
 use taintward_kube::node_client::NodeClient;
-use targets::NodeTargets;
 
 /// How long it is asked why nobody answered.
 const PROBED_MOST: Duration = Duration::from_secs(5);
@@ -144,11 +143,11 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     let request = TaintRequest::read(plan)?;
     let runtime = Runtime::new()?;
     let connected = runtime.block_on(connect(&plan.cluster.settings))?;
-    let names = match runtime.block_on(names(plan, &request.targets, &connected)) {
+    let names = match runtime.block_on(request.targets.names(&connected.streams, plan.cluster.patience)) {
         Ok(names) => names,
         Err(why) => {
             runtime.block_on(reached(plan, &connected))?;
-            return Err(why);
+            return Err(why.into());
         }
     };
     // Outside of the runtime: a preview may start one of its own.
@@ -174,17 +173,4 @@ async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), Taint
     let unreachable = |why| TaintCommandError::Unreachable { place: connected.where_from.clone(), why };
     let asked = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
     asked.map(drop).map_err(unreachable)
-}
-
-async fn names(
-    plan: &TaintOptions,
-    targets: &NodeTargets,
-    connected: &Connected,
-) -> Result<Vec<String>, TaintCommandError> {
-    match targets {
-        NodeTargets::Named(names) => Ok(names.clone()),
-        NodeTargets::Labelled(selector) => {
-            Ok(targets::find(&connected.streams, selector, plan.cluster.patience).await?)
-        }
-    }
 }

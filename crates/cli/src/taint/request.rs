@@ -1,7 +1,7 @@
 //! Separates nodes from taints among the arguments (KT-2) and validates them before a request is sent (KT-3 to KT-6).
 
 use super::TaintOptions;
-use super::targets::{self, NodeTargets};
+use super::targets::NodeTargets;
 use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
@@ -78,7 +78,7 @@ impl fmt::Display for ErrorPointer<'_> {
 }
 
 /// Whether a word means nodes, as kubectl's `node`, `nodes`, `no`; a version may follow (KT-4).
-pub(super) fn is_node_type(word: &str) -> bool {
+fn is_node_type(word: &str) -> bool {
     let word = word.to_lowercase();
     matches!(word.split('.').next(), Some("node" | "nodes" | "no"))
 }
@@ -140,6 +140,18 @@ fn targets(plan: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsag
         // To show them costs nothing: all are meant, as with kubectl get.
         (false, true) if names.is_empty() && plan.list => Ok(NodeTargets::Labelled(String::new())),
         (false, true) if names.is_empty() => Err(TaintUsageError::NoName),
-        (false, true) => targets::named(names),
+        (false, true) => named(names),
     }
+}
+
+/// `n1`, or `node/n1`, as kubectl takes it, too.
+fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
+    let names = typed.iter().map(|name| match name.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => Ok((*name).to_owned()),
+        ["", _] | [_, ""] => Err(TaintUsageError::HalfAName),
+        [kind, name] if is_node_type(kind) => Ok((*name).to_owned()),
+        [kind, _] => Err(TaintUsageError::Type(kind.to_lowercase())),
+        _ => Err(TaintUsageError::Slashes),
+    });
+    names.collect::<Result<_, _>>().map(NodeTargets::Named)
 }

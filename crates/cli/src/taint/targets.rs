@@ -1,6 +1,5 @@
 //! Resolves the nodes of a request: typed names, all nodes, or those that a selector matches.
 
-use super::request::{TaintUsageError, is_node_type};
 use std::time::Duration;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{ListRequest, pages};
@@ -15,31 +14,33 @@ pub(super) enum NodeTargets {
     Labelled(String),
 }
 
-/// `n1`, or `node/n1`, as kubectl takes it, too.
-pub(super) fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
-    let names = typed.iter().map(|name| match name.split('/').collect::<Vec<_>>().as_slice() {
-        [name] => Ok((*name).to_owned()),
-        ["", _] | [_, ""] => Err(TaintUsageError::HalfAName),
-        [kind, name] if is_node_type(kind) => Ok((*name).to_owned()),
-        [kind, _] => Err(TaintUsageError::Type(kind.to_lowercase())),
-        _ => Err(TaintUsageError::Slashes),
-    });
-    names.collect::<Result<_, _>>().map(NodeTargets::Named)
+impl NodeTargets {
+    /// The names of the nodes.
+    pub(super) async fn names(
+        &self,
+        client: &kube::Client,
+        limit: Duration,
+    ) -> Result<Vec<String>, RequestError> {
+        match self {
+            Self::Named(names) => Ok(names.clone()),
+            Self::Labelled(selector) => labelled(client, selector, limit).await,
+        }
+    }
 }
 
 /// The names of nodes with these labels.
-pub(super) async fn find(
+async fn labelled(
     client: &kube::Client,
     selector: &str,
     limit: Duration,
 ) -> Result<Vec<String>, RequestError> {
     let mut names = Vec::new();
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
-    let tell = &mut |item: &[u8]| {
+    let add = &mut |item: &[u8]| {
         let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
         names.push(item.metadata.name.to_string());
         Ok(())
     };
-    pages(client, listing, limit, tell).await?;
+    pages(client, listing, limit, add).await?;
     Ok(names)
 }
