@@ -2,18 +2,22 @@
 //!
 //! - Invariant: a flag takes precedence over its environment variable, a variable over the default.
 
-mod bool_flag;
-mod cluster_state;
+pub(crate) mod bool_flag;
+pub(crate) mod cluster_state;
 mod completion_and_docs;
 mod controllers;
+pub(crate) mod duration;
 mod explain;
-mod feature_gates;
+pub(crate) mod feature_gates;
 mod install;
+pub(crate) mod kube_args;
 mod lint;
+pub(crate) mod logging;
 mod node_health;
-mod object_names;
+pub(crate) mod object_names;
 mod pending;
 mod plan;
+pub(crate) mod restriction_config;
 mod run;
 mod run_options;
 mod sandbox;
@@ -23,6 +27,7 @@ mod taint;
 mod tests;
 mod version;
 mod webhook;
+pub(crate) mod write_mode;
 
 use crate::install::InstallOptions;
 use crate::lint::LintOptions;

@@ -20,7 +20,7 @@ pub(crate) use clock::ServerClock;
 pub(crate) use cluster::{ClusterReader, of_nodes};
 pub(crate) use files::{NO_UID, sort};
 
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::manifest::TextPosition;
 use jiff::Timestamp;
 use std::collections::BTreeSet;

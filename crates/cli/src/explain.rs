@@ -20,10 +20,10 @@ mod workload;
 pub(crate) use target::{Target, TargetError, parse as parse_targets};
 
 use crate::active_controllers::ActiveControllers;
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
-use crate::kube_args::ClusterOptions;
 use crate::output::{OutputOptions, PrintError};
 use crate::runtime::Runtime;
 use crate::say;

@@ -15,7 +15,7 @@ mod whole;
 
 pub(crate) use values::{ClientCa, Components, InstallValues, ProvidedCertificate, RULES, contradiction};
 
-use crate::kube_args::ServerOptions;
+use crate::args::kube_args::ServerOptions;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
 use apply::ApplyError;

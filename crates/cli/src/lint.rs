@@ -19,7 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::output::{self, OutputOptions, PrintOptions, Printable};
 use crate::say;
 use baseline::{Baseline, BaselineError};

@@ -10,8 +10,8 @@ mod tracker;
 mod watch;
 
 use crate::active_controllers::ActiveControllers;
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ReadError, StateSource};
-use crate::kube_args::ClusterOptions;
 use crate::messages;
 use crate::output::{OutputOptions, PrintError};
 use crate::runtime::Runtime;

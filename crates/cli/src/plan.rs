@@ -15,8 +15,8 @@ mod tests;
 pub(crate) use node_edits::{NodeEdit, NodeEditError, NodeFailure, NodeSet};
 pub(crate) use preview::preview;
 
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
-use crate::kube_args::ClusterOptions;
 use crate::output::{OutputOptions, PrintOptions, Printable};
 use crate::say;
 use jiff::Timestamp;

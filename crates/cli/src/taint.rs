@@ -15,7 +15,7 @@ mod write;
 pub(crate) use confirm::Preview;
 pub(crate) use output::TaintOutputFormat;
 
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::output::Terminal;
 use crate::runtime::Runtime;
 use confirm::Confirmed;

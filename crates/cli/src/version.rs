@@ -1,6 +1,6 @@
 //! Runs `taintward version`: prints the versions of the program and of the API server.
 
-use crate::kube_args::ServerOptions;
+use crate::args::kube_args::ServerOptions;
 use crate::output::{OutputOptions, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use serde_json::{Value, json};

@@ -2,10 +2,6 @@
 //!
 //! - See `args/webhook.rs` for the flags, `taintward_controller::webhook` for the work.
 
-mod lists;
-
-pub(crate) use lists::{ListsError, checked, lists};
-
 use crate::runtime::Runtime;
 use std::error::Error;
 use std::io;

@@ -3,10 +3,10 @@
 /// Why a text is no truth value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected true or false")]
-pub(super) struct InvalidBool;
+pub(crate) struct InvalidBool;
 
 /// Reads a truth value.
-pub(super) fn parse(text: &str) -> Result<bool, InvalidBool> {
+pub(crate) fn parse(text: &str) -> Result<bool, InvalidBool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),

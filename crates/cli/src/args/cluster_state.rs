@@ -1,14 +1,14 @@
 //! Defines the flags that `plan`, `explain` and `pending` share: time, feature gates, cluster and output.
 
 use super::feature_gates::{self, GateSetting};
-use crate::kube_args::{ClusterOptions, KubeArgs};
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
 use crate::output::{OutputArgs, OutputError, OutputOptions};
 use clap::Args;
 use jiff::Timestamp;
 use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
-pub(super) struct ClusterStateArgs {
+pub(crate) struct ClusterStateArgs {
     /// Judge as if it were this time; without it by now. For files that were written a while ago
     #[arg(long, value_name = "TIME", value_parser = as_of)]
     as_of: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(super) struct ClusterStateArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    pub(super) kube: KubeArgs,
+    pub(crate) kube: KubeArgs,
 }
 
 /// A moment with its zone.
@@ -28,19 +28,19 @@ fn as_of(text: &str) -> Result<Timestamp, String> {
 }
 
 /// What a moment looks like.
-pub(super) const EXPECTED: &str =
+pub(crate) const EXPECTED: &str =
     "expected a time with its zone, such as 2026-11-21T14:00:00Z or 2026-11-21T15:00:00+01:00";
 
 /// What they come to.
-pub(super) struct ClusterStateOptions {
-    pub(super) as_of: Option<Timestamp>,
-    pub(super) numeric: NumericOperators,
-    pub(super) output: OutputOptions,
-    pub(super) cluster: ClusterOptions,
+pub(crate) struct ClusterStateOptions {
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) output: OutputOptions,
+    pub(crate) cluster: ClusterOptions,
 }
 
 impl ClusterStateArgs {
-    pub(super) fn settle(self) -> Result<ClusterStateOptions, OutputError> {
+    pub(crate) fn settle(self) -> Result<ClusterStateOptions, OutputError> {
         Ok(ClusterStateOptions {
             as_of: self.as_of,
             numeric: feature_gates::numeric(&self.feature_gates),

@@ -1,9 +1,9 @@
 //! Defines the flags of `taintward explain`.
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
+use crate::args::kube_args::WHICH;
 use crate::completion_kind::CompletionKind;
 use crate::explain::{ExplainOptions, TargetError, parse_targets};
-use crate::kube_args::WHICH;
 use crate::output::OutputError;
 use clap::Args;
 use std::path::PathBuf;

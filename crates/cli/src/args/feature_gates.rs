@@ -8,7 +8,7 @@ use taintward_core::toleration_matching::NumericOperators;
 
 /// A gate this program understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FeatureGate {
+pub(crate) enum FeatureGate {
     /// `Lt` and `Gt` compare numbers (MATCH-6, KEP-5471).
     ComparisonOperators,
     /// The taint eviction controller is one of its own (TE-1).
@@ -22,7 +22,7 @@ pub(super) enum FeatureGate {
 }
 
 /// Every gate under its name.
-pub(super) const GATES: [(&str, FeatureGate); 5] = [
+pub(crate) const GATES: [(&str, FeatureGate); 5] = [
     ("PodDisruptionConditions", FeatureGate::PodDisruptionConditions),
     ("SeparateTaintEvictionController", FeatureGate::SeparateTaintEviction),
     ("TaintBasedEvictions", FeatureGate::TaintBasedEvictions),
@@ -32,14 +32,14 @@ pub(super) const GATES: [(&str, FeatureGate); 5] = [
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GateSetting {
-    pub(super) gate: FeatureGate,
-    pub(super) on: bool,
+pub(crate) struct GateSetting {
+    pub(crate) gate: FeatureGate,
+    pub(crate) on: bool,
 }
 
 /// Why an entry makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidGate {
+pub(crate) enum InvalidGate {
     #[error("expected Name=true or Name=false, with a name out of: {}", known())]
     Malformed,
     #[error("there is no such feature gate here; expected a name out of: {}", known())]
@@ -51,7 +51,7 @@ fn known() -> String {
 }
 
 /// Reads one entry.
-pub(super) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
+pub(crate) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
     let (name, value) = text.split_once('=').ok_or(InvalidGate::Malformed)?;
     let (_, gate) = GATES.into_iter().find(|(known, _)| *known == name.trim()).ok_or(InvalidGate::Unknown)?;
     let on = bool_flag::parse(value.trim()).map_err(|_| InvalidGate::Malformed)?;
@@ -59,12 +59,12 @@ pub(super) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
 }
 
 /// What the list says of a gate, if anything.
-pub(super) fn value(list: &[GateSetting], gate: FeatureGate) -> Option<bool> {
+pub(crate) fn value(list: &[GateSetting], gate: FeatureGate) -> Option<bool> {
     list.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on)
 }
 
 /// Whether `Lt` and `Gt` are compared, by the list.
-pub(super) fn numeric(list: &[GateSetting]) -> NumericOperators {
+pub(crate) fn numeric(list: &[GateSetting]) -> NumericOperators {
     match value(list, FeatureGate::ComparisonOperators) {
         Some(true) => NumericOperators::On,
         _ => NumericOperators::Off,

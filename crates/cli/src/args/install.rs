@@ -1,12 +1,13 @@
 //! Defines the flags of `taintward install`, and which of them may stand together.
 
 use super::object_names;
+use super::restriction_config::{RestrictionConfigError, checked};
+use super::write_mode::ModeArg;
+use crate::args::kube_args::ServerArgs;
 use crate::install::{
     ClientCa, Components, ConflictPolicy, DryRunKind, InstallAction, InstallOptions, InstallValues,
     PoolRemoval, ProvidedCertificate, RULES, contradiction,
 };
-use crate::kube_args::ServerArgs;
-use crate::webhook::{ListsError, checked};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -35,7 +36,7 @@ pub(crate) struct InstallArgs {
     #[arg(long, requires = "uninstall")]
     keep_pools: bool,
     /// How long definitions, and pools that are deleted, are waited for
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::duration::positive)]
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::args::duration::positive)]
     timeout: Duration,
     /// Writes the same as a Helm chart into this folder; its values are the flags below
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["apply", "uninstall", "output"])]
@@ -98,7 +99,7 @@ struct InstalledControllerArgs {
     controllers: String,
     /// enforce, or observe: only watches, meters and logs
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
-    mode: super::run::ModeArg,
+    mode: ModeArg,
     /// Writes timeAdded to NoExecute taints that appear without one
     #[arg(long)]
     stamp_taints: bool,
@@ -178,7 +179,7 @@ pub(super) enum InstallArgsError {
     )]
     NobodySigns,
     #[error(transparent)]
-    Lists(#[from] ListsError),
+    Lists(#[from] RestrictionConfigError),
 }
 
 impl InstallArgs {
@@ -203,8 +204,8 @@ impl InstallArgs {
             exempt_namespaces: installed.exempt_namespaces,
             controllers: controller.controllers,
             mode: match controller.mode {
-                super::run::ModeArg::Enforce => "enforce",
-                super::run::ModeArg::Observe => "observe",
+                ModeArg::Enforce => "enforce",
+                ModeArg::Observe => "observe",
             }
             .to_owned(),
             stamp_taints: controller.stamp_taints,

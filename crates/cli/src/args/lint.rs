@@ -1,7 +1,7 @@
 //! Defines the flags of `taintward lint`.
 
 use super::feature_gates::{self, FeatureGate, GateSetting};
-use crate::kube_args::KubeArgs;
+use crate::args::kube_args::KubeArgs;
 use crate::lint::{LintForm, LintOptions, LintSource};
 use crate::output::{self, FORMS, OutputError, OutputOptions, TableArgs};
 use clap::{Args, ValueEnum};

@@ -3,7 +3,7 @@
 use super::bool_flag;
 use super::run::rate;
 use super::run_options::RunArgsError;
-use crate::duration;
+use crate::args::duration;
 use clap::Args;
 use std::time::Duration;
 use taintward_core::node_lifecycle;

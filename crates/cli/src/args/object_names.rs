@@ -2,7 +2,7 @@
 
 /// Why a text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidName {
+pub(crate) enum InvalidName {
     #[error(
         "expected an object name: at most 253 lower-case letters, digits, '-' and '.', such as taintward"
     )]
@@ -16,18 +16,18 @@ pub(super) enum InvalidName {
 }
 
 /// Reads an object's name (RFC 1123 subdomain).
-pub(super) fn object(text: &str) -> Result<String, InvalidName> {
+pub(crate) fn object(text: &str) -> Result<String, InvalidName> {
     let fits = text.len() <= 253 && text.split('.').all(is_label);
     if fits { Ok(text.to_owned()) } else { Err(InvalidName::Object) }
 }
 
 /// Reads a namespace (RFC 1123 label).
-pub(super) fn namespace(text: &str) -> Result<String, InvalidName> {
+pub(crate) fn namespace(text: &str) -> Result<String, InvalidName> {
     if text.len() <= 63 && is_label(text) { Ok(text.to_owned()) } else { Err(InvalidName::Namespace) }
 }
 
 /// Reads the type of the lock.
-pub(super) fn lock(text: &str) -> Result<String, InvalidName> {
+pub(crate) fn lock(text: &str) -> Result<String, InvalidName> {
     match text {
         "leases" => Ok(text.to_owned()),
         "endpoints" | "configmaps" | "endpointsleases" | "configmapsleases" => Err(InvalidName::LegacyLock),

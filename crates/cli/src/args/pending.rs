@@ -1,7 +1,7 @@
 //! Defines the flags of `taintward pending`.
 
 use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
-use crate::kube_args::WHICH;
+use crate::args::kube_args::WHICH;
 use crate::output::{OutputError, OutputFormat};
 use crate::pending::PendingOptions;
 use clap::Args;

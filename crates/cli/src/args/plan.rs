@@ -57,7 +57,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
     at: Option<PlanMoment>,
     /// How long a node may be silent before node health taints it
-    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::duration::positive)]
+    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
     /// What makes the exit code 2: leaves (somebody leaves), budget (a disruption budget is broken, or refuses an eviction), nowhere (somebody
     /// finds no place), lost (somebody is not made again), never; several with commas between
@@ -95,7 +95,7 @@ pub(super) enum PlanArgsError {
 /// `+10m`, or a time with its zone.
 fn moment(text: &str) -> Result<PlanMoment, String> {
     if let Some(later) = text.strip_prefix('+') {
-        let later = crate::duration::positive(later)?;
+        let later = crate::args::duration::positive(later)?;
         let micros =
             i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
         return Ok(PlanMoment::In(Span::from_micros(micros)));

@@ -4,9 +4,11 @@
 
 use super::controllers::ControllerEntry;
 use super::feature_gates::GateSetting;
+use super::logging::LoggingArgs;
 use super::node_health::NodeHealthArgs;
+use super::write_mode::ModeArg;
 use super::{bool_flag, controllers, feature_gates, object_names};
-use crate::duration;
+use crate::args::duration;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -159,20 +161,6 @@ pub(super) struct ServingArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Logging")]
-pub(super) struct LoggingArgs {
-    /// text: one line a record, as klog writes it; json: one object a record
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", visible_alias = "logging-format")]
-    #[arg(env = "TAINTWARD_LOG_FORMAT", hide_env = true)]
-    pub(super) log_format: FormatArg,
-    /// How much to log, 0 to 10: 2 adds decisions, 4 every fact, 6 and 8 what the libraries say
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value = "0")]
-    #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(taintward_controller::logging::VERBOSITY_MAX)))]
-    #[arg(env = "TAINTWARD_V", hide_env = true)]
-    pub(super) verbosity: u8,
-}
-
-#[derive(Debug, Args)]
 #[command(next_help_heading = "Switches of older releases (deprecated)")]
 pub(super) struct DeprecatedArgs {
     /// false means: do not evict; --mode=observe says so today
@@ -187,12 +175,6 @@ pub(super) struct DeprecatedArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ModeArg {
-    Enforce,
-    Observe,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DisruptionConditionArg {
     Always,
     Jobs,
@@ -204,12 +186,6 @@ pub(super) enum MetricsAuthentication {
     #[default]
     None,
     Delegated,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FormatArg {
-    Text,
-    Json,
 }
 
 /// Why a text is no rate.

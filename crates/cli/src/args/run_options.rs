@@ -2,14 +2,13 @@
 
 use super::feature_gates::{FeatureGate, value};
 use super::run::{
-    DeprecatedArgs, DisruptionConditionArg, ElectionArgs, FormatArg, MetricsAuthentication, ModeArg, RunArgs,
-    ServingArgs,
+    DeprecatedArgs, DisruptionConditionArg, ElectionArgs, MetricsAuthentication, RunArgs, ServingArgs,
 };
+use super::write_mode::ModeArg;
 use super::{FlagNotice, RunOptions, controllers};
-use crate::duration;
+use crate::args::duration;
 use std::num::NonZeroU16;
 use std::time::Duration;
-use taintward_controller::logging::{LogFormat, LogSettings};
 use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, MetricsReadersSetting,
     ORIGINAL_OFF, RequestLimit, SecureServing, ServingCertificate, ServingSettings, WriteMode,
@@ -120,11 +119,7 @@ pub(super) fn settle(args: RunArgs, explicit: ExplicitFlags) -> Result<RunOption
         serving,
         seed: None,
     };
-    let format = match args.logging.log_format {
-        FormatArg::Text => LogFormat::Text,
-        FormatArg::Json => LogFormat::Json,
-    };
-    Ok(RunOptions { settings, logging: LogSettings { format, verbosity: args.logging.verbosity }, notices })
+    Ok(RunOptions { settings, logging: args.logging.settle(), notices })
 }
 
 /// Which controllers run, and by what node health goes. Its flags are checked even where nobody reads them.

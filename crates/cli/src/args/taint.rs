@@ -3,8 +3,8 @@
 //! - See `taint/request.rs` for the positional arguments.
 
 use super::bool_flag;
+use crate::args::kube_args::KubeArgs;
 use crate::completion_kind::CompletionKind;
-use crate::kube_args::KubeArgs;
 use crate::output::Terminal;
 use crate::taint::{DryRun, NoteOptions, TaintOptions, TaintOutputFormat};
 use clap::Args;
@@ -61,7 +61,7 @@ pub(crate) struct TaintArgs {
     #[arg(long, help_heading = OWN, conflicts_with = "list")]
     expired: bool,
     /// How long the taint is meant to stay, as in 2h or 2d: a note for people, nobody removes it by itself; see --expired
-    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::positive_with_days, help_heading = OWN)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = crate::args::duration::positive_with_days, help_heading = OWN)]
     lasts: Option<Duration>,
     /// Why the taint is there: a note for people, kept in an annotation of the node
     #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]

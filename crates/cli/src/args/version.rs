@@ -1,6 +1,6 @@
 //! Defines the flags of `taintward version`.
 
-use crate::kube_args::{ServerArgs, WHICH};
+use crate::args::kube_args::{ServerArgs, WHICH};
 use crate::output::{OutputArgs, OutputError};
 use crate::version::VersionOptions;
 use clap::Args;

@@ -1,12 +1,13 @@
 //! Defines the flags of `taintward webhook`, in the order in which `--help` shows them, and checks them against each
 //! other.
 //!
-//! - See `webhook/lists.rs` for the file of whitelists.
+//! - See `args/restriction_config.rs` for the file of whitelists.
 
+use super::logging::LoggingArgs;
 use super::object_names;
-use super::run::{FormatArg, LoggingArgs};
-use crate::duration;
-use crate::webhook::{ListsError, WebhookOptions, lists};
+use super::restriction_config::{RestrictionConfigError, lists};
+use crate::args::duration;
+use crate::webhook::WebhookOptions;
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -16,7 +17,6 @@ use taintward_admission::rules::UntilReady;
 use taintward_admission::settings::{
     CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings as Server,
 };
-use taintward_controller::logging::{LogFormat, LogSettings};
 use taintward_controller::settings::ClusterAccess;
 use taintward_controller::webhook::{SelfSignedSettings, WebhookSettings, service_names};
 use taintward_core::admission::DefaultSeconds;
@@ -233,7 +233,7 @@ pub(super) enum WebhookArgsError {
     #[error("{0} is given, but the rule that reads it does not hold: add toleration-restriction to --rules")]
     Idle(&'static str),
     #[error(transparent)]
-    Lists(#[from] ListsError),
+    Lists(#[from] RestrictionConfigError),
 }
 
 fn names_of_rules() -> String {
@@ -266,11 +266,7 @@ fn is_on(list: &[RuleEntry], rule: AdmissionRule) -> bool {
 
 impl WebhookArgs {
     pub(super) fn settle(self) -> Result<WebhookOptions, WebhookArgsError> {
-        let format = match self.logging.log_format {
-            FormatArg::Text => LogFormat::Text,
-            FormatArg::Json => LogFormat::Json,
-        };
-        let logging = LogSettings { format, verbosity: self.logging.verbosity };
+        let logging = self.logging.settle();
         let until_ready = match self.rules.until_ready {
             UntilReadyArg::Allow => UntilReady::Allow,
             UntilReadyArg::Refuse => UntilReady::Refuse,

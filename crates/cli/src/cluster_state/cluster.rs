@@ -2,7 +2,7 @@
 
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;

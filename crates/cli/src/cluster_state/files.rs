@@ -6,7 +6,7 @@ use super::objects::{self, StateObject, StateObjectKind};
 use super::related_details::RelatedDetails;
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, moment, some};
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::manifest::files::{ManifestFile, each};
 use crate::manifest::{self, TextPosition};
 use crate::progress::Progress;

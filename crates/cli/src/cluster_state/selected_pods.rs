@@ -4,7 +4,7 @@
 
 use super::ClusterStateError;
 use super::pod_fields::PodFieldSelector;
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;

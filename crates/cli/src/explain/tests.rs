@@ -3,11 +3,11 @@
 use super::report::Explanations;
 use super::target::TargetKind;
 use super::{EXIT_CODES, ExplainContext, object, parse_targets};
+use crate::args::kube_args::KubeArgs;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
-use crate::kube_args::KubeArgs;
 use crate::sandbox::kube_client;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::known;

@@ -3,7 +3,7 @@
 use super::LintError;
 use super::collect::{CollectedObjects, Collector};
 use super::object::{self, LintObjectKind};
-use crate::kube_args::ClusterOptions;
+use crate::args::kube_args::ClusterOptions;
 use crate::manifest::YamlNode;
 use crate::runtime::Runtime;
 use taintward_core::lint::LintedWorkload;

@@ -15,7 +15,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("--restriction-config {}: {reason}", file.display())]
-pub(crate) struct ListsError {
+pub(crate) struct RestrictionConfigError {
     file: PathBuf,
     reason: String,
 }
@@ -58,7 +58,7 @@ impl From<RestrictedToleration> for Toleration {
 ///
 /// # Errors
 /// If it cannot be read, or says something else.
-pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, ListsError> {
+pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, RestrictionConfigError> {
     both(file).map(|(_, lists)| lists)
 }
 
@@ -66,12 +66,12 @@ pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, ListsError>
 ///
 /// # Errors
 /// As there.
-pub(crate) fn checked(file: &Path) -> Result<String, ListsError> {
+pub(crate) fn checked(file: &Path) -> Result<String, RestrictionConfigError> {
     both(file).map(|(text, _)| text)
 }
 
-fn both(file: &Path) -> Result<(String, PodTolerationRestriction), ListsError> {
-    let error = |reason: String| ListsError { file: file.to_owned(), reason };
+fn both(file: &Path) -> Result<(String, PodTolerationRestriction), RestrictionConfigError> {
+    let error = |reason: String| RestrictionConfigError { file: file.to_owned(), reason };
     let size = std::fs::metadata(file).map_err(|why| error(why.to_string()))?.len();
     if size > BYTES_MAX {
         return Err(error(format!("it has {size} bytes, {BYTES_MAX} at most")));

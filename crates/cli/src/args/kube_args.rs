@@ -43,7 +43,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "UID", requires = "as_user")]
     as_uid: Option<String>,
     /// How long an answer is waited for, as in 10s or 1m30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::duration::positive)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration::positive)]
     request_timeout: Duration,
 }
 

@@ -19,7 +19,7 @@ const LONGEST: u128 = i64::MAX as u128;
 
 /// Why a text is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidDuration {
+pub(crate) enum InvalidDuration {
     #[error("expected a duration with its unit, such as 15s, 1m30s or 500ms")]
     Malformed,
     #[error("a duration cannot be negative")]
