@@ -1,83 +1,35 @@
 //! Runs `taintward plan`: forecasts which pods would leave if nodes changed, and where they could go.
 //!
 //! - Invariant: incomplete answers say so in every output format, with exit code 1.
-//! - See `args/plan.rs` for the flags, `cluster_state.rs` for reading.
+//! - See `plan/plan_args.rs` for the flags, `cluster_state.rs` for reading.
 
 mod change_file;
 mod human;
 mod node_edits;
 mod object;
+mod plan_args;
 mod preview;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use node_edits::{NodeEdit, NodeEditError, NodeFailure, NodeSet};
+pub(crate) use plan_args::{PlanArgs, PlanOptions};
 pub(crate) use preview::preview;
 
-use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
-use crate::output::{OutputOptions, PrintOptions, Printable};
+use crate::output::{PrintOptions, Printable};
 use crate::say;
 use jiff::Timestamp;
-use node_edits::EditedNodes;
+use node_edits::{EditedNodes, NodeEditError};
+use plan_args::{PlanFailOn, PlanMoment};
 use report::PlanReport;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, Placement, forecast};
-use taintward_core::node_lifecycle;
-use taintward_core::time::{Mono, Span};
-use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::time::Mono;
 
 /// Those that leave and are given a place, one after the other; more are only counted.
 const PLACES_MOST: usize = 10_000;
-
-/// What is asked.
-#[derive(Debug)]
-pub(crate) struct PlanOptions {
-    pub(crate) files: Vec<PathBuf>,
-    /// Files that say how nodes would be, whatever else is in them.
-    pub(crate) change_files: Vec<PathBuf>,
-    pub(crate) cluster: ClusterOptions,
-    /// Which of the things that may happen make the exit code 2.
-    pub(crate) fail_on: Vec<PlanFailOn>,
-    pub(crate) edits: Vec<NodeEdit>,
-    pub(crate) at: PlanMoment,
-    /// The moment to judge by; without it now.
-    pub(crate) as_of: Option<Timestamp>,
-    pub(crate) numeric: NumericOperators,
-    pub(crate) health: node_lifecycle::NodeLifecycleConfig,
-    /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
-    pub(crate) limit: Option<usize>,
-    pub(crate) output: OutputOptions,
-}
-
-/// Up to when those that leave count as gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlanMoment {
-    /// Now; those that leave later are told all the same.
-    Now,
-    /// So much later.
-    In(Span),
-    /// At this moment.
-    Moment(Timestamp),
-}
-
-/// What makes the exit code 2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum PlanFailOn {
-    /// Somebody leaves
-    Leaves,
-    /// A disruption budget is broken, or refuses an eviction
-    Budget,
-    /// Somebody who leaves finds no place
-    Nowhere,
-    /// Somebody who leaves is not made again
-    Lost,
-    /// Nothing
-    Never,
-}
 
 /// Exit codes of `taintward plan`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [

@@ -3,9 +3,8 @@
 //! - Invariant: it never fails; what cannot be read is reported, and `taint` still asks for confirmation.
 
 use super::human::{leaves, moment, summary};
-use super::node_edits::{self, EditedNodes};
+use super::node_edits::{self, EditedNodes, NodeEdit, NodeSet};
 use super::report::PlanReport;
-use super::{NodeEdit, NodeSet};
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state;
 use crate::messages::{self, bullet};

@@ -1,8 +1,8 @@
 //! Tests which nodes an edit selects, and what it makes of them.
 
-use super::node_edits::{EditedNodes, apply};
+use super::EXIT_CODES;
+use super::node_edits::{EditedNodes, NodeEdit, NodeEditError, NodeFailure, NodeSet, apply};
 use super::report::PlanReport;
-use super::{EXIT_CODES, NodeEdit, NodeEditError, NodeFailure, NodeSet};
 use crate::cluster_state::tests::snapshot;
 use crate::cluster_state::{ClusterState, ReadError};
 use crate::described::{check, document, schema};

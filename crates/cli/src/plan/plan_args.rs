@@ -1,15 +1,18 @@
 //! Defines the flags of `taintward plan`.
 
-use super::cluster_state::{ClusterStateArgs, ClusterStateOptions, EXPECTED};
+use super::node_edits::{NodeEdit, NodeFailure, NodeSet};
+use crate::args::cluster_state::{ClusterStateArgs, ClusterStateOptions, EXPECTED};
+use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
-use crate::output::OutputError;
-use crate::plan::{NodeEdit, NodeFailure, NodeSet, PlanFailOn, PlanMoment, PlanOptions};
+use crate::output::{OutputError, OutputOptions};
 use clap::{ArgAction, Args};
+use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::node_lifecycle::{InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
+use taintward_core::toleration_matching::NumericOperators;
 
 // A taint asks no namespace: all pods are meant, unless some are named.
 #[derive(Debug, Args)]
@@ -77,9 +80,55 @@ pub(crate) struct PlanArgs {
     survey: ClusterStateArgs,
 }
 
+/// What is asked.
+#[derive(Debug)]
+pub(crate) struct PlanOptions {
+    pub(crate) files: Vec<PathBuf>,
+    /// Files that say how nodes would be, whatever else is in them.
+    pub(crate) change_files: Vec<PathBuf>,
+    pub(crate) cluster: ClusterOptions,
+    /// Which of the things that may happen make the exit code 2.
+    pub(crate) fail_on: Vec<PlanFailOn>,
+    pub(crate) edits: Vec<NodeEdit>,
+    pub(crate) at: PlanMoment,
+    /// The moment to judge by; without it now.
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) health: NodeLifecycleConfig,
+    /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
+    pub(crate) limit: Option<usize>,
+    pub(crate) output: OutputOptions,
+}
+
+/// Up to when those that leave count as gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlanMoment {
+    /// Now; those that leave later are told all the same.
+    Now,
+    /// So much later.
+    In(Span),
+    /// At this moment.
+    Moment(Timestamp),
+}
+
+/// What makes the exit code 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PlanFailOn {
+    /// Somebody leaves
+    Leaves,
+    /// A disruption budget is broken, or refuses an eviction
+    Budget,
+    /// Somebody who leaves finds no place
+    Nowhere,
+    /// Somebody who leaves is not made again
+    Lost,
+    /// Nothing
+    Never,
+}
+
 /// What is wrong with the flags.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PlanArgsError {
+pub(crate) enum PlanArgsError {
     #[error("{word:?} belongs to no flag; write --taint {nodes} {taint}, and -f before each file")]
     Words { word: String, nodes: String, taint: String },
     #[error("{flag} {nodes} {taint}: {why}")]
@@ -129,7 +178,7 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
 }
 
 impl PlanArgs {
-    pub(super) fn settle(self) -> Result<PlanOptions, PlanArgsError> {
+    pub(crate) fn settle(self) -> Result<PlanOptions, PlanArgsError> {
         if let Some(word) = self.words.first() {
             let is_taint = |word: &&String| word.contains([':', '=']);
             let of = |word: Option<&String>, else_: &str| word.map_or_else(|| else_.to_owned(), Clone::clone);
