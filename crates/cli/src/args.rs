@@ -15,7 +15,6 @@ mod lint;
 pub(crate) mod logging;
 mod node_health;
 pub(crate) mod object_names;
-mod pending;
 pub(crate) mod restriction_config;
 mod run;
 mod run_options;
@@ -30,6 +29,7 @@ pub(crate) mod write_mode;
 
 use crate::install::InstallOptions;
 use crate::lint::LintOptions;
+use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
 use crate::sandbox::SandboxOptions;
 use crate::sandbox::node_faults::NodeFaultOptions;
@@ -45,7 +45,6 @@ use completion_and_docs::{CompletionArgs, DocsArgs};
 use explain::ExplainArgs;
 use install::InstallArgs;
 use lint::LintArgs;
-use pending::PendingArgs;
 use run::RunArgs;
 use run_options::{ExplicitFlags, settle};
 use sandbox::SandboxArgs;
@@ -81,7 +80,7 @@ pub(crate) enum ParsedCommand {
     /// Say why pods leave or stay.
     Explain(Box<crate::explain::ExplainOptions>),
     /// List the pods that leave.
-    Pending(Box<crate::pending::PendingOptions>),
+    Pending(Box<PendingOptions>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintOptions>),
     /// Tell versions.

@@ -4,58 +4,31 @@
 //! - See `explain.rs` for why one pod leaves, `plan.rs` for what would happen.
 
 mod list;
+mod pending_args;
+mod pending_error;
 mod row;
 mod terminal_screen;
 mod tracker;
 mod watch;
 
+pub(crate) use pending_args::{PendingArgs, PendingOptions};
+
 use crate::active_controllers::ActiveControllers;
-use crate::args::kube_args::ClusterOptions;
-use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ReadError, StateSource};
+use crate::cluster_state::{self, ClusterReader, ClusterState, ReadError, StateSource};
 use crate::messages;
-use crate::output::{OutputOptions, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
-use jiff::Timestamp;
 use list::PendingList;
+use pending_error::PendingError;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::toleration_matching::NumericOperators;
-
-/// What is asked.
-#[derive(Debug)]
-pub(crate) struct PendingOptions {
-    pub(crate) watch: bool,
-    pub(crate) files: Vec<PathBuf>,
-    pub(crate) cluster: ClusterOptions,
-    /// The moment to judge by; without it now.
-    pub(crate) as_of: Option<Timestamp>,
-    pub(crate) numeric: NumericOperators,
-    pub(crate) output: OutputOptions,
-}
 
 /// Exit codes of `taintward pending`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "The list is complete (it may be empty); with -w: the user quit"),
     (1, "Something could not be read, or the command line makes no sense; what was read is listed"),
 ];
-
-/// Why there is no list.
-#[derive(Debug, thiserror::Error)]
-enum PendingError {
-    #[error(transparent)]
-    Survey(#[from] ClusterStateError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-    #[error("the operating system refuses what the program needs to go on: {0}")]
-    System(#[from] io::Error),
-    #[error("{place}: may not {verb} {what}, which -w needs: grant the verb {verb} on {resource}")]
-    Forbidden { place: String, verb: &'static str, resource: &'static str, what: String },
-    #[error("{0}")]
-    Rejected(String),
-}
 
 pub(crate) fn run(ask: &PendingOptions) -> ExitCode {
     let done = if ask.watch { watch::run(ask).map(|()| ExitCode::SUCCESS) } else { answer(ask) };

@@ -3,10 +3,11 @@
 //! - Invariant: only the leases are polled.
 
 use super::list::nobody;
+use super::pending_args::PendingOptions;
+use super::pending_error::PendingError;
 use super::row::{RowShape, table};
 use super::terminal_screen::{self, Screen};
 use super::tracker::{PendingTracker, calendar};
-use super::{PendingError, PendingOptions};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::messages::{paragraph, stamp};

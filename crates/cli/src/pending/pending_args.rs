@@ -1,11 +1,12 @@
 //! Defines the flags of `taintward pending`.
 
-use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
-use crate::args::kube_args::WHICH;
-use crate::output::{OutputError, OutputFormat};
-use crate::pending::PendingOptions;
+use crate::args::cluster_state::{ClusterStateArgs, ClusterStateOptions};
+use crate::args::kube_args::{ClusterOptions, WHICH};
+use crate::output::{OutputError, OutputFormat, OutputOptions};
 use clap::Args;
+use jiff::Timestamp;
 use std::path::PathBuf;
+use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct PendingArgs {
@@ -27,9 +28,21 @@ pub(crate) struct PendingArgs {
     survey: ClusterStateArgs,
 }
 
+/// What is asked.
+#[derive(Debug)]
+pub(crate) struct PendingOptions {
+    pub(crate) watch: bool,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) cluster: ClusterOptions,
+    /// The moment to judge by; without it now.
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) output: OutputOptions,
+}
+
 /// What is wrong with the flags.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PendingArgsError {
+pub(crate) enum PendingArgsError {
     #[error("with -w the answer is written as table, wide or json; leave -w out for the other forms")]
     WatchForm,
     #[error(transparent)]
@@ -37,7 +50,7 @@ pub(super) enum PendingArgsError {
 }
 
 impl PendingArgs {
-    pub(super) fn settle(self) -> Result<PendingOptions, PendingArgsError> {
+    pub(crate) fn settle(self) -> Result<PendingOptions, PendingArgsError> {
         let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
         if self.watch
             && !matches!(output.form(), OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json)
