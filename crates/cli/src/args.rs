@@ -7,7 +7,6 @@ pub(crate) mod cluster_state;
 mod completion_and_docs;
 mod controllers;
 pub(crate) mod duration;
-mod explain;
 pub(crate) mod feature_gates;
 mod install;
 pub(crate) mod kube_args;
@@ -27,6 +26,7 @@ mod version;
 mod webhook;
 pub(crate) mod write_mode;
 
+use crate::explain::{ExplainArgs, ExplainOptions};
 use crate::install::InstallOptions;
 use crate::lint::LintOptions;
 use crate::pending::{PendingArgs, PendingOptions};
@@ -42,7 +42,6 @@ pub(crate) use completion_and_docs::{DocsOptions, QUESTIONS};
 
 use crate::version::VersionOptions;
 use completion_and_docs::{CompletionArgs, DocsArgs};
-use explain::ExplainArgs;
 use install::InstallArgs;
 use lint::LintArgs;
 use run::RunArgs;
@@ -78,7 +77,7 @@ pub(crate) enum ParsedCommand {
     /// Say what would happen if nodes were changed.
     Plan(Box<PlanOptions>),
     /// Say why pods leave or stay.
-    Explain(Box<crate::explain::ExplainOptions>),
+    Explain(Box<ExplainOptions>),
     /// List the pods that leave.
     Pending(Box<PendingOptions>),
     /// Change the taints of nodes, or show them.

@@ -89,10 +89,10 @@ fn disruption(story: &PodExplanation<'_>) -> Option<String> {
 
 /// It should be gone, and nobody has deleted it.
 fn undone(story: &PodExplanation<'_>) -> String {
-    let Some(enforcers) = &story.scene.enforcers else {
+    let Some(controllers) = story.context.controllers() else {
         return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();
     };
-    let remark = enforcers.remark().unwrap_or_else(|| {
+    let remark = controllers.remark().unwrap_or_else(|| {
         "a Taintward holds its lease; its log and its metrics say what keeps it from deleting the pod, such as an \
          admission webhook that refuses, or countdowns that are held while everything is down"
             .to_owned()

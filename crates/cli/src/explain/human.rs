@@ -3,7 +3,7 @@
 //! - See `object.rs` for programs.
 
 use super::blockers;
-use super::missing_pod::{self, MissingPodExplanation};
+use super::missing_pod::MissingPodExplanation;
 use super::node::NodeExplanation;
 use super::pod::{PodExplanation, PodLocation, TaintExplanation, arrival, since};
 use super::possible_nodes::{self, PossibleNodes, listed};
@@ -28,7 +28,7 @@ const OTHERS_MOST: usize = 10;
 
 pub(super) fn explanations(all: &Explanations<'_>, view: &PrintOptions) -> String {
     let mut text = String::new();
-    let survey = &all.scene.vicinity.survey;
+    let survey = &all.context.related().survey;
     if view.headers {
         paragraph(&mut text, &messages::about(&survey.from, survey.snapshot.now()), view);
     }
@@ -43,7 +43,7 @@ pub(super) fn explanations(all: &Explanations<'_>, view: &PrintOptions) -> Strin
             Explanation::Workload(story) => workload(story, survey.snapshot.now(), view, &mut text),
         }
     }
-    let gaps = all.scene.vicinity.survey.gaps.len() + all.missing.len();
+    let gaps = all.context.related().survey.gaps.len() + all.missing.len();
     if gaps > 0 {
         let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
         text.push('\n');
@@ -88,7 +88,7 @@ fn pod(story: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
         offers(&places, view, text);
     }
     list(text, "In its way:", &blockers::of(story), view);
-    let events = missing_pod::events(story.scene, Some(namespace), name);
+    let events = story.context.events(Some(namespace), name);
     list(text, "What events tell:", &happened(&events, story.now()), view);
 }
 
@@ -186,8 +186,8 @@ fn happened(events: &[&EventDetails], now: Now) -> Vec<String> {
 }
 
 fn gone_pod(story: &MissingPodExplanation<'_>, view: &PrintOptions, text: &mut String) {
-    let now = story.scene.vicinity.survey.snapshot.now();
-    let space = story.scene.namespace.as_ref().map(|space| format!("{space}/")).unwrap_or_default();
+    let now = story.context.snapshot().now();
+    let space = story.context.namespace().map(|space| format!("{space}/")).unwrap_or_default();
     paragraph(text, &format!("Pod {space}{}", story.name), view);
     paragraph(text, &story.summary(), view);
     list(text, "What events tell:", &happened(&story.events, now), view);

@@ -1,15 +1,15 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
-use super::ExplainContext;
+use super::context::ExplainContext;
 use crate::cluster_state::details::{EventDetails, PodDetails};
 use std::collections::BTreeMap;
 
 /// The reason of the events of a taint eviction (TE-34).
-pub(super) const EVICTED: &str = "TaintManagerEviction";
+const EVICTED: &str = "TaintManagerEviction";
 
 /// A pod that is not there.
 pub(super) struct MissingPodExplanation<'s> {
-    pub(super) scene: &'s ExplainContext,
+    pub(super) context: &'s ExplainContext,
     pub(super) name: &'s str,
     /// The newest last.
     pub(super) events: Vec<&'s EventDetails>,
@@ -17,32 +17,18 @@ pub(super) struct MissingPodExplanation<'s> {
     pub(super) others: Vec<&'s PodDetails>,
 }
 
-/// Events about a pod, the newest last.
-pub(super) fn events<'s>(
-    scene: &'s ExplainContext,
-    namespace: Option<&str>,
-    name: &str,
-) -> Vec<&'s EventDetails> {
-    let is_about = |event: &&EventDetails| {
-        event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)
-    };
-    let mut events: Vec<&EventDetails> = scene.vicinity.closeups.events.iter().filter(is_about).collect();
-    events.sort_by_key(|event| event.last);
-    events
-}
-
 impl<'s> MissingPodExplanation<'s> {
-    pub(super) fn of(scene: &'s ExplainContext, name: &'s str) -> Self {
-        let events = events(scene, scene.namespace.as_deref(), name);
-        let others: BTreeMap<(&str, &str), &PodDetails> = scene
-            .vicinity
+    pub(super) fn of(context: &'s ExplainContext, name: &'s str) -> Self {
+        let events = context.events(context.namespace(), name);
+        let others: BTreeMap<(&str, &str), &PodDetails> = context
+            .related()
             .closeups
             .others
             .iter()
             .filter(|pod| pod.may_follow(name))
             .map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod))
             .collect();
-        Self { scene, name, events, others: others.into_values().collect() }
+        Self { context, name, events, others: others.into_values().collect() }
     }
 
     /// What is known of why it went.

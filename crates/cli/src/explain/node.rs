@@ -1,7 +1,6 @@
 //! Explains a node: each taint with meaning, start, author and note, and what its pods do.
 
-use super::ExplainContext;
-use super::pod::note;
+use super::context::ExplainContext;
 use crate::cluster_state::details::{ConditionDetails, NodeDetails};
 use crate::taint_note::TaintNote;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
@@ -15,7 +14,7 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A node and what is said of it.
 pub(super) struct NodeExplanation<'s> {
-    pub(super) scene: &'s ExplainContext,
+    pub(super) context: &'s ExplainContext,
     pub(super) at: usize,
     pub(super) closeup: Option<&'s NodeDetails>,
     pub(super) forecast: Forecast,
@@ -30,10 +29,10 @@ pub(super) struct ExplainedTaint<'s> {
 }
 
 impl<'s> NodeExplanation<'s> {
-    pub(super) fn of(scene: &'s ExplainContext, at: usize) -> Self {
-        let snapshot = &scene.vicinity.survey.snapshot;
+    pub(super) fn of(context: &'s ExplainContext, at: usize) -> Self {
+        let snapshot = context.snapshot();
         let node = &snapshot.nodes()[at];
-        let closeup = scene.vicinity.closeups.nodes.get(node.fact.name.as_str());
+        let closeup = context.related().closeups.nodes.get(node.fact.name.as_str());
         // As it is: what is there already keeps its start.
         let now = snapshot.now().mono;
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
@@ -41,11 +40,11 @@ impl<'s> NodeExplanation<'s> {
         let unschedulable = node.unschedulable;
         let unchanged = PlannedNodeChange { node: at, taints, unschedulable, drained: false };
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
-        Self { scene, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
+        Self { context, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
     }
 
     pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
-        &self.scene.vicinity.survey.snapshot
+        self.context.snapshot()
     }
 
     pub(super) fn now(&self) -> Now {
@@ -66,7 +65,7 @@ impl<'s> NodeExplanation<'s> {
             taint,
             start: taint_start_for_display(taint, fact, self.now()),
             meaning: WellKnownTaint::of(&taint.key),
-            note: note(self.scene, self.name(), taint),
+            note: self.context.note(self.name(), taint),
         };
         fact.taints.iter().map(one).collect()
     }

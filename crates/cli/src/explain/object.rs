@@ -2,13 +2,14 @@
 //!
 //! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
-use super::missing_pod::{self, MissingPodExplanation};
+use super::blockers;
+use super::context::ExplainContext;
+use super::missing_pod::MissingPodExplanation;
 use super::node::NodeExplanation;
 use super::pod::{PodExplanation, TaintExplanation, miss};
 use super::possible_nodes;
 use super::report::{Explanation, Explanations};
 use super::workload::WorkloadExplanation;
-use super::{ExplainContext, blockers};
 use crate::cluster_state::details::EventDetails;
 use crate::messages::{self, stamp};
 use crate::taint_note::TaintNote;
@@ -21,12 +22,12 @@ use taintward_core::toleration_matching::TaintMatch;
 use taintward_core::verdict::Outcome;
 
 pub(super) fn explanations(all: &Explanations<'_>) -> Value {
-    let items: Vec<Value> = all.stories.iter().map(|story| one(all.scene, story)).collect();
+    let items: Vec<Value> = all.stories.iter().map(|story| one(all.context, story)).collect();
     let missing = all.missing.iter().cloned();
     let gaps: Vec<String> =
-        all.scene.vicinity.survey.gaps.iter().map(ToString::to_string).chain(missing).collect();
+        all.context.related().survey.gaps.iter().map(ToString::to_string).chain(missing).collect();
     let frame = |object: &mut Value| {
-        let survey = &all.scene.vicinity.survey;
+        let survey = &all.context.related().survey;
         object["apiVersion"] = json!("taintward.io/v1alpha1");
         object["complete"] = json!(gaps.is_empty());
         object["from"] = json!(survey.from);
@@ -49,12 +50,12 @@ fn listed(items: Vec<Value>, frame: impl Fn(&mut Value)) -> Value {
     list
 }
 
-fn one(scene: &ExplainContext, story: &Explanation<'_>) -> Value {
+fn one(context: &ExplainContext, story: &Explanation<'_>) -> Value {
     match story {
         Explanation::Pod(story) => pod(story),
-        Explanation::Gone(story) => gone_pod(scene, story),
+        Explanation::Gone(story) => gone_pod(context, story),
         Explanation::Node(story) => node(story),
-        Explanation::Workload(story) => workload(story, scene.vicinity.survey.snapshot.now()),
+        Explanation::Workload(story) => workload(story, context.snapshot().now()),
     }
 }
 
@@ -76,7 +77,7 @@ fn pod(story: &PodExplanation<'_>) -> Value {
         _ => None,
     };
     let parts = story.parts();
-    let events = missing_pod::events(story.scene, Some(&closeup.namespace), &closeup.name);
+    let events = story.context.events(Some(&closeup.namespace), &closeup.name);
     let mut object = json!({
         "kind": "Explanation",
         "about": {
@@ -192,13 +193,13 @@ fn told(events: &[&EventDetails]) -> Vec<Value> {
     events.iter().map(one).collect()
 }
 
-fn gone_pod(scene: &ExplainContext, story: &MissingPodExplanation<'_>) -> Value {
+fn gone_pod(context: &ExplainContext, story: &MissingPodExplanation<'_>) -> Value {
     let others = story.others.iter().map(
         |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
     );
     json!({
         "kind": "Explanation",
-        "about": { "kind": "Pod", "namespace": scene.namespace, "name": story.name, "uid": null },
+        "about": { "kind": "Pod", "namespace": context.namespace(), "name": story.name, "uid": null },
         "outcome": "Gone",
         "summary": story.summary(),
         "events": told(&story.events),

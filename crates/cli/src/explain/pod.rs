@@ -3,7 +3,7 @@
 //! - See `blockers.rs` for what blocks it, `possible_nodes.rs` for a pod without a node, `missing_pod.rs` for a deleted
 //!   one.
 
-use super::ExplainContext;
+use super::context::ExplainContext;
 use crate::cluster_state::details::PodDetails;
 use crate::messages::{self, at_moment, toleration};
 use crate::taint_note::TaintNote;
@@ -30,7 +30,7 @@ pub(super) enum PodLocation<'s> {
 
 /// A pod and what is said of it.
 pub(super) struct PodExplanation<'s> {
-    pub(super) scene: &'s ExplainContext,
+    pub(super) context: &'s ExplainContext,
     pub(super) closeup: &'s PodDetails,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
     pub(super) pod: Option<&'s SnapshotPod>,
@@ -56,8 +56,8 @@ pub(super) struct TaintExplanation<'s> {
 }
 
 impl<'s> PodExplanation<'s> {
-    pub(super) fn of(scene: &'s ExplainContext, closeup: &'s PodDetails) -> Self {
-        let snapshot = &scene.vicinity.survey.snapshot;
+    pub(super) fn of(context: &'s ExplainContext, closeup: &'s PodDetails) -> Self {
+        let snapshot = context.snapshot();
         let is_it =
             |pod: &&SnapshotPod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
         let pod = snapshot.pods().iter().find(is_it);
@@ -65,7 +65,7 @@ impl<'s> PodExplanation<'s> {
             "" => PodLocation::Nowhere,
             node => match snapshot.node_at(node) {
                 Some(at) => PodLocation::On(at),
-                None if scene.vicinity.absent.contains(node) => PodLocation::Absent(node),
+                None if context.related().absent.contains(node) => PodLocation::Absent(node),
                 None => PodLocation::Unknown(node),
             },
         };
@@ -77,11 +77,11 @@ impl<'s> PodExplanation<'s> {
             }
             _ => None,
         };
-        Self { scene, closeup, pod, place, judged }
+        Self { context, closeup, pod, place, judged }
     }
 
     pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
-        &self.scene.vicinity.survey.snapshot
+        self.context.snapshot()
     }
 
     pub(super) fn now(&self) -> Now {
@@ -131,7 +131,7 @@ impl<'s> PodExplanation<'s> {
 
     fn note(&self, taint: &Taint) -> Option<TaintNote> {
         let PodLocation::On(node) = self.place else { return None };
-        note(self.scene, self.snapshot().nodes()[node].fact.name.as_str(), taint)
+        self.context.note(self.snapshot().nodes()[node].fact.name.as_str(), taint)
     }
 
     /// The node's other taints, and whether the pod tolerates each.
@@ -224,12 +224,6 @@ impl<'s> PodExplanation<'s> {
             PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
         }
     }
-}
-
-/// The note about a taint of a node.
-pub(super) fn note(scene: &ExplainContext, node: &str, taint: &Taint) -> Option<TaintNote> {
-    let annotations = &scene.vicinity.closeups.nodes.get(node)?.annotations;
-    TaintNote::about(taint, |key| annotations.get(key).map(String::as_str))
 }
 
 /// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`

@@ -1,8 +1,9 @@
 //! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
+use super::context::ExplainContext;
 use super::report::Explanations;
-use super::target::TargetKind;
-use super::{EXIT_CODES, ExplainContext, object, parse_targets};
+use super::target::{TargetKind, parse as parse_targets};
+use super::{EXIT_CODES, object};
 use crate::args::kube_args::KubeArgs;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::related_details::ObjectNames;
@@ -133,12 +134,12 @@ async fn told(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String,
     let namespace = Some("default".to_owned());
     let pods = names.iter().cloned().collect();
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
-    let vicinity = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
-    assert_eq!(vicinity.survey.gaps, []);
-    let scene = ExplainContext { vicinity, enforcers: None, namespace };
+    let related = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
+    assert_eq!(related.survey.gaps, []);
+    let context = ExplainContext::new(related, None, namespace);
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
-    let list = object::explanations(&Explanations::of(&scene, &targets));
+    let list = object::explanations(&Explanations::of(&context, &targets));
     let one = |item: &Value| {
         let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let leaves = text("/leavesAt").map(|at| at.parse().unwrap());
@@ -229,9 +230,9 @@ fn the_schema_describes_what_is_printed() {
             TargetKind::Pod | TargetKind::Node => None,
         });
         let wanted = ObjectNames { pods, workloads: workloads.collect(), ..ObjectNames::default() };
-        let vicinity = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
-        let scene = ExplainContext { vicinity, enforcers: None, namespace: None };
-        let all = Explanations::of(&scene, &targets);
+        let related = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
+        let context = ExplainContext::new(related, None, None);
+        let all = Explanations::of(&context, &targets);
         assert_eq!(all.stories.len() + all.missing.len(), targets.len());
         check(&schema("explanation.schema.json"), &object::explanations(&all));
     }

@@ -2,9 +2,9 @@
 //!
 //! - Invariant: each verdict equals that of `explain pod/NAME`.
 
-use super::ExplainContext;
+use super::context::ExplainContext;
+use super::not_found::not_in_files;
 use super::pod::PodExplanation;
-use super::report::not_in_files;
 use super::target::{Target, TargetKind};
 use crate::cluster_state::details::{PodDetails, WorkloadOwner};
 use std::collections::BTreeSet;
@@ -31,21 +31,21 @@ pub(super) struct OutcomeCounts {
 
 impl<'s> WorkloadExplanation<'s> {
     pub(super) fn of(
-        scene: &'s ExplainContext,
+        context: &'s ExplainContext,
         maker: WorkloadOwner,
         target: &'s Target,
     ) -> Result<Self, String> {
         let name = &target.name;
         let own: Vec<&PodDetails> =
-            scene.vicinity.closeups.made.values().filter(|pod| pod.is_of(maker, name)).collect();
+            context.related().closeups.made.values().filter(|pod| pod.is_of(maker, name)).collect();
         let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
         let spaces: Vec<&str> = spaces.into_iter().collect();
-        let namespace = match (&spaces[..], &scene.namespace) {
+        let namespace = match (&spaces[..], context.namespace()) {
             ([one], _) => (*one).to_owned(),
-            ([], Some(namespace)) if scene.vicinity.present.contains(&(maker, name.clone())) => {
-                namespace.clone()
+            ([], Some(namespace)) if context.related().present.contains(&(maker, name.clone())) => {
+                namespace.to_owned()
             }
-            ([], _) => return Err(absent(scene, maker, target)),
+            ([], _) => return Err(absent(context, maker, target)),
             (several, _) => {
                 let kind = target.kind.as_str();
                 let several = several.join(", ");
@@ -55,7 +55,7 @@ impl<'s> WorkloadExplanation<'s> {
             }
         };
         let mut pods: Vec<PodExplanation<'s>> =
-            own.into_iter().map(|pod| PodExplanation::of(scene, pod)).collect();
+            own.into_iter().map(|pod| PodExplanation::of(context, pod)).collect();
         pods.sort_by_cached_key(|pod| match (pod.leaves(), pod.outcome()) {
             (Some(at), _) => (0, at, String::new()),
             (None, None) => (1, Mono::NEVER, pod.why()),
@@ -79,16 +79,16 @@ impl<'s> WorkloadExplanation<'s> {
     }
 }
 
-fn absent(scene: &ExplainContext, maker: WorkloadOwner, target: &Target) -> String {
+fn absent(context: &ExplainContext, maker: WorkloadOwner, target: &Target) -> String {
     let (kind, name) = (target.kind.as_str(), &target.name);
-    let survey = &scene.vicinity.survey;
-    if scene.enforcers.is_none() {
-        return not_in_files(scene, TargetKind::Workload(maker), name);
+    let survey = &context.related().survey;
+    if context.controllers().is_none() {
+        return not_in_files(context, TargetKind::Workload(maker), name);
     }
     if !survey.gaps.is_empty() {
         return format!("no pod of {kind} {name} could be read: nothing is said of it");
     }
-    let space = scene.namespace.as_deref().unwrap_or_default();
+    let space = context.namespace().unwrap_or_default();
     let plural = maker.of_api().2;
     format!(
         "there is no {kind} {name} in namespace {space}; kubectl get {plural} -n {space} lists those there are"

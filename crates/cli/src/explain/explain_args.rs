@@ -1,12 +1,14 @@
 //! Defines the flags of `taintward explain`.
 
-use super::cluster_state::{ClusterStateArgs, ClusterStateOptions};
-use crate::args::kube_args::WHICH;
+use super::target::{Target, TargetError, parse as parse_targets};
+use crate::args::cluster_state::{ClusterStateArgs, ClusterStateOptions};
+use crate::args::kube_args::{ClusterOptions, WHICH};
 use crate::completion_kind::CompletionKind;
-use crate::explain::{ExplainOptions, TargetError, parse_targets};
-use crate::output::OutputError;
+use crate::output::{OutputError, OutputOptions};
 use clap::Args;
+use jiff::Timestamp;
 use std::path::PathBuf;
+use taintward_core::toleration_matching::NumericOperators;
 
 // Objects are named here: what chooses them is only taken to be told so.
 #[derive(Debug, Args)]
@@ -29,9 +31,21 @@ pub(crate) struct ExplainArgs {
     survey: ClusterStateArgs,
 }
 
+/// What is asked.
+#[derive(Debug)]
+pub(crate) struct ExplainOptions {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) cluster: ClusterOptions,
+    /// The moment to judge by; without it now.
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) output: OutputOptions,
+}
+
 /// What is wrong with the flags.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ExplainArgsError {
+pub(crate) enum ExplainArgsError {
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(
@@ -43,7 +57,7 @@ pub(super) enum ExplainArgsError {
 }
 
 impl ExplainArgs {
-    pub(super) fn settle(self) -> Result<ExplainOptions, ExplainArgsError> {
+    pub(crate) fn settle(self) -> Result<ExplainOptions, ExplainArgsError> {
         if self.survey.kube.chooses() {
             return Err(ExplainArgsError::Chosen);
         }

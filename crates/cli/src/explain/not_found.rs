@@ -1,0 +1,86 @@
+//! Says that a target does not exist, with names near to its own.
+
+use super::context::ExplainContext;
+use super::missing_pod::MissingPodExplanation;
+use super::target::TargetKind;
+use std::collections::BTreeSet;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+
+/// Names that are told of those that are there.
+const NAMED_MOST: usize = 5;
+
+/// It is gone for longer than events are kept, or was never there.
+pub(super) fn not_in_cluster(context: &ExplainContext, story: &MissingPodExplanation<'_>) -> String {
+    let related = context.related();
+    let (name, space) = (story.name, context.namespace().unwrap_or_default());
+    let what = if related.knows_events { "nor an event of one" } else { "and its events may not be read" };
+    let mut text =
+        format!("there is no pod {name} in namespace {space}, {what}: nothing says whether it was there");
+    if let Some(others) = related.elsewhere.get(name).filter(|others| !others.is_empty()) {
+        let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
+        text += &format!("; there is one in {}: name it with -n", spaces.join(", "));
+    }
+    let near = alike(&names(&related.survey.snapshot, context, TargetKind::Pod), name);
+    if !near.is_empty() {
+        text += &format!("; near to it: {}", near.join(", "));
+    }
+    text
+}
+
+pub(super) fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
+    let survey = &context.related().survey;
+    let near = alike(&names(&survey.snapshot, context, kind), name);
+    let of = context
+        .namespace()
+        .filter(|_| kind != TargetKind::Node)
+        .map(|space| format!(" of namespace {space}"));
+    let way_out = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
+    let lacks = if matches!(kind, TargetKind::Workload(_)) { "has no pods" } else { "is not" };
+    format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
+}
+
+fn names(snapshot: &ClusterSnapshot, context: &ExplainContext, kind: TargetKind) -> Vec<String> {
+    match kind {
+        TargetKind::Workload(maker) => {
+            let pods = snapshot.pods().iter().map(|pod| &snapshot.workloads()[pod.workload as usize]);
+            let here = |space: &str| context.namespace().is_none_or(|wanted| wanted == space);
+            let same = pods.filter(|one| one.kind.as_str() == maker.of_api().0 && here(&one.namespace));
+            let names: BTreeSet<&str> = same.map(|one| &*one.name).collect();
+            names.into_iter().map(str::to_owned).collect()
+        }
+        TargetKind::Node => snapshot.nodes().iter().map(|node| node.fact.name.to_string()).collect(),
+        TargetKind::Pod => {
+            let pods = snapshot.pods().iter();
+            let here = |space: &str| context.namespace().is_none_or(|wanted| wanted == space);
+            let named = pods.filter(|pod| here(pod.name.namespace())).map(|pod| pod.name.name().to_owned());
+            named.collect()
+        }
+    }
+}
+
+/// The names that share most of their beginning with this one, or their end.
+fn alike(names: &[String], name: &str) -> Vec<String> {
+    let shared = |other: &str| {
+        let begins = other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+        let ends = other.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
+        begins.max(ends)
+    };
+    let mut near: Vec<&String> = names.iter().filter(|other| shared(other) * 2 >= name.len()).collect();
+    near.sort_by_key(|other| (std::cmp::Reverse(shared(other)), other.len(), (*other).clone()));
+    near.dedup();
+    near.into_iter().take(NAMED_MOST).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_begin_or_end_alike() {
+        let names: Vec<String> =
+            ["web-1", "web-2", "api-1", "cache-0", "worker-12"].map(str::to_owned).into();
+        assert_eq!(alike(&names, "web-3"), ["web-1", "web-2"]);
+        assert_eq!(alike(&names, "worker-1"), ["worker-12"]);
+        assert_eq!(alike(&names, "zzz"), Vec::<String>::new());
+    }
+}
