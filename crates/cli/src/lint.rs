@@ -1,7 +1,7 @@
 //! Runs `taintward lint`: reads manifests or a cluster, applies the core's rules and prints a report.
 //!
 //! - Invariant: what could not be read is reported in every output format, with exit code 1.
-//! - See `args/lint.rs` for the flags, `manifest.rs` for YAML.
+//! - See `lint/lint_args.rs` for the flags, `manifest.rs` for YAML.
 
 mod baseline;
 mod cluster;
@@ -11,6 +11,8 @@ mod finding;
 mod github;
 mod glob;
 mod json;
+mod lint_args;
+mod lint_error;
 mod object;
 mod report;
 mod rules;
@@ -19,56 +21,18 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::args::kube_args::ClusterOptions;
-use crate::output::{self, OutputOptions, PrintOptions, Printable};
+pub(crate) use lint_args::{LintArgs, LintOptions, LintSource};
+
+use crate::output::{self, PrintOptions, Printable};
 use crate::say;
-use baseline::{Baseline, BaselineError};
+use baseline::Baseline;
 use collect::CollectedObjects;
-use config::{ConfigError, LintConfig};
+use config::LintConfig;
+use lint_args::LintForm;
+use lint_error::LintError;
 use report::LintReportData;
 use serde_json::Value;
-use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::lint::Severity;
-use taintward_core::toleration_matching::NumericOperators;
-use taintward_kube::config::ConnectError;
-
-/// What `taintward lint` is to do.
-#[derive(Debug)]
-pub(crate) struct LintOptions {
-    pub(crate) from: LintSource,
-    pub(crate) form: LintForm,
-    /// Findings at least this bad make the exit code 2; `None`: none does.
-    pub(crate) fail_on: Option<Severity>,
-    /// Named with `--config`.
-    pub(crate) config: Option<PathBuf>,
-    /// Named with `--baseline`: an earlier report, whose findings are not counted again.
-    pub(crate) baseline: Option<PathBuf>,
-    pub(crate) numeric: NumericOperators,
-}
-
-/// Where tolerations and taints come from.
-#[derive(Debug)]
-pub(crate) enum LintSource {
-    Files(Vec<PathBuf>),
-    /// Only the rules are told.
-    Nothing,
-    Cluster(Box<ClusterOptions>),
-    /// Files, held against the nodes and DaemonSets of a cluster.
-    Both(Vec<PathBuf>, Box<ClusterOptions>),
-}
-
-/// How the report is written.
-#[derive(Clone, Debug)]
-pub(crate) enum LintForm {
-    /// As all commands do
-    Common(Box<OutputOptions>),
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Workflow commands, for GitHub Actions
-    Github,
-}
 
 /// Exit codes of `taintward lint`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -79,21 +43,6 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     ),
     (2, "Something was found that is as bad as --fail-on says, and all was read"),
 ];
-
-/// Why there is no report at all.
-#[derive(Debug, thiserror::Error)]
-enum LintError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Baseline(#[from] BaselineError),
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("{place}: {why}")]
-    Unreachable { place: String, why: taintward_kube::config::ProbeError },
-    #[error("the operating system refuses what the program needs to start: {0}")]
-    Start(#[from] io::Error),
-}
 
 impl Printable for LintReportData {
     fn object(&self) -> Value {

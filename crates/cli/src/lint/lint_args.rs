@@ -1,8 +1,7 @@
 //! Defines the flags of `taintward lint`.
 
-use super::feature_gates::{self, FeatureGate, GateSetting};
-use crate::args::kube_args::KubeArgs;
-use crate::lint::{LintForm, LintOptions, LintSource};
+use crate::args::feature_gates::{self, FeatureGate, GateSetting};
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
 use crate::output::{self, FORMS, OutputError, OutputOptions, TableArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -76,9 +75,45 @@ fn written(text: &str) -> Result<LintOutputArg, String> {
     }
 }
 
+/// What `taintward lint` is to do.
+#[derive(Debug)]
+pub(crate) struct LintOptions {
+    pub(crate) from: LintSource,
+    pub(crate) form: LintForm,
+    /// Findings at least this bad make the exit code 2; `None`: none does.
+    pub(crate) fail_on: Option<Severity>,
+    /// Named with `--config`.
+    pub(crate) config: Option<PathBuf>,
+    /// Named with `--baseline`: an earlier report, whose findings are not counted again.
+    pub(crate) baseline: Option<PathBuf>,
+    pub(crate) numeric: NumericOperators,
+}
+
+/// Where tolerations and taints come from.
+#[derive(Debug)]
+pub(crate) enum LintSource {
+    Files(Vec<PathBuf>),
+    /// Only the rules are told.
+    Nothing,
+    Cluster(Box<ClusterOptions>),
+    /// Files, held against the nodes and DaemonSets of a cluster.
+    Both(Vec<PathBuf>, Box<ClusterOptions>),
+}
+
+/// How the report is written.
+#[derive(Clone, Debug)]
+pub(crate) enum LintForm {
+    /// As all commands do
+    Common(Box<OutputOptions>),
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands, for GitHub Actions
+    Github,
+}
+
 /// Flags that do not go together.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LintArgsError {
+pub(crate) enum LintArgsError {
     #[error(
         "with -f no cluster is read: leave --kubeconfig, --context, --as and the like out, or add --against-cluster"
     )]
@@ -88,7 +123,7 @@ pub(super) enum LintArgsError {
 }
 
 impl LintArgs {
-    pub(super) fn settle(self) -> Result<LintOptions, LintArgsError> {
+    pub(crate) fn settle(self) -> Result<LintOptions, LintArgsError> {
         let fail_on = match self.fail_on {
             LintFailOn::Error => Some(Severity::Error),
             LintFailOn::Warning => Some(Severity::Warning),
