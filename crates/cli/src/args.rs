@@ -18,10 +18,8 @@ mod run;
 mod run_options;
 mod sandbox;
 mod sandbox_node;
-mod taint;
 #[cfg(test)]
 mod tests;
-mod version;
 mod webhook;
 pub(crate) mod write_mode;
 
@@ -32,14 +30,14 @@ use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
 use crate::sandbox::SandboxOptions;
 use crate::sandbox::node_faults::NodeFaultOptions;
-use crate::taint::TaintOptions;
+use crate::taint::{TaintArgs, TaintOptions};
 use crate::webhook::WebhookOptions;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use completion_and_docs::{DocsOptions, QUESTIONS};
 
-use crate::version::VersionOptions;
+use crate::version::{VersionArgs, VersionOptions};
 use completion_and_docs::{CompletionArgs, DocsArgs};
 use install::InstallArgs;
 use run::RunArgs;
@@ -48,10 +46,8 @@ use sandbox::SandboxArgs;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use taint::TaintArgs;
 use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::ControllerSettings;
-use version::VersionArgs;
 use webhook::WebhookArgs;
 
 /// What is typed.

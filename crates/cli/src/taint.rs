@@ -2,21 +2,20 @@
 //!
 //! - Invariant: no concurrent edit is lost; without a terminal nothing is asked, and the output is kubectl's except for
 //!   what docs/differences.md lists.
-//! - See `taintward_core::taint_edit` for the grammar, `args/taint.rs` for the flags.
+//! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
 mod confirm;
 mod list;
 mod node_write_error;
 mod output;
 mod request;
+mod taint_args;
 mod targets;
 mod write;
 
 pub(crate) use confirm::Preview;
-pub(crate) use output::TaintOutputFormat;
+pub(crate) use taint_args::{TaintArgs, TaintOptions};
 
-use crate::args::kube_args::ClusterOptions;
-use crate::output::Terminal;
 use crate::runtime::Runtime;
 use confirm::Confirmed;
 use node_write_error::NodeWriteError;
@@ -29,70 +28,6 @@ use taintward_kube::node_client::NodeClient;
 
 /// How long it is asked why nobody answered.
 const PROBED_MOST: Duration = Duration::from_secs(5);
-
-/// What `taintward taint` is to do.
-#[derive(Debug)]
-pub(crate) struct TaintOptions {
-    /// What stands beside the flags: a type, names, taints (KT-2).
-    pub(crate) arguments: Vec<String>,
-    pub(crate) all: bool,
-    pub(crate) overwrite: bool,
-    /// Show taints and change none.
-    pub(crate) list: bool,
-    /// Remove taints that were meant to stay no longer, and no others.
-    pub(crate) expired: bool,
-    pub(crate) dry_run: DryRun,
-    /// What is to be said about how a flag was written.
-    pub(crate) warning: Option<String>,
-    /// As the API calls it: `Strict`, `Warn`, `Ignore`.
-    pub(crate) validation: &'static str,
-    pub(crate) field_manager: String,
-    pub(crate) form: TaintOutputFormat,
-    pub(crate) managed_fields: bool,
-    /// Whether to show who would leave, on a terminal.
-    pub(crate) preview: bool,
-    /// Whether to ask then.
-    pub(crate) ask: bool,
-    pub(crate) note: NoteOptions,
-    pub(crate) cluster: ClusterOptions,
-    pub(crate) paper: Terminal,
-}
-
-/// What is only tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DryRun {
-    /// Nothing: it is done.
-    No,
-    /// Everything is worked out here and nothing is sent.
-    Client,
-    /// The server does everything but keep it.
-    Server,
-}
-
-impl DryRun {
-    /// What kubectl says behind the word.
-    const fn suffix(self) -> &'static str {
-        match self {
-            Self::No => "",
-            Self::Client => " (dry run)",
-            Self::Server => " (server dry run)",
-        }
-    }
-}
-
-/// What people are told beside a taint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NoteOptions {
-    /// How long it is meant to stay.
-    pub(crate) lasts: Option<Duration>,
-    pub(crate) reason: Option<String>,
-}
-
-impl NoteOptions {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.lasts.is_none() && self.reason.is_none()
-    }
-}
 
 /// Why nothing was begun.
 #[derive(Debug, thiserror::Error)]

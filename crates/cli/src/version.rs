@@ -1,8 +1,9 @@
 //! Runs `taintward version`: prints the versions of the program and of the API server.
 
-use crate::args::kube_args::ServerOptions;
-use crate::output::{OutputOptions, PrintOptions, Printable};
+use crate::args::kube_args::{ServerArgs, ServerOptions, WHICH};
+use crate::output::{OutputArgs, OutputError, OutputOptions, PrintOptions, Printable};
 use crate::runtime::Runtime;
+use clap::Args;
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -18,12 +19,31 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 /// Ours, as a release is called.
 const OURS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
+/// The flags of `taintward version`.
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Only the version of this program; no API server is asked
+    #[arg(long, conflicts_with_all = WHICH)]
+    client: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
 /// What `taintward version` is to do.
 #[derive(Debug)]
 pub(crate) struct VersionOptions {
-    /// `None`: nobody is asked.
+    /// `None`: no API server is asked.
     pub(crate) server: Option<ServerOptions>,
     pub(crate) output: OutputOptions,
+}
+
+impl VersionArgs {
+    pub(crate) fn settle(self) -> Result<VersionOptions, OutputError> {
+        let server = (!self.client).then(|| self.server.settle());
+        Ok(VersionOptions { server, output: self.output.settle()? })
+    }
 }
 
 /// Why the server's version is not known.

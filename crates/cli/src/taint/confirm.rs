@@ -1,6 +1,6 @@
 //! Shows the preview and asks for confirmation before pods are evicted, if there is a terminal.
 
-use super::{DryRun, TaintOptions};
+use super::taint_args::{DryRun, TaintOptions};
 use std::io::{self, IsTerminal as _, Write as _};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_edit::TaintEdit;

@@ -3,7 +3,7 @@
 //! - Invariant: text from the cluster cannot control a terminal.
 
 use super::node_write_error::NodeWriteError;
-use super::{TaintOptions, TaintOutputFormat};
+use super::taint_args::{TaintOptions, TaintOutputFormat};
 use crate::messages::with_zone;
 use crate::output::{Terminal, harmless};
 use crate::taint_note::TaintNote;

@@ -1,6 +1,6 @@
 //! Prints a changed node in the formats of `-o`, as kubectl does (KT-8).
 
-use super::TaintOptions;
+use super::taint_args::{DryRun, TaintOptions, TaintOutputFormat};
 use crate::manifest::YamlNode;
 use crate::output::{harmless, yaml_with};
 use serde::Serialize;
@@ -8,20 +8,6 @@ use serde_json::Value;
 use std::io::{self, Write as _};
 use taintward_core::taint_edit::EditSummary;
 use taintward_core::text::numbered;
-
-/// How a changed node is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum TaintOutputFormat {
-    /// A sentence for each node
-    #[default]
-    Text,
-    /// node/NAME
-    Name,
-    /// The node after the change
-    Json,
-    /// The node after the change
-    Yaml,
-}
 
 /// Prints one node after another.
 pub(super) struct TaintPrinter<'p> {
@@ -43,7 +29,7 @@ impl<'p> TaintPrinter<'p> {
     pub(super) fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
         let text = match self.plan.form {
-            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", self.plan.dry_run.suffix()),
+            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", suffix(self.plan.dry_run)),
             TaintOutputFormat::Name => format!("node/{named}\n"),
             TaintOutputFormat::Json => json(body, self.plan.managed_fields)?,
             TaintOutputFormat::Yaml => {
@@ -59,6 +45,15 @@ impl<'p> TaintPrinter<'p> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// What kubectl prints behind the word.
+const fn suffix(dry_run: DryRun) -> &'static str {
+    match dry_run {
+        DryRun::No => "",
+        DryRun::Client => " (dry run)",
+        DryRun::Server => " (server dry run)",
     }
 }
 

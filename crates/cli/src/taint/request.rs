@@ -1,6 +1,6 @@
 //! Separates nodes from taints among the arguments (KT-2) and validates them before a request is sent (KT-3 to KT-6).
 
-use super::TaintOptions;
+use super::taint_args::{TaintOptions, TaintOutputFormat};
 use super::targets::NodeTargets;
 use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
@@ -93,9 +93,7 @@ impl TaintRequest {
                 return Err(TaintUsageError::ExpiredAndChange((*first).to_owned()));
             }
             None if !plan.list && !plan.expired => return Err(TaintUsageError::NoTaint),
-            None if plan.list
-                && !matches!(plan.form, super::TaintOutputFormat::Text | super::TaintOutputFormat::Name) =>
-            {
+            None if plan.list && !matches!(plan.form, TaintOutputFormat::Text | TaintOutputFormat::Name) => {
                 return Err(TaintUsageError::ListForm);
             }
             _ => {}

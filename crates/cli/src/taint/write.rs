@@ -5,7 +5,7 @@
 
 use super::node_write_error::NodeWriteError;
 use super::output::TaintPrinter;
-use super::{DryRun, TaintOptions};
+use super::taint_args::{DryRun, TaintOptions};
 use crate::taint_note::{self, TaintNote};
 use std::time::Duration;
 use taintward_core::taint::Taint;

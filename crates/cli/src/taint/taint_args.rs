@@ -2,12 +2,11 @@
 //!
 //! - See `taint/request.rs` for the positional arguments.
 
-use super::bool_flag;
-use crate::args::kube_args::KubeArgs;
+use crate::args::bool_flag;
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
 use crate::completion_kind::CompletionKind;
 use crate::output::Terminal;
-use crate::taint::{DryRun, NoteOptions, TaintOptions, TaintOutputFormat};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::time::Duration;
 
 /// The heading of flags kubectl does not have.
@@ -76,6 +75,73 @@ pub(crate) struct TaintArgs {
     kube: KubeArgs,
 }
 
+/// What `taintward taint` is to do.
+#[derive(Debug)]
+pub(crate) struct TaintOptions {
+    /// What stands beside the flags: a type, names, taints (KT-2).
+    pub(crate) arguments: Vec<String>,
+    pub(crate) all: bool,
+    pub(crate) overwrite: bool,
+    /// Show taints and change none.
+    pub(crate) list: bool,
+    /// Remove taints that were meant to stay no longer, and no others.
+    pub(crate) expired: bool,
+    pub(crate) dry_run: DryRun,
+    /// What is to be said about how a flag was written.
+    pub(crate) warning: Option<String>,
+    /// As the API calls it: `Strict`, `Warn`, `Ignore`.
+    pub(crate) validation: &'static str,
+    pub(crate) field_manager: String,
+    pub(crate) form: TaintOutputFormat,
+    pub(crate) managed_fields: bool,
+    /// Whether to show who would leave, on a terminal.
+    pub(crate) preview: bool,
+    /// Whether to ask then.
+    pub(crate) ask: bool,
+    pub(crate) note: NoteOptions,
+    pub(crate) cluster: ClusterOptions,
+    pub(crate) paper: Terminal,
+}
+
+/// What is only tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    /// Nothing: it is done.
+    No,
+    /// Everything is worked out here and nothing is sent.
+    Client,
+    /// The server does everything but keep it.
+    Server,
+}
+
+/// What people are told beside a taint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NoteOptions {
+    /// How long it is meant to stay.
+    pub(crate) lasts: Option<Duration>,
+    pub(crate) reason: Option<String>,
+}
+
+impl NoteOptions {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.lasts.is_none() && self.reason.is_none()
+    }
+}
+
+/// How a changed node is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaintOutputFormat {
+    /// A sentence for each node
+    #[default]
+    Text,
+    /// node/NAME
+    Name,
+    /// The node after the change
+    Json,
+    /// The node after the change
+    Yaml,
+}
+
 /// `--dry-run`, and what is said about an old way to write it.
 #[derive(Clone, Debug)]
 struct DryRunMode {
@@ -126,7 +192,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl TaintArgs {
-    pub(super) fn settle(self) -> TaintOptions {
+    pub(crate) fn settle(self) -> TaintOptions {
         TaintOptions {
             arguments: self.arguments,
             all: self.all,
