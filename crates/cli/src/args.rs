@@ -16,8 +16,6 @@ pub(crate) mod object_names;
 pub(crate) mod restriction_config;
 mod run;
 mod run_options;
-mod sandbox;
-mod sandbox_node;
 #[cfg(test)]
 mod tests;
 mod webhook;
@@ -28,8 +26,7 @@ use crate::install::InstallOptions;
 use crate::lint::{LintArgs, LintOptions};
 use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
-use crate::sandbox::SandboxOptions;
-use crate::sandbox::node_faults::NodeFaultOptions;
+use crate::sandbox::{SandboxArgs, SandboxCommand};
 use crate::taint::{TaintArgs, TaintOptions};
 use crate::webhook::WebhookOptions;
 use clap::error::{Error, ErrorKind};
@@ -42,7 +39,6 @@ use completion_and_docs::{CompletionArgs, DocsArgs};
 use install::InstallArgs;
 use run::RunArgs;
 use run_options::{ExplicitFlags, settle};
-use sandbox::SandboxArgs;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -60,10 +56,8 @@ pub(crate) enum ParsedCommand {
     Run(Box<RunOptions>),
     /// Answer admission's questions.
     Webhook(Box<WebhookOptions>),
-    /// Run a cluster of our own.
-    Sandbox(Box<SandboxOptions>),
-    /// Do something to nodes of a running one.
-    Misbehave(Box<NodeFaultOptions>),
+    /// Run a cluster of our own, or inject faults into one.
+    Sandbox(SandboxCommand),
     /// Print manifests, or make a cluster as they say.
     Install(Box<InstallOptions>),
     /// Look for mistakes in tolerations and taints.
@@ -292,8 +286,8 @@ fn parse_from(
             Ok(plan) => Ok(ParsedCommand::Webhook(Box::new(plan))),
             Err(complaint) => Err(blame("webhook", complaint)),
         },
-        Some(ProgramCommand::Sandbox(arguments)) => match sandbox::settle(*arguments) {
-            Ok(command) => Ok(command),
+        Some(ProgramCommand::Sandbox(arguments)) => match arguments.settle() {
+            Ok(command) => Ok(ParsedCommand::Sandbox(command)),
             Err(complaint) => Err(blame("sandbox", complaint)),
         },
     }

@@ -38,8 +38,7 @@ pub(crate) fn main() -> ExitCode {
     match args::parse() {
         Ok(ParsedCommand::Run(plan)) => controller(*plan),
         Ok(ParsedCommand::Webhook(plan)) => webhook::serve(*plan),
-        Ok(ParsedCommand::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
-        Ok(ParsedCommand::Misbehave(asked)) => play(async { Ok(sandbox::node_faults::run(*asked).await?) }),
+        Ok(ParsedCommand::Sandbox(command)) => sandbox::run(command),
         Ok(ParsedCommand::Install(plan)) => install::run(&plan),
         Ok(ParsedCommand::Lint(plan)) => lint::run(&plan),
         Ok(ParsedCommand::Plan(ask)) => plan::run(*ask),
@@ -87,19 +86,6 @@ fn drive(plan: RunOptions) -> Result<(), ProgramError> {
         let shutdown = Shutdown::on_signals()?;
         Ok(run(plan.settings, shutdown).await?)
     })
-}
-
-/// Runs the sandbox, or what is done to one. Its log says nothing but what goes wrong; the board says the rest.
-fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
-    logging::end_on_panic();
-    let played = || -> Result<(), Box<dyn Error>> { Runtime::new()?.block_on(asked) };
-    match played() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
 }
 
 fn docs(plan: &DocsOptions) -> ExitCode {

@@ -1,25 +1,34 @@
 //! Runs `taintward sandbox`: a cluster in this process with Taintward in it, as dashboard, plain lines or tour.
 //!
-//! - See `taintward_sandbox` for the cluster, `args/sandbox.rs` for the flags.
+//! - See `taintward_sandbox` for the cluster, `sandbox/sandbox_args.rs` for the flags.
 
 mod cluster_view;
 mod dashboard;
 mod event_log;
 mod files;
-pub(crate) mod node_faults;
-pub(crate) mod tour;
+mod node_fault_args;
+mod node_faults;
+mod sandbox_args;
+mod tour;
 
+pub(crate) use sandbox_args::{SandboxArgs, SandboxCommand};
+
+use crate::runtime::Runtime;
+use crate::say;
 use fakekube::api::{self, ApiServer};
 use fakekube::resource::known;
 use fakekube::serve::ApiListener;
 use fakekube::store::ListRange;
+use sandbox_args::SandboxOptions;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
+use taintward_controller::logging;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
@@ -28,30 +37,11 @@ use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
 use taintward_sandbox::demo_workloads;
 use taintward_sandbox::webhook_plugin::taintward_account;
-use taintward_sandbox::world::{self, World};
+use taintward_sandbox::world::World;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The context of its kubeconfig.
 const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
-
-/// What `taintward sandbox` is to do.
-#[derive(Debug)]
-pub(crate) struct SandboxOptions {
-    pub(crate) world: world::WorldSettings,
-    pub(crate) listen: SocketAddr,
-    pub(crate) kubeconfig_out: Option<PathBuf>,
-    /// Without workloads to play with.
-    pub(crate) empty: bool,
-    /// Nodes are those of this file.
-    pub(crate) nodes: Option<PathBuf>,
-    pub(crate) load: Option<PathBuf>,
-    pub(crate) save: Option<PathBuf>,
-    pub(crate) tour: bool,
-    /// Plain lines though this is a terminal.
-    pub(crate) plain: bool,
-    /// The controller's settings; `None` if it is to run elsewhere.
-    pub(crate) controller: Option<ControllerSettings>,
-}
 
 /// What could not be done, with the way out.
 #[derive(Debug, thiserror::Error)]
@@ -66,8 +56,28 @@ pub(crate) enum SandboxError {
     Closed(io::Error),
 }
 
+/// Runs a sandbox, or injects faults into one. Its log has nothing but failures; the board shows the rest.
+pub(crate) fn run(command: SandboxCommand) -> ExitCode {
+    logging::end_on_panic();
+    let done = || -> Result<(), Box<dyn Error>> {
+        Runtime::new()?.block_on(async {
+            match command {
+                SandboxCommand::Start(options) => start(*options).await,
+                SandboxCommand::NodeFault(options) => Ok(node_faults::run(*options).await?),
+            }
+        })
+    };
+    match done() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Runs it to its end.
-pub(crate) async fn run(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
+async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
     world.server().bootstrap_roles();
     if !plan.empty {
@@ -140,7 +150,7 @@ fn more_handles() {
 async fn save_on_signal(mut asked: Signal, server: ApiServer, path: PathBuf) {
     while asked.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
-            crate::say::error(error);
+            say::error(error);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) enum NodeFault {
 /// What `taintward sandbox node` is to do.
 #[derive(Debug)]
 pub(crate) struct NodeFaultOptions {
-    pub(crate) mood: NodeFault,
+    pub(crate) fault: NodeFault,
     pub(crate) nodes: Vec<String>,
     pub(crate) cluster: config::ConnectSettings,
 }
@@ -86,13 +86,13 @@ pub(crate) async fn run(asked: NodeFaultOptions) -> Result<(), NodeFaultError> {
     let mut told = Ok(());
     for name in &asked.nodes {
         let before = present.iter().find(|node| node.name.as_ref() == Some(name));
-        let said = if before.is_some_and(|node| is_so(&asked.mood, node)) {
+        let said = if before.is_some_and(|node| is_so(&asked.fault, node)) {
             "unchanged".to_owned()
         } else {
-            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&asked.mood)}}));
+            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&asked.fault)}}));
             let what = format!("node/{name} cannot be annotated");
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
-            asked.mood.word()
+            asked.fault.word()
         };
         // The others are done all the same.
         told = told.and(output::print(&format!("node/{name} {said}\n")));
@@ -175,8 +175,8 @@ fn some(names: &[&str]) -> String {
 }
 
 /// What the kubelets of such nodes are told; null takes an annotation off.
-fn annotations(mood: &NodeFault) -> Value {
-    match mood {
+fn annotations(fault: &NodeFault) -> Value {
+    match fault {
         NodeFault::Silent => json!({SILENCE: "true"}),
         NodeFault::Flapping => json!({SILENCE: "flap"}),
         NodeFault::Pressed(kinds) => json!({PRESSURE: kinds}),
@@ -185,9 +185,9 @@ fn annotations(mood: &NodeFault) -> Value {
 }
 
 /// Whether there is nothing to do.
-fn is_so(mood: &NodeFault, node: &ObjectMeta) -> bool {
+fn is_so(fault: &NodeFault, node: &ObjectMeta) -> bool {
     let present = |name: &str| node.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str);
-    let wanted = annotations(mood);
+    let wanted = annotations(fault);
     wanted.as_object().into_iter().flatten().all(|(name, value)| present(name) == value.as_str())
 }
 

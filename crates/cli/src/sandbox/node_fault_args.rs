@@ -1,7 +1,7 @@
 //! Defines the arguments of `taintward sandbox node`: the fault, the nodes, and the address of the sandbox.
 
+use super::node_faults::{NodeFault, NodeFaultOptions};
 use crate::completion_kind::CompletionKind as Completed;
-use crate::sandbox::node_faults::{NodeFault, NodeFaultOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use taintward_kube::config;
@@ -62,7 +62,7 @@ pub(super) struct NodeSelectionArgs {
 impl SandboxVerb {
     pub(super) fn settle(self) -> NodeFaultOptions {
         let Self::Node { verb } = self;
-        let (mood, which) = match verb {
+        let (fault, which) = match verb {
             NodeVerb::Silence(which) => (NodeFault::Silent, which),
             NodeVerb::Flap(which) => (NodeFault::Flapping, which),
             NodeVerb::Recover(which) => (NodeFault::Well, which),
@@ -83,7 +83,7 @@ impl SandboxVerb {
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };
-        NodeFaultOptions { mood, nodes, cluster }
+        NodeFaultOptions { fault, nodes, cluster }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Defines the flags of `taintward sandbox`.
 
-use super::ParsedCommand;
-use super::sandbox_node::SandboxVerb;
-use crate::sandbox::SandboxOptions;
-use crate::sandbox::tour::silence;
+use super::node_fault_args::SandboxVerb;
+use super::node_faults::NodeFaultOptions;
+use super::tour::silence;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,6 +60,34 @@ pub(crate) struct SandboxArgs {
     /// Print plain lines instead of a live board
     #[arg(long)]
     plain: bool,
+}
+
+/// What `taintward sandbox` and its verbs are to do.
+#[derive(Debug)]
+pub(crate) enum SandboxCommand {
+    /// Start a sandbox.
+    Start(Box<SandboxOptions>),
+    /// Inject a fault into nodes of a running one.
+    NodeFault(Box<NodeFaultOptions>),
+}
+
+/// How to start a sandbox.
+#[derive(Debug)]
+pub(crate) struct SandboxOptions {
+    pub(crate) world: world::WorldSettings,
+    pub(crate) listen: SocketAddr,
+    pub(crate) kubeconfig_out: Option<PathBuf>,
+    /// Without workloads to play with.
+    pub(crate) empty: bool,
+    /// Nodes are those of this file.
+    pub(crate) nodes: Option<PathBuf>,
+    pub(crate) load: Option<PathBuf>,
+    pub(crate) save: Option<PathBuf>,
+    pub(crate) tour: bool,
+    /// Plain lines though this is a terminal.
+    pub(crate) plain: bool,
+    /// The controller's settings; `None` if it is to run elsewhere.
+    pub(crate) controller: Option<ControllerSettings>,
 }
 
 /// Where nodes come from.
@@ -138,11 +165,12 @@ pub(crate) enum SandboxArgsError {
     Tour,
 }
 
-/// What is asked for: a sandbox, or something of a running one.
-pub(crate) fn settle(args: SandboxArgs) -> Result<ParsedCommand, SandboxArgsError> {
-    match args.verb {
-        Some(verb) => Ok(ParsedCommand::Misbehave(Box::new(verb.settle()))),
-        None => start(args).map(|plan| ParsedCommand::Sandbox(Box::new(plan))),
+impl SandboxArgs {
+    pub(crate) fn settle(self) -> Result<SandboxCommand, SandboxArgsError> {
+        match self.verb {
+            Some(verb) => Ok(SandboxCommand::NodeFault(Box::new(verb.settle()))),
+            None => start(self).map(|options| SandboxCommand::Start(Box::new(options))),
+        }
     }
 }
 
