@@ -18,7 +18,6 @@ mod run;
 mod run_options;
 #[cfg(test)]
 mod tests;
-mod webhook;
 pub(crate) mod write_mode;
 
 use crate::explain::{ExplainArgs, ExplainOptions};
@@ -28,7 +27,7 @@ use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
 use crate::sandbox::{SandboxArgs, SandboxCommand};
 use crate::taint::{TaintArgs, TaintOptions};
-use crate::webhook::WebhookOptions;
+use crate::webhook::{WebhookArgs, WebhookOptions};
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -44,7 +43,6 @@ use std::fmt;
 use std::path::Path;
 use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::ControllerSettings;
-use webhook::WebhookArgs;
 
 /// What is typed.
 const NAME: &str = "taintward";

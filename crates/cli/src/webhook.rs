@@ -1,21 +1,18 @@
 //! Runs `taintward webhook`.
 //!
-//! - See `args/webhook.rs` for the flags, `taintward_controller::webhook` for the work.
+//! - See `webhook/webhook_args.rs` for the flags, `taintward_controller::webhook` for the work.
+
+mod webhook_args;
+
+pub(crate) use webhook_args::{WebhookArgs, WebhookOptions};
 
 use crate::runtime::Runtime;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use taintward_controller::logging::{self, LogSettings};
+use taintward_controller::logging;
 use taintward_controller::shutdown::Shutdown;
 use taintward_controller::webhook::{WebhookError, WebhookSettings, run};
-
-/// How to run the webhook.
-#[derive(Debug)]
-pub(crate) struct WebhookOptions {
-    pub(crate) settings: WebhookSettings,
-    pub(crate) logging: LogSettings,
-}
 
 /// Why it ends with an error.
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 //! - See `tests/cli_program.rs` for environment variables, which need a process of their own.
 
 mod help;
+mod webhook;
 mod which;
 
 use super::*;

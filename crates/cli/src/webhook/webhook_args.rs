@@ -3,11 +3,9 @@
 //!
 //! - See `args/restriction_config.rs` for the file of whitelists.
 
-use super::logging::LoggingArgs;
-use super::object_names;
-use super::restriction_config::{RestrictionConfigError, lists};
-use crate::args::duration;
-use crate::webhook::WebhookOptions;
+use crate::args::logging::LoggingArgs;
+use crate::args::restriction_config::{RestrictionConfigError, lists};
+use crate::args::{bool_flag, duration, object_names};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -17,6 +15,7 @@ use taintward_admission::rules::UntilReady;
 use taintward_admission::settings::{
     CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings as Server,
 };
+use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::ClusterAccess;
 use taintward_controller::webhook::{SelfSignedSettings, WebhookSettings, service_names};
 use taintward_core::admission::DefaultSeconds;
@@ -32,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// All flags.
 #[derive(Debug, Args)]
-pub(super) struct WebhookArgs {
+pub(crate) struct WebhookArgs {
     #[command(flatten)]
     cluster: WebhookClusterArgs,
     #[command(flatten)]
@@ -43,6 +42,13 @@ pub(super) struct WebhookArgs {
     certificate: CertificateArgs,
     #[command(flatten)]
     logging: LoggingArgs,
+}
+
+/// How to run the webhook.
+#[derive(Debug)]
+pub(crate) struct WebhookOptions {
+    pub(crate) settings: WebhookSettings,
+    pub(crate) logging: LogSettings,
 }
 
 #[derive(Debug, Args)]
@@ -98,7 +104,7 @@ struct RulesArgs {
     exempt_namespaces: Vec<String>,
     /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
     /// TaintTolerationComparisonOperators
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::bool_flag::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_COMPARISON_OPERATORS", hide_env = true)]
     comparison_operators: bool,
@@ -159,7 +165,7 @@ struct CertificateArgs {
     #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
     client_allowed_names: Vec<String>,
     /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
-    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::bool_flag::parse)]
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
     self_signed: bool,
@@ -217,7 +223,7 @@ const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools
 
 /// Why flags do not fit together.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WebhookArgsError {
+pub(crate) enum WebhookArgsError {
     #[error(
         "there is no certificate to show: give --tls-cert-file and --tls-private-key-file, or --self-signed, which makes one"
     )]
@@ -265,7 +271,7 @@ fn is_on(list: &[RuleEntry], rule: AdmissionRule) -> bool {
 }
 
 impl WebhookArgs {
-    pub(super) fn settle(self) -> Result<WebhookOptions, WebhookArgsError> {
+    pub(crate) fn settle(self) -> Result<WebhookOptions, WebhookArgsError> {
         let logging = self.logging.settle();
         let until_ready = match self.rules.until_ready {
             UntilReadyArg::Allow => UntilReady::Allow,
@@ -360,6 +366,3 @@ impl CertificateArgs {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

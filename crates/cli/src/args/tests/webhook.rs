@@ -1,7 +1,9 @@
 //! Tests the flags of the webhook through the parser of the program.
 
-use super::super::{ParsedCommand, parse_from};
-use super::*;
+use super::{ParsedCommand, parse_from};
+use crate::webhook::WebhookOptions;
+use taintward_admission::settings::ClientCaSettings;
+use taintward_core::admission::pod_toleration_restriction::MergeMode;
 
 fn parse(flags: &str) -> Result<WebhookOptions, String> {
     let words = ["taintward", "webhook"].into_iter().chain(flags.split_whitespace());
