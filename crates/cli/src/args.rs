@@ -8,7 +8,6 @@ mod completion_and_docs;
 mod controllers;
 pub(crate) mod duration;
 pub(crate) mod feature_gates;
-mod install;
 pub(crate) mod kube_args;
 pub(crate) mod logging;
 mod node_health;
@@ -21,7 +20,7 @@ mod tests;
 pub(crate) mod write_mode;
 
 use crate::explain::{ExplainArgs, ExplainOptions};
-use crate::install::InstallOptions;
+use crate::install::{InstallArgs, InstallOptions};
 use crate::lint::{LintArgs, LintOptions};
 use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
@@ -35,7 +34,6 @@ pub(crate) use completion_and_docs::{DocsOptions, QUESTIONS};
 
 use crate::version::{VersionArgs, VersionOptions};
 use completion_and_docs::{CompletionArgs, DocsArgs};
-use install::InstallArgs;
 use run::RunArgs;
 use run_options::{ExplicitFlags, settle};
 use std::ffi::OsString;

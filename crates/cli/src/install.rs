@@ -1,34 +1,37 @@
 //! Runs `taintward install`: prints, applies or removes the objects of an installation, or writes the Helm chart.
 //!
 //! - Invariant: all four use the same objects.
-//! - See `deploy/chart` for the objects, `args/install.rs` for the flags.
+//! - See `deploy/chart` for the objects, `install/install_args.rs` for the flags.
 
 mod addresses;
 mod api_resources;
 mod apply;
 mod chart;
 mod helm_template;
+mod install_args;
+mod install_options;
 mod objects;
 mod uninstall;
 mod values;
 mod whole;
 
-pub(crate) use values::{ClientCa, Components, InstallValues, ProvidedCertificate, RULES, contradiction};
+pub(crate) use install_args::InstallArgs;
+pub(crate) use install_options::InstallOptions;
 
-use crate::args::kube_args::ServerOptions;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
+use crate::say;
 use apply::ApplyError;
 use chart::ChartError;
+use install_options::InstallAction;
 use objects::RenderedObject;
 use serde_json::{Value, json};
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 use taintward_kube::config::{ConnectError, connect};
 use taintward_kube::object_client::ObjectClient;
 use uninstall::UninstallError;
+use values::InstallValues;
 
 /// Exit codes of `taintward install`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -36,58 +39,6 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (1, "Something could not be done; what was done before is printed, and asking again goes on from there"),
     (2, "The command line makes no sense"),
 ];
-
-/// What `taintward install` is to do.
-#[derive(Debug)]
-pub(crate) struct InstallOptions {
-    pub(crate) values: InstallValues,
-    pub(crate) what: InstallAction,
-    /// As JSON, in a `List`, where objects are printed.
-    pub(crate) json: bool,
-    pub(crate) server: ServerOptions,
-    /// How long definitions, and nodes of pools that are deleted, are waited for.
-    pub(crate) patience: Duration,
-}
-
-/// What is done.
-#[derive(Debug)]
-pub(crate) enum InstallAction {
-    Print,
-    Apply(DryRunKind, ConflictPolicy),
-    /// Prints what would be deleted.
-    PrintRemoval(PoolRemoval),
-    Remove(DryRunKind, PoolRemoval),
-    /// Writes the chart into a folder.
-    Chart(PathBuf),
-}
-
-/// Whether it is only tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DryRunKind {
-    No,
-    /// Nothing is sent but reads.
-    Client,
-    /// The server checks everything and keeps nothing.
-    Server,
-}
-
-/// What becomes of fields that others hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConflictPolicy {
-    Refuse,
-    Take,
-}
-
-/// What becomes of pools and policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PoolRemoval {
-    /// Nothing is taken away while there are pools.
-    Refuse,
-    /// They stay, and their nodes as they are.
-    Keep,
-    /// They are deleted first, then their definitions.
-    Delete,
-}
 
 /// Why it was not done, or not all of it.
 #[derive(Debug, thiserror::Error)]
@@ -108,19 +59,15 @@ enum InstallError {
 
 pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
     if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, InstallAction::Apply(..)) {
-        remark("warning: no registry has the image that is the default; name yours with --image");
+        say::warning("no registry has the image that is the default; name yours with --image");
     }
     match carry_out(plan) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            remark(&format!("error: {why}"));
+            say::error(why);
             ExitCode::FAILURE
         }
     }
-}
-
-fn remark(text: &str) {
-    crate::say::line("", text);
 }
 
 fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
@@ -128,7 +75,7 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
     match &plan.what {
         InstallAction::Print => {
             if nobody_said(values) {
-                remark(&format!("warning: {OPEN}; name the networks of API servers with --api-server-cidr"));
+                say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
             print(&manifests(&objects::objects(values), plan.json))
         }
@@ -159,16 +106,19 @@ fn nobody_said(values: &InstallValues) -> bool {
 async fn networks(server: &ObjectClient) -> Vec<String> {
     match addresses::found(server).await {
         Ok(found) => {
-            remark(&format!(
-                "API servers ask from {}, and only they reach the webhook; apply again if that changes, or name other \
+            say::line(
+                "",
+                format!(
+                    "API servers ask from {}, and only they reach the webhook; apply again if that changes, or name other \
                  networks with --api-server-cidr",
-                found.join(", ")
-            ));
+                    found.join(", ")
+                ),
+            );
             found
         }
         Err(why) => {
-            remark(&format!(
-                "warning: {OPEN}: where API servers ask from cannot be seen, because {why}; name their networks with \
+            say::warning(&format!(
+                "{OPEN}: where API servers ask from cannot be seen, because {why}; name their networks with \
                  --api-server-cidr"
             ));
             Vec::new()

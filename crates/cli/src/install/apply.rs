@@ -5,10 +5,11 @@
 //! - See `whole.rs` for objects that are replaced.
 
 use super::api_resources::{called, place};
+use super::install_options::{ConflictPolicy, DryRunKind};
 use super::objects::RenderedObject;
 use super::whole::{MANAGER, is_whole, put};
-use super::{ConflictPolicy, DryRunKind, remark};
 use crate::output::{self, PrintError};
+use crate::say;
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::node_client::{NodeRequestError, PatchOptions};
@@ -117,7 +118,7 @@ async fn one(
     };
     let told = told.map_err(refused)?;
     for warning in &told.warnings {
-        remark(&format!("Warning: {}: {warning}", called(object)));
+        say::line("Warning: ", format!("{}: {warning}", called(object)));
     }
     let same = before.is_some_and(|before| {
         let [before, after] = [&before.body, &told.body].map(|body| meaning(body));

@@ -5,9 +5,9 @@
 
 use super::api_resources::{POLICIES, POOLS, called, place};
 use super::helm_template::quoted;
+use super::install_options::{DryRunKind, PoolRemoval};
 use super::objects::{self, NAME, RenderedObject};
 use super::values::{Components, InstallValues, RULES};
-use super::{DryRunKind, PoolRemoval};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,13 +1,11 @@
 //! Defines the flags of `taintward install`, and which of them may stand together.
 
-use super::object_names;
-use super::restriction_config::{RestrictionConfigError, checked};
-use super::write_mode::ModeArg;
+use super::install_options::{ConflictPolicy, DryRunKind, InstallAction, InstallOptions, PoolRemoval};
+use super::values::{ClientCa, Components, InstallValues, ProvidedCertificate, RULES, contradiction};
 use crate::args::kube_args::ServerArgs;
-use crate::install::{
-    ClientCa, Components, ConflictPolicy, DryRunKind, InstallAction, InstallOptions, InstallValues,
-    PoolRemoval, ProvidedCertificate, RULES, contradiction,
-};
+use crate::args::object_names;
+use crate::args::restriction_config::{RestrictionConfigError, checked};
+use crate::args::write_mode::ModeArg;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -164,7 +162,7 @@ enum ComponentArg {
 
 /// Why a file that is named cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum InstallArgsError {
+pub(crate) enum InstallArgsError {
     #[error("cannot read {}, which --ca-bundle names: {why}", file.display())]
     Unreadable { file: PathBuf, why: std::io::Error },
     #[error("there is no certificate in {}, which --ca-bundle names; expected PEM", file.display())]
@@ -183,7 +181,7 @@ pub(super) enum InstallArgsError {
 }
 
 impl InstallArgs {
-    pub(super) fn settle(self) -> Result<InstallOptions, InstallArgsError> {
+    pub(crate) fn settle(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
         let Self { installed, controller, webhook, server, .. } = self;
