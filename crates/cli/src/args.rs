@@ -5,16 +5,12 @@
 pub(crate) mod bool_flag;
 pub(crate) mod cluster_state;
 mod completion_and_docs;
-mod controllers;
 pub(crate) mod duration;
 pub(crate) mod feature_gates;
 pub(crate) mod kube_args;
 pub(crate) mod logging;
-mod node_health;
 pub(crate) mod object_names;
 pub(crate) mod restriction_config;
-mod run;
-mod run_options;
 #[cfg(test)]
 mod tests;
 pub(crate) mod write_mode;
@@ -24,23 +20,19 @@ use crate::install::{InstallArgs, InstallOptions};
 use crate::lint::{LintArgs, LintOptions};
 use crate::pending::{PendingArgs, PendingOptions};
 use crate::plan::{PlanArgs, PlanOptions};
+use crate::run::{RunArgs, RunOptions};
 use crate::sandbox::{SandboxArgs, SandboxCommand};
 use crate::taint::{TaintArgs, TaintOptions};
 use crate::webhook::{WebhookArgs, WebhookOptions};
 use clap::error::{Error, ErrorKind};
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub(crate) use completion_and_docs::{DocsOptions, QUESTIONS};
 
 use crate::version::{VersionArgs, VersionOptions};
 use completion_and_docs::{CompletionArgs, DocsArgs};
-use run::RunArgs;
-use run_options::{ExplicitFlags, settle};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use taintward_controller::logging::LogSettings;
-use taintward_controller::settings::ControllerSettings;
 
 /// What is typed.
 const NAME: &str = "taintward";
@@ -72,21 +64,6 @@ pub(crate) enum ParsedCommand {
     Print(String),
     /// Print or write what is made from the program itself.
     Docs(DocsOptions),
-}
-
-/// How to run the controller.
-#[derive(Debug)]
-pub(crate) struct RunOptions {
-    pub(crate) settings: ControllerSettings,
-    pub(crate) logging: LogSettings,
-    pub(crate) notices: Vec<FlagNotice>,
-}
-
-/// Something the operator should know about a flag, once the log is open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FlagNotice {
-    pub(crate) flag: &'static str,
-    pub(crate) text: String,
 }
 
 #[derive(Debug, Parser)]
@@ -271,13 +248,10 @@ fn parse_from(
             Ok(ask) => Ok(ParsedCommand::Pending(Box::new(ask))),
             Err(complaint) => Err(blame("pending", complaint)),
         },
-        Some(ProgramCommand::Run(arguments)) => {
-            let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
-            match settle(*arguments, explicit) {
-                Ok(plan) => Ok(ParsedCommand::Run(Box::new(plan))),
-                Err(complaint) => Err(blame("run", complaint)),
-            }
-        }
+        Some(ProgramCommand::Run(arguments)) => match arguments.settle(matches.subcommand_matches("run")) {
+            Ok(plan) => Ok(ParsedCommand::Run(Box::new(plan))),
+            Err(complaint) => Err(blame("run", complaint)),
+        },
         Some(ProgramCommand::Webhook(arguments)) => match arguments.settle() {
             Ok(plan) => Ok(ParsedCommand::Webhook(Box::new(plan))),
             Err(complaint) => Err(blame("webhook", complaint)),
@@ -305,11 +279,4 @@ fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
     command.build();
     let mut blamed = command.find_subcommand(verb).cloned().unwrap_or(command);
     blamed.error(ErrorKind::ValueValidation, complaint)
-}
-
-/// Which choices the operator made, as opposed to those that are defaults.
-fn explicit(run: &ArgMatches) -> ExplicitFlags {
-    let made = |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
-    let node_health = node_health::NODE_HEALTH_IDS.into_iter().find(|(id, _)| made(id)).map(|(_, flag)| flag);
-    ExplicitFlags { mode: made("mode"), disruption_condition: made("disruption_condition"), node_health }
 }

@@ -23,6 +23,7 @@ mod output;
 mod pending;
 mod plan;
 mod progress;
+mod run;
 mod runtime;
 mod sandbox;
 mod say;

@@ -1,7 +1,7 @@
 //! Parses `--feature-gates`, with the gates of this and of older releases; the last entry of a name counts, as
 //! upstream.
 //!
-//! - See `run_options.rs` for what a value leads to.
+//! - See `run/run_args.rs` for what a value leads to.
 
 use super::bool_flag;
 use taintward_core::toleration_matching::NumericOperators;

@@ -3,6 +3,7 @@
 //! - See `tests/cli_program.rs` for environment variables, which need a process of their own.
 
 mod help;
+mod node_health;
 mod webhook;
 mod which;
 
@@ -10,7 +11,7 @@ use super::*;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_controller::logging::LogFormat;
+use taintward_controller::logging::{LogFormat, LogSettings};
 use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, ElectionSettings, EnabledControllers, Marking, MetricsReadersSetting,
     RequestLimit, SecureServing, ServingCertificate, ServingSettings, WriteMode,
@@ -183,11 +184,9 @@ fn observing_needs_no_lease_and_writes_nothing() {
         (plan.settings.mode, plan.settings.election, plan.settings.stamp_taints),
         (WriteMode::Observe, None, false)
     );
-    let notice = FlagNotice {
-        flag: "--stamp-taints",
-        text: "has no effect in observe mode, which writes nothing".into(),
-    };
-    assert_eq!(plan.notices, [notice]);
+    let notices = plan.notices.into_iter().map(|notice| (notice.flag, notice.text)).collect::<Vec<_>>();
+    let text = "has no effect in observe mode, which writes nothing".to_owned();
+    assert_eq!(notices, [("--stamp-taints", text)]);
 }
 
 #[test]

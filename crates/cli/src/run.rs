@@ -1,0 +1,58 @@
+//! Runs `taintward run`: the controllers against a cluster.
+//!
+//! - See `run/run_args.rs` for the flags, `taintward_controller::run` for the work.
+
+mod cluster_args;
+mod controllers;
+mod election_args;
+mod flag_notice;
+mod node_health_args;
+mod rate;
+mod run_args;
+mod run_args_error;
+mod serving_args;
+
+pub(crate) use run_args::{RunArgs, RunOptions};
+
+use crate::runtime::Runtime;
+use crate::say;
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+use taintward_controller::logging;
+use taintward_controller::run::{RunError, run as run_controllers};
+use taintward_controller::shutdown::Shutdown;
+
+/// Why the program ends with an error.
+#[derive(Debug, thiserror::Error)]
+enum RunCommandError {
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+pub(crate) fn run(plan: RunOptions) -> ExitCode {
+    if let Err(error) = logging::start(plan.logging) {
+        say::error(format!("cannot log: {error}"));
+        return ExitCode::FAILURE;
+    }
+    logging::end_on_panic();
+    for notice in &plan.notices {
+        tracing::warn!(flag = notice.flag, "{}", notice.text);
+    }
+    match drive(plan) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tracing::error!(err = &failure as &dyn Error, "taintward cannot go on");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn drive(plan: RunOptions) -> Result<(), RunCommandError> {
+    Runtime::new()?.block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        Ok(run_controllers(plan.settings, shutdown).await?)
+    })
+}

@@ -1,0 +1,264 @@
+//! Defines the flags of `taintward run`, in the order in which `--help` shows them, and checks them against each other
+//! (M10, TE-3).
+
+use super::cluster_args::ClusterArgs;
+use super::controllers::{self, ControllerEntry};
+use super::election_args::ElectionArgs;
+use super::flag_notice::FlagNotice;
+use super::node_health_args::{NODE_HEALTH_IDS, NodeHealthArgs};
+use super::run_args_error::RunArgsError;
+use super::serving_args::ServingArgs;
+use crate::args::feature_gates::{self, FeatureGate, GateSetting, value};
+use crate::args::logging::LoggingArgs;
+use crate::args::write_mode::ModeArg;
+use crate::args::{bool_flag, duration, object_names};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
+use std::time::Duration;
+use taintward_controller::logging::LogSettings;
+use taintward_controller::settings::{
+    ControllerSettings, EnabledControllers, Marking, ORIGINAL_OFF, WriteMode,
+};
+
+/// All flags.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    behaviour: BehaviourArgs,
+    #[command(flatten)]
+    node_health: NodeHealthArgs,
+    #[command(flatten)]
+    election: ElectionArgs,
+    #[command(flatten)]
+    serving: ServingArgs,
+    #[command(flatten)]
+    logging: LoggingArgs,
+    #[command(flatten)]
+    old: DeprecatedArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What it does")]
+struct BehaviourArgs {
+    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing at all
+    #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
+    #[arg(env = "TAINTWARD_MODE", hide_env = true)]
+    mode: ModeArg,
+    /// Which controllers run: '*', 'name', '-name'. taint-eviction-controller evicts pods; node-lifecycle-controller
+    /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
+    /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
+    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too
+    #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
+    #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
+    controllers: Vec<ControllerEntry>,
+    /// Namespaces that no DedicatedPool has a say in, beside kube-system and the namespace of the lease: their pods may be on
+    /// any node. The webhook and the admission policies have to name the same, as `taintward install` makes them do
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
+    #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
+    exempt_namespaces: Vec<String>,
+    /// Which pods get the DisruptionTarget condition before they are deleted: always every pod, jobs those a Job
+    /// owns (the others leave in one request instead of two), never none
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "always")]
+    #[arg(env = "TAINTWARD_DISRUPTION_CONDITION", hide_env = true)]
+    disruption_condition: DisruptionConditionArg,
+    /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start;
+    /// without it nothing is ever written to a node
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(env = "TAINTWARD_STAMP_TAINTS", hide_env = true)]
+    stamp_taints: bool,
+    /// Feature gates, as Name=true,Name=false. TaintTolerationComparisonOperators (false by default) lets the
+    /// operators Lt and Gt compare numbers; those of older releases are understood, with a warning
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
+    #[arg(env = "TAINTWARD_FEATURE_GATES", hide_env = true)]
+    feature_gates: Vec<GateSetting>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Switches of older releases (deprecated)")]
+struct DeprecatedArgs {
+    /// false means: do not evict; --mode=observe says so today
+    #[arg(long, value_name = "BOOL", value_parser = bool_flag::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(env = "TAINTWARD_ENABLE_TAINT_MANAGER", hide_env = true)]
+    enable_taint_manager: Option<bool>,
+    /// Has no effect; tolerationSeconds of the pods' tolerations says how long a pod stays today
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(env = "TAINTWARD_POD_EVICTION_TIMEOUT", hide_env = true)]
+    pod_eviction_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DisruptionConditionArg {
+    Always,
+    Jobs,
+    Never,
+}
+
+/// How to run the controller.
+#[derive(Debug)]
+pub(crate) struct RunOptions {
+    pub(crate) settings: ControllerSettings,
+    pub(crate) logging: LogSettings,
+    pub(crate) notices: Vec<FlagNotice>,
+}
+
+/// The choices that were made by flag or environment variable.
+#[derive(Clone, Copy, Debug, Default)]
+struct ExplicitFlags {
+    mode: bool,
+    disruption_condition: bool,
+    /// The first flag that only node health reads.
+    node_health: Option<&'static str>,
+}
+
+impl RunArgs {
+    /// Decides what the flags say together; `matches` tells those that were given from defaults.
+    pub(crate) fn settle(self, matches: Option<&ArgMatches>) -> Result<RunOptions, RunArgsError> {
+        let explicit = matches.map(ExplicitFlags::of).unwrap_or_default();
+        let mut notices = Vec::new();
+        let controllers = enabled_controllers(&self, explicit, &mut notices)?;
+        let mode = mode(&self, explicit, &mut notices)?;
+        let marking = marking(&self, explicit, &mut notices);
+        old_gates(&self, &mut notices);
+        old_flags(&self.old, &mut notices);
+        let stamp_taints = self.behaviour.stamp_taints && mode == WriteMode::Enforce;
+        if self.behaviour.stamp_taints && !stamp_taints {
+            notices.push(FlagNotice {
+                flag: "--stamp-taints",
+                text: "has no effect in observe mode, which writes nothing".into(),
+            });
+        }
+        let election = self.election.settle()?.filter(|_| mode == WriteMode::Enforce);
+        let cluster = self.cluster.settle()?;
+        let serving = self.serving.settle(&mut notices)?;
+        let gates = &self.behaviour.feature_gates;
+        let settings = ControllerSettings {
+            cluster,
+            controllers,
+            mode,
+            marking,
+            stamp_taints,
+            numeric_operators: value(gates, FeatureGate::ComparisonOperators).unwrap_or(false),
+            exempt_namespaces: self.behaviour.exempt_namespaces,
+            election,
+            serving,
+            seed: None,
+        };
+        Ok(RunOptions { settings, logging: self.logging.settle(), notices })
+    }
+}
+
+impl ExplicitFlags {
+    fn of(run: &ArgMatches) -> Self {
+        let is_given =
+            |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+        let node_health = NODE_HEALTH_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
+        Self { mode: is_given("mode"), disruption_condition: is_given("disruption_condition"), node_health }
+    }
+}
+
+/// Which controllers run, and by what node health goes. Its flags are checked even if it does not run.
+fn enabled_controllers(
+    args: &RunArgs,
+    explicit: ExplicitFlags,
+    notices: &mut Vec<FlagNotice>,
+) -> Result<EnabledControllers, RunArgsError> {
+    let is_on = |name| controllers::is_on(&args.behaviour.controllers, name);
+    let config = args.node_health.config()?;
+    let (taint_eviction, node_lifecycle) =
+        (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
+    let dedicated_pools = is_on(controllers::DEDICATED_POOLS);
+    if !taint_eviction && !node_lifecycle && !dedicated_pools {
+        return Err(RunArgsError::NothingToRun);
+    }
+    if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
+        let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
+        notices.push(FlagNotice { flag, text: text.into() });
+    }
+    Ok(EnabledControllers {
+        taint_eviction,
+        node_lifecycle: node_lifecycle.then_some(config),
+        dedicated_pools,
+    })
+}
+
+/// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.
+fn mode(
+    args: &RunArgs,
+    explicit: ExplicitFlags,
+    notices: &mut Vec<FlagNotice>,
+) -> Result<WriteMode, RunArgsError> {
+    let gate = value(&args.behaviour.feature_gates, FeatureGate::TaintBasedEvictions);
+    let old = [
+        ("--enable-taint-manager", args.old.enable_taint_manager),
+        ("--feature-gates=TaintBasedEvictions", gate),
+    ];
+    let mut mode = match args.behaviour.mode {
+        ModeArg::Enforce => WriteMode::Enforce,
+        ModeArg::Observe => WriteMode::Observe,
+    };
+    for (old, _) in old.into_iter().filter(|(_, value)| *value == Some(false)) {
+        if explicit.mode && args.behaviour.mode == ModeArg::Enforce {
+            return Err(RunArgsError::Contradiction { old });
+        }
+        mode = WriteMode::Observe;
+        let text =
+            "deprecated; false means: evict nothing, so this runs as with --mode=observe: use that instead";
+        notices.push(FlagNotice { flag: old, text: text.into() });
+    }
+    Ok(mode)
+}
+
+/// Which pods are marked. The gate of older releases switches the condition off, unless a choice of today says more.
+fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice>) -> Marking {
+    let chosen = match args.behaviour.disruption_condition {
+        DisruptionConditionArg::Always => Marking::Always,
+        DisruptionConditionArg::Jobs => Marking::Jobs,
+        DisruptionConditionArg::Never => Marking::Never,
+    };
+    let Some(on) = value(&args.behaviour.feature_gates, FeatureGate::PodDisruptionConditions) else {
+        return chosen;
+    };
+    let (marking, text) = match (on, explicit.disruption_condition) {
+        (_, true) => (chosen, "deprecated and without effect beside --disruption-condition: leave it out"),
+        (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31: leave it out"),
+        (false, false) => (Marking::Never, "deprecated; use --disruption-condition=never instead"),
+    };
+    notices.push(FlagNotice { flag: "--feature-gates=PodDisruptionConditions", text: text.into() });
+    marking
+}
+
+/// Says what the gates of older releases mean today. Those that change something are treated where they do.
+fn old_gates(args: &RunArgs, notices: &mut Vec<FlagNotice>) {
+    let gates = &args.behaviour.feature_gates;
+    if value(gates, FeatureGate::TaintBasedEvictions) == Some(true) {
+        let text = "deprecated; NoExecute taints always evict since Kubernetes 1.18: leave it out";
+        notices.push(FlagNotice { flag: "--feature-gates=TaintBasedEvictions", text: text.into() });
+    }
+    if value(gates, FeatureGate::TaintNodesByCondition).is_some() {
+        let text = "deprecated and without effect: taints for node conditions are put on by the node lifecycle \
+                    controller; leave it out";
+        notices.push(FlagNotice { flag: "--feature-gates=TaintNodesByCondition", text: text.into() });
+    }
+    if value(gates, FeatureGate::SeparateTaintEviction) == Some(false) {
+        let text = format!(
+            "deprecated and without effect: taint eviction is always a controller of its own here; {ORIGINAL_OFF}"
+        );
+        notices.push(FlagNotice { flag: "--feature-gates=SeparateTaintEvictionController", text });
+    }
+}
+
+fn old_flags(old: &DeprecatedArgs, notices: &mut Vec<FlagNotice>) {
+    if old.enable_taint_manager == Some(true) {
+        let text = "deprecated; taints evict unless --mode=observe: leave it out";
+        notices.push(FlagNotice { flag: "--enable-taint-manager", text: text.into() });
+    }
+    if old.pod_eviction_timeout.is_some() {
+        let text = "deprecated and without effect: how long a pod stays is said by tolerationSeconds of its \
+                    tolerations (kube-apiserver adds 300 s for not-ready and unreachable by default); leave it out";
+        notices.push(FlagNotice { flag: "--pod-eviction-timeout", text: text.into() });
+    }
+}

@@ -1,0 +1,86 @@
+//! Defines the flags of `taintward run` about metrics and health, and checks them against each other.
+
+use super::flag_notice::FlagNotice;
+use super::run_args_error::RunArgsError;
+use clap::{Args, ValueEnum};
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use taintward_controller::settings::{
+    MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
+};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Metrics and health")]
+pub(super) struct ServingArgs {
+    /// The address both ports listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
+    bind_address: IpAddr,
+    /// The port for plain HTTP; 0 switches it off
+    #[arg(long, value_name = "PORT", default_value = "10357")]
+    #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
+    metrics_port: u16,
+    /// The port for HTTPS; 0 switches it off
+    #[arg(long, value_name = "PORT", default_value = "0")]
+    #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
+    secure_port: u16,
+    /// Who may read /metrics: whoever reaches a port (none), or whom the API server knows by a bearer token and lets get
+    /// /metrics (delegated): then metrics are on --secure-port only. Health is for everybody
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
+    metrics_authentication: MetricsAuthentication,
+    /// The certificate for HTTPS, PEM, with its intermediates; without it one is made at start-up. Renewed files are
+    /// read again
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    #[arg(env = "TAINTWARD_TLS_CERT_FILE", hide_env = true)]
+    tls_cert_file: Option<PathBuf>,
+    /// The private key of that certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    #[arg(env = "TAINTWARD_TLS_PRIVATE_KEY_FILE", hide_env = true)]
+    tls_private_key_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum MetricsAuthentication {
+    #[default]
+    None,
+    Delegated,
+}
+
+impl ServingArgs {
+    pub(super) fn settle(self, notices: &mut Vec<FlagNotice>) -> Result<ServingSettings, RunArgsError> {
+        let (metrics_port, secure_port) =
+            (NonZeroU16::new(self.metrics_port), NonZeroU16::new(self.secure_port));
+        if let Some(port) = metrics_port
+            && secure_port == Some(port)
+        {
+            return Err(RunArgsError::SamePort(port));
+        }
+        let certificate = match (self.tls_cert_file, self.tls_private_key_file) {
+            (Some(certificate), Some(key)) => ServingCertificate::Files { certificate, key },
+            _ => ServingCertificate::SelfSigned,
+        };
+        if secure_port.is_none() && certificate != ServingCertificate::SelfSigned {
+            return Err(RunArgsError::IdleCertificate);
+        }
+        let readers = match self.metrics_authentication {
+            MetricsAuthentication::None => MetricsReadersSetting::Anybody,
+            MetricsAuthentication::Delegated if secure_port.is_none() => {
+                return Err(RunArgsError::TokensInClear);
+            }
+            MetricsAuthentication::Delegated => MetricsReadersSetting::Delegated,
+        };
+        if !self.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
+            let what =
+                if readers == MetricsReadersSetting::Anybody { "metrics and health" } else { "health" };
+            let text = format!(
+                "whoever reaches {} can read {what}; a NetworkPolicy can limit that",
+                self.bind_address
+            );
+            notices.push(FlagNotice { flag: "--bind-address", text });
+        }
+        let secure = secure_port.map(|port| SecureServing { port, certificate, readers });
+        Ok(ServingSettings { bind_address: self.bind_address, metrics_port, secure })
+    }
+}
