@@ -3,7 +3,7 @@
 //! - Invariant: a response comes within two seconds or not at all, and errors print nothing.
 //! - See `completion_kind.rs` for the names of objects.
 
-use crate::args;
+use crate::cli;
 use crate::output;
 use clap_complete::engine;
 use std::ffi::OsString;
@@ -64,7 +64,7 @@ fn answer(words: Vec<OsString>) -> String {
     let last = words.len() - 1;
     let wants_flags = words[last].to_string_lossy().starts_with('-');
     let here = std::env::current_dir().ok();
-    let found = engine::complete(&mut args::description(), words, last, here.as_deref()).unwrap_or_default();
+    let found = engine::complete(&mut cli::description(), words, last, here.as_deref()).unwrap_or_default();
     let (mut text, mut open) = (String::new(), true);
     for candidate in found.iter().filter(|candidate| !candidate.is_hide_set()) {
         // What is no text cannot be typed, and what has lines is no word.

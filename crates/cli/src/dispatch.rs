@@ -1,8 +1,8 @@
 //! Runs the parsed command and returns its exit code.
 
-use crate::args::{self, DocsOptions, ParsedCommand};
+use crate::cli::{self, ParsedCommand};
 use crate::complete;
-use crate::docs;
+use crate::docs::{self, DocsOptions};
 use crate::explain;
 use crate::install;
 use crate::lint;
@@ -22,7 +22,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(words) = complete::asked() {
         return complete::run(words);
     }
-    match args::parse() {
+    match cli::parse() {
         Ok(ParsedCommand::Run(plan)) => run::run(*plan),
         Ok(ParsedCommand::Webhook(plan)) => webhook::serve(*plan),
         Ok(ParsedCommand::Sandbox(command)) => sandbox::run(command),
@@ -44,14 +44,14 @@ pub(crate) fn main() -> ExitCode {
                 }
                 (0, _) => ExitCode::SUCCESS,
                 // Nobody is left to tell if the terminal is gone.
-                _ => ExitCode::from(args::misuse_code()),
+                _ => ExitCode::from(cli::misuse_code()),
             }
         }
     }
 }
 
 fn docs(plan: &DocsOptions) -> ExitCode {
-    match docs::write(plan) {
+    match docs::write(plan, &cli::program()) {
         Ok(text) => print(&text),
         Err(why) => {
             say::error(why);

@@ -2,6 +2,10 @@
 
 use taintward_controller::shutdown::IMPATIENT_EXIT;
 
+/// Exit codes of commands that only print.
+pub(crate) const PRINTING: [(u8, &str); 3] =
+    [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
+
 /// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "It did what it was asked for; for `run` and `webhook`: it was asked to stop, and has stopped"),

@@ -1,13 +1,15 @@
 //! Runs the program `taintward`.
 //!
-//! Each command has a module of its own name with its work and its output; `args` holds the flags of all commands.
-//! `dispatch` runs the parsed command and returns the exit code.
+//! Each command has a module of its own name with its work and its output; `cli` parses the command line, `args` holds
+//! the flags that several commands share, `dispatch` runs the parsed command and returns the exit code.
 
 mod active_controllers;
 mod args;
+mod cli;
 mod cluster_state;
 mod color;
 mod complete;
+mod completion;
 mod completion_kind;
 #[cfg(test)]
 mod described;

@@ -3,8 +3,7 @@
 //! - Invariant: examples are what the program prints; golden tests run the same text.
 
 use super::cells::{cell, default, line, meaning, names};
-use crate::args::{self, QUESTIONS};
-use crate::{exit_codes, explain, install, lint, pending, plan, taint, version};
+use super::program_description::ProgramDescription;
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
@@ -12,14 +11,9 @@ struct CommandPage {
     verb: &'static str,
     /// Where an example stands that tests hold the program to, and the line that is typed in it.
     example: Option<(&'static str, &'static str)>,
-    exit_codes: &'static [(u8, &'static str)],
     /// What to read besides.
     besides: &'static str,
 }
-
-/// Commands that print.
-const PRINTING: [(u8, &str); 3] =
-    [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
 
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
@@ -28,7 +22,6 @@ const PAGES: [CommandPage; 12] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
-        exit_codes: &exit_codes::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
     },
     CommandPage {
@@ -37,7 +30,6 @@ const PAGES: [CommandPage; 12] = [
             COMMANDS,
             "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
         )),
-        exit_codes: &exit_codes::EXIT_CODES,
         besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md). Environment \
             variables and metrics: [the reference](../reference.md).",
     },
@@ -47,14 +39,12 @@ const PAGES: [CommandPage; 12] = [
             include_str!("../../tests/cmd/install.trycmd"),
             "taintward install --uninstall --parts webhook",
         )),
-        exit_codes: &install::EXIT_CODES,
         besides: "From nothing to a pool, what each part may do, and the way back: [docs/install.md](../install.md). The \
             same as a Helm chart: [deploy/chart](../../deploy/chart/README.md).",
     },
     CommandPage {
         verb: "sandbox",
         example: None,
-        exit_codes: &exit_codes::EXIT_CODES,
         besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
             ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
     },
@@ -64,7 +54,6 @@ const PAGES: [CommandPage; 12] = [
             include_str!("../../tests/cmd/plan.trycmd"),
             "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
         )),
-        exit_codes: &plan::EXIT_CODES,
         besides: "What it knows, what it does not, and how it reads files: [docs/plan.md](../plan.md).",
     },
     CommandPage {
@@ -73,7 +62,6 @@ const PAGES: [CommandPage; 12] = [
             include_str!("../../tests/cmd/explain.trycmd"),
             "taintward explain pod/web-7d4b9c6f5d-2xkqp -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
-        exit_codes: &explain::EXIT_CODES,
         besides: "What it knows and what it does not: [docs/explain.md](../explain.md).",
     },
     CommandPage {
@@ -82,7 +70,6 @@ const PAGES: [CommandPage; 12] = [
             include_str!("../../tests/cmd/explain.trycmd"),
             "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
-        exit_codes: &pending::EXIT_CODES,
         besides: "What `-w` shows, and what is known of who evicts: [docs/explain.md](../explain.md).",
     },
     CommandPage {
@@ -91,43 +78,34 @@ const PAGES: [CommandPage; 12] = [
             include_str!("../../../../docs/taint.md"),
             "taintward taint node n1 dedicated=db:NoSchedule",
         )),
-        exit_codes: &taint::EXIT_CODES,
         besides: "More, and where it differs from `kubectl taint`: [docs/taint.md](../taint.md).",
     },
     CommandPage {
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
-        exit_codes: &lint::EXIT_CODES,
         besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
     },
     CommandPage {
         verb: "version",
         example: Some((include_str!("../../tests/cmd/version.trycmd"), "taintward version --client")),
-        exit_codes: &version::EXIT_CODES,
         besides: "",
     },
     CommandPage {
         verb: "completion",
         example: Some((include_str!("../../tests/cmd/completion.trycmd"), "taintward completion fish")),
-        exit_codes: &PRINTING,
         besides: "",
     },
-    CommandPage {
-        verb: "docs",
-        example: Some((COMMANDS, "taintward docs --man man")),
-        exit_codes: &PRINTING,
-        besides: "",
-    },
+    CommandPage { verb: "docs", example: Some((COMMANDS, "taintward docs --man man")), besides: "" },
 ];
 
 /// Each file, and what is in it.
-pub(super) fn pages() -> Vec<(String, String)> {
-    let mut description = args::description();
+pub(super) fn pages(program: &ProgramDescription) -> Vec<(String, String)> {
+    let mut description = program.command.clone();
     description.build();
-    let index = ("README.md".to_owned(), index(&description));
+    let index = ("README.md".to_owned(), index(&description, program.questions));
     let pages = description.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| {
         let page = PAGES.iter().find(|page| page.verb == command.get_name());
-        (format!("{}.md", command.get_name()), text(command, page))
+        (format!("{}.md", command.get_name()), text(command, page, (program.exit_codes)(command.get_name())))
     });
     std::iter::once(index).chain(pages).collect()
 }
@@ -140,14 +118,14 @@ Made from the program itself by `taintward docs --cli docs/cli`, examples includ
 |---|---|
 ";
 
-fn index(description: &Command) -> String {
+fn index(description: &Command, questions: &[(&str, &str)]) -> String {
     let mut text = INDEX.to_owned();
     for command in description.get_subcommands().filter(|command| !command.is_hide_set()) {
         let name = command.get_name();
         line(&mut text, format_args!("| [`taintward {name}`]({name}.md) | {} |", about(command)));
     }
     text.push_str("\n| question | what answers it |\n|---|---|\n");
-    for (question, answer) in QUESTIONS {
+    for (question, answer) in questions {
         line(&mut text, format_args!("| {question} | `taintward {}` |", cell(answer)));
     }
     text
@@ -157,7 +135,7 @@ fn about(command: &Command) -> String {
     cell(&command.get_about().map(ToString::to_string).unwrap_or_default())
 }
 
-fn text(command: &Command, page: Option<&CommandPage>) -> String {
+fn text(command: &Command, page: Option<&CommandPage>, exit_codes: &[(u8, &str)]) -> String {
     let name = command.get_name();
     let mut text = format!("# taintward {name}\n\n{}.\n\n", about(command));
     let usage = command.clone().render_usage().to_string();
@@ -171,7 +149,7 @@ fn text(command: &Command, page: Option<&CommandPage>) -> String {
     flags(&mut text, command);
     if let Some(page) = page {
         text.push_str("\n## Exit codes\n\n| code | meaning |\n|---|---|\n");
-        for (code, meaning) in page.exit_codes {
+        for (code, meaning) in exit_codes {
             line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
         }
         if !page.besides.is_empty() {
@@ -231,10 +209,12 @@ fn flags(text: &mut String, command: &Command) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli;
 
     #[test]
     fn every_command_has_a_page_and_every_question_an_answer() {
-        let description = args::description();
+        let program = cli::program();
+        let description = &program.command;
         let verbs: Vec<&str> = description
             .get_subcommands()
             .filter(|command| !command.is_hide_set())
@@ -246,8 +226,8 @@ mod tests {
         for page in &PAGES {
             assert!(verbs.contains(&page.verb), "there is no command {}", page.verb);
         }
-        let help = args::description().render_help().to_string();
-        for (question, answer) in QUESTIONS {
+        let help = description.clone().render_help().to_string();
+        for (question, answer) in program.questions {
             let verb = answer.split(' ').next().unwrap();
             assert!(verbs.contains(&verb), "{question} {answer}");
             assert!(help.contains(&format!("{question}\n      taintward {answer}")), "{help}");

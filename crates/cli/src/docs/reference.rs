@@ -1,7 +1,6 @@
 //! Writes `docs/reference.md`: flags, exit codes, metrics, health paths, log keys.
 
 use super::cells::{cell, default, line, names};
-use crate::args;
 use crate::exit_codes::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,12 +41,12 @@ it is stopping |
 ";
 
 /// The whole text.
-pub(super) fn reference() -> String {
+pub(super) fn reference(description: &clap::Command) -> String {
     [
         OPENING.to_owned(),
-        flags("run"),
-        flags("webhook"),
-        sandbox(),
+        flags(description, "run"),
+        flags(description, "webhook"),
+        sandbox(description),
         exit_codes(),
         METRICS.to_owned(),
         metrics(),
@@ -58,10 +57,9 @@ pub(super) fn reference() -> String {
 }
 
 /// The flags that have an environment variable, of a command for clusters.
-fn flags(command: &str) -> String {
+fn flags(description: &clap::Command, command: &str) -> String {
     let mut text = format!("\n## Flags of `taintward {command}`\n");
     let mut heading = None;
-    let description = args::description();
     let command = description.find_subcommand(command);
     let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
     for arg in arguments.filter(|arg| arg.get_env().is_some()) {
@@ -82,10 +80,9 @@ fn flags(command: &str) -> String {
     text
 }
 
-fn sandbox() -> String {
+fn sandbox(description: &clap::Command) -> String {
     let mut text =
         "\n## Flags of `taintward sandbox`\n\n| flag | default | meaning |\n|---|---|---|\n".to_owned();
-    let description = args::description();
     let sandbox = description.find_subcommand("sandbox");
     for arg in sandbox.into_iter().flat_map(|sandbox| sandbox.get_arguments()) {
         let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());

@@ -24,7 +24,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
             ParsedCommand::Pending(ask) => ask.cluster.settings,
             ParsedCommand::Explain(ask) => ask.cluster.settings,
             ParsedCommand::Lint(plan) => match plan.from {
-                crate::lint::LintSource::Cluster(cluster) => cluster.settings,
+                lint::LintSource::Cluster(cluster) => cluster.settings,
                 other => panic!("{other:?}"),
             },
             ParsedCommand::Taint(plan) => plan.cluster.settings,

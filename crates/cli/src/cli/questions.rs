@@ -1,0 +1,28 @@
+//! Says in the help which command answers which question.
+
+/// What people ask, and the command that answers; each verb is one of ours.
+pub(crate) const QUESTIONS: [(&str, &str); 8] = [
+    (
+        "Who leaves if I add this taint, when, and where could they go?",
+        "plan --taint NODE KEY=VALUE:NoExecute",
+    ),
+    (
+        "How do I put that taint on, and take it off again?",
+        "taint node NODE KEY=VALUE:NoExecute, taint node NODE KEY-",
+    ),
+    ("Why does this pod leave or stay, or why did it go?", "explain pod/NAME -n NAMESPACE"),
+    ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
+    ("Who leaves next, and when?", "pending -A, pending -w"),
+    ("Does this toleration do what its author thinks?", "lint -f FILE"),
+    ("How does it get into a cluster, and out again?", "install --image IMAGE, install --uninstall"),
+    ("How does all this behave, without a cluster?", "sandbox --tour"),
+];
+
+/// The questions with the commands under the name by which the program is called.
+pub(super) fn questions(called: &str) -> String {
+    let mut text = "Questions, and what answers them:\n".to_owned();
+    for (question, answer) in QUESTIONS {
+        text += &format!("  {question}\n      {called} {answer}\n");
+    }
+    text + &format!("\n{called} COMMAND --help has more about each command.")
+}
