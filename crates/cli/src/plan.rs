@@ -4,9 +4,7 @@
 //! - See `plan/plan_args.rs` for the flags, `cluster_state.rs` for reading.
 
 mod change_file;
-mod human;
 mod node_edits;
-mod object;
 mod plan_args;
 mod preview;
 mod report;
@@ -17,15 +15,13 @@ pub(crate) use plan_args::{PlanArgs, PlanOptions};
 pub(crate) use preview::preview;
 
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
-use crate::output::{PrintOptions, Printable};
 use crate::say;
 use jiff::Timestamp;
-use node_edits::{EditedNodes, NodeEditError};
-use plan_args::{PlanFailOn, PlanMoment};
+use node_edits::NodeEditError;
+use plan_args::PlanMoment;
 use report::PlanReport;
-use serde_json::Value;
 use std::process::ExitCode;
-use taintward_core::forecast::{ForecastOptions, Placement, forecast};
+use taintward_core::forecast::{ForecastOptions, forecast};
 use taintward_core::time::Mono;
 
 /// Those that leave and are given a place, one after the other; more are only counted.
@@ -56,20 +52,6 @@ enum PlanError {
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
-}
-
-impl Printable for PlanReport<'_> {
-    fn object(&self) -> Value {
-        object::plan(self)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.rows().iter().map(|row| format!("pod/{}", self.pod(row).name.name())).collect()
-    }
-
-    fn human(&self, view: &PrintOptions) -> String {
-        human::plan(self, view)
-    }
 }
 
 pub(crate) fn run(ask: PlanOptions) -> ExitCode {
@@ -121,29 +103,13 @@ fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
-    let EditedNodes { told, .. } = &edited;
-    let answer = PlanReport { survey: &survey, forecast: &forecast, told, until, limit };
+    let answer = PlanReport::new(&survey, &forecast, &edited.descriptions, until, limit);
     output.print(&answer)?;
-    Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| what.happens(&answer))) {
+    Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| answer.has(*what))) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::SUCCESS,
         (true, true) => ExitCode::from(2),
     })
-}
-
-impl PlanFailOn {
-    fn happens(self, answer: &PlanReport<'_>) -> bool {
-        let forecast = answer.forecast;
-        match self {
-            Self::Leaves => forecast.totals.going + forecast.totals.later > 0,
-            Self::Budget => forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0),
-            Self::Nowhere => {
-                forecast.placements.iter().any(|home| matches!(home.place, Placement::Nowhere(_)))
-            }
-            Self::Lost => answer.lost_for_good() > 0,
-            Self::Never => false,
-        }
-    }
 }
 
 /// [`Mono::NEVER`] where no moment was named: all that leave are looked at, whenever it is.

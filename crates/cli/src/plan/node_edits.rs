@@ -12,7 +12,7 @@ use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 
-/// Nodes that are told by name; of more, only the number is.
+/// Nodes that are named; of more, only the number is.
 const NAMED_MOST: usize = 5;
 
 /// Which nodes are meant.
@@ -74,7 +74,7 @@ pub(crate) enum NodeEditError {
 pub(super) struct EditedNodes {
     pub(super) changes: Vec<PlannedNodeChange>,
     /// What was done, a sentence each.
-    pub(super) told: Vec<String>,
+    pub(super) descriptions: Vec<String>,
 }
 
 impl NodeSet {
@@ -169,26 +169,26 @@ pub(super) fn apply(
 ) -> Result<EditedNodes, NodeEditError> {
     let now = snapshot.now().mono;
     let mut drafts = NodeDrafts { snapshot, now, drafts: BTreeMap::new() };
-    let mut told = Vec::new();
+    let mut descriptions = Vec::new();
     let mut silent = BTreeSet::new();
     for edit in edits {
         match edit {
-            NodeEdit::Taints { nodes, change } => told.push(drafts.taint(nodes, change)?),
-            NodeEdit::Cordon { nodes, cordoned } => told.push(drafts.cordon(nodes, *cordoned)?),
-            NodeEdit::Drain(nodes) => told.push(drafts.drain(nodes)?),
+            NodeEdit::Taints { nodes, change } => descriptions.push(drafts.taint(nodes, change)?),
+            NodeEdit::Cordon { nodes, cordoned } => descriptions.push(drafts.cordon(nodes, *cordoned)?),
+            NodeEdit::Drain(nodes) => descriptions.push(drafts.drain(nodes)?),
             NodeEdit::Whole { file, node, taints, unschedulable } => {
-                told.push(drafts.whole(file, node, taints, *unschedulable)?);
+                descriptions.push(drafts.whole(file, node, taints, *unschedulable)?);
             }
             NodeEdit::Silence(who) => silent.extend(drafts.silent(who)?),
         }
     }
     if !silent.is_empty() {
-        told.push(drafts.fall_silent(&silent, health));
+        descriptions.push(drafts.fall_silent(&silent, health));
     }
     let changes = drafts.drafts.into_iter().map(|(node, NodeDraft { taints, unschedulable, drained })| {
         PlannedNodeChange { node, taints, unschedulable, drained }
     });
-    Ok(EditedNodes { changes: changes.collect(), told })
+    Ok(EditedNodes { changes: changes.collect(), descriptions })
 }
 
 impl NodeDrafts<'_> {
@@ -318,7 +318,7 @@ impl NodeDrafts<'_> {
                 }
             }
         }
-        silence_told(&self.named(silent), silent.len(), &foreseen, health)
+        silence_description(&self.named(silent), silent.len(), &foreseen, health)
     }
 
     /// `node n1 falls`, `nodes n1, n2 fall`, `17 nodes fall`.
@@ -346,7 +346,7 @@ fn planned(key: &str, effect: TaintEffect, from: Mono) -> PlannedTaint {
     PlannedTaint { taint: Taint { key: key.into(), value: "".into(), effect, time_added }, from }
 }
 
-fn silence_told(
+fn silence_description(
     nodes: &str,
     silent: usize,
     foreseen: &SilenceForecast,

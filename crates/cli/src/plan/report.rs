@@ -1,7 +1,16 @@
 //! Collects a plan: pods that leave, reasons of those that stay, and what was not considered.
+//!
+//! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one.
 
+mod human;
+mod object;
+mod preview_text;
+
+use super::plan_args::PlanFailOn;
 use crate::cluster_state::ClusterState;
 use crate::messages;
+use crate::output::{PrintOptions, Printable};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod};
 use taintward_core::forecast::{Forecast, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact};
@@ -10,28 +19,28 @@ use taintward_core::time::Mono;
 
 /// A plan.
 pub(super) struct PlanReport<'p> {
-    pub(super) survey: &'p ClusterState,
-    pub(super) forecast: &'p Forecast,
+    survey: &'p ClusterState,
+    forecast: &'p Forecast,
     /// What was done to nodes, a sentence each.
-    pub(super) told: &'p [String],
+    descriptions: &'p [String],
     /// [`Mono::NEVER`] where no moment was named.
-    pub(super) until: Mono,
+    until: Mono,
     /// How many rows of a table people see at most, 0 for all; `None` where they did not say.
-    pub(super) limit: Option<usize>,
+    limit: Option<usize>,
 }
 
 /// A pod that leaves.
 #[derive(Clone, Copy)]
-pub(super) struct PlanRow<'p> {
-    pub(super) node: &'p NodeForecast,
-    pub(super) fate: &'p PodForecast,
-    pub(super) at: Mono,
+struct PlanRow<'p> {
+    node: &'p NodeForecast,
+    fate: &'p PodForecast,
+    at: Mono,
 }
 
 impl PlanRow<'_> {
     /// Whether it may leave earlier than told: nothing says since when the taint is there, only until when it was not, so
     /// that a controller that saw it come counts from earlier (D1).
-    pub(super) fn is_at_the_latest(&self, now: Mono) -> bool {
+    fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
         let source = decisive.map(|instance| instance.start.source);
         self.at > now
@@ -40,20 +49,51 @@ impl PlanRow<'_> {
 }
 
 impl<'p> PlanReport<'p> {
-    pub(super) fn snapshot(&self) -> &'p ClusterSnapshot {
+    pub(super) const fn new(
+        survey: &'p ClusterState,
+        forecast: &'p Forecast,
+        descriptions: &'p [String],
+        until: Mono,
+        limit: Option<usize>,
+    ) -> Self {
+        Self { survey, forecast, descriptions, until, limit }
+    }
+
+    /// Whether it has what `--fail-on` names.
+    pub(super) fn has(&self, fail_on: PlanFailOn) -> bool {
+        let forecast = self.forecast;
+        match fail_on {
+            PlanFailOn::Leaves => forecast.totals.going + forecast.totals.later > 0,
+            PlanFailOn::Budget => {
+                forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0)
+            }
+            PlanFailOn::Nowhere => {
+                forecast.placements.iter().any(|home| matches!(home.place, Placement::Nowhere(_)))
+            }
+            PlanFailOn::Lost => self.lost_for_good() > 0,
+            PlanFailOn::Never => false,
+        }
+    }
+
+    /// A few lines about it, each within `width` columns.
+    pub(super) fn preview(&self, width: usize) -> String {
+        preview_text::preview(self, width)
+    }
+
+    fn snapshot(&self) -> &'p ClusterSnapshot {
         &self.survey.snapshot
     }
 
-    pub(super) fn pod(&self, row: &PlanRow<'_>) -> &'p SnapshotPod {
+    fn pod(&self, row: &PlanRow<'_>) -> &'p SnapshotPod {
         &self.snapshot().pods()[row.fate.pod as usize]
     }
 
-    pub(super) fn node_name(&self, node: usize) -> &'p str {
+    fn node_name(&self, node: usize) -> &'p str {
         self.snapshot().nodes()[node].fact.name.as_str()
     }
 
     /// Who leaves, who is first first; of those that leave together, by node and name.
-    pub(super) fn rows(&self) -> Vec<PlanRow<'p>> {
+    fn rows(&self) -> Vec<PlanRow<'p>> {
         let of_node = |node: &'p NodeForecast| {
             node.pods.iter().filter_map(move |fate| Some(PlanRow { node, fate, at: fate.at()? }))
         };
@@ -64,17 +104,17 @@ impl<'p> PlanReport<'p> {
     }
 
     /// Why a pod leaves.
-    pub(super) fn why(&self, row: &PlanRow<'_>) -> String {
+    fn why(&self, row: &PlanRow<'_>) -> String {
         messages::leaves(self.snapshot(), row.node, row.fate)
     }
 
     /// Where pods that leave could go, by pod.
-    pub(super) fn homes(&self) -> BTreeMap<u32, &'p PlacedPod> {
+    fn homes(&self) -> BTreeMap<u32, &'p PlacedPod> {
         self.forecast.placements.iter().map(|home| (home.pod, home)).collect()
     }
 
     /// How many pods of a workload leave and find no place.
-    pub(super) fn nowhere(&self, workload: u32) -> usize {
+    fn nowhere(&self, workload: u32) -> usize {
         let is_one = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
             pod.workload == workload && matches!(home.place, Placement::Nowhere(_))
@@ -83,12 +123,12 @@ impl<'p> PlanReport<'p> {
     }
 
     /// Why the others on a node stay, and how many for each reason; most first.
-    pub(super) fn stays(&self, node: &NodeForecast) -> Vec<(String, usize)> {
+    fn stays(&self, node: &NodeForecast) -> Vec<(String, usize)> {
         messages::stays(self.snapshot(), node)
     }
 
     /// Pods that leave and are not made again.
-    pub(super) fn lost_for_good(&self) -> u32 {
+    fn lost_for_good(&self) -> u32 {
         let is_lost = |impact: &&WorkloadImpact| {
             self.snapshot().workloads()[impact.workload as usize].kind.returns() == RecreationPolicy::Never
         };
@@ -96,7 +136,7 @@ impl<'p> PlanReport<'p> {
     }
 
     /// Of these, those that a drain evicts, which kubectl wants to be forced to.
-    pub(super) fn lost_in_a_drain(&self) -> usize {
+    fn lost_in_a_drain(&self) -> usize {
         let is_one = |row: &&PlanRow<'_>| {
             let workload = self.pod(row).workload;
             row.fate.is_evicted()
@@ -106,17 +146,31 @@ impl<'p> PlanReport<'p> {
     }
 
     /// Pods that may leave earlier than told.
-    pub(super) fn at_the_latest(&self) -> usize {
+    fn at_the_latest(&self) -> usize {
         let now = self.snapshot().now().mono;
         self.rows().iter().filter(|row| row.is_at_the_latest(now)).count()
     }
 
     /// Pods that leave and have rules that are not looked at.
-    pub(super) fn beyond(&self) -> usize {
+    fn beyond(&self) -> usize {
         let beyond = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
             self.snapshot().shape(pod).beyond
         };
         self.forecast.placements.iter().filter(beyond).count()
+    }
+}
+
+impl Printable for PlanReport<'_> {
+    fn object(&self) -> Value {
+        object::plan(self)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows().iter().map(|row| format!("pod/{}", self.pod(row).name.name())).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        human::plan(self, view)
     }
 }

@@ -128,8 +128,8 @@ fn a_terminal_is_not_flooded() {
     for (is_terminal, limit, shown) in
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
     {
-        let (told, until) = (&edited.told[..], Mono::NEVER);
-        let answer = PlanReport { survey: &survey, forecast: &forecast, told, until, limit };
+        let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
+        let answer = PlanReport::new(&survey, &forecast, descriptions, until, limit);
         let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
         // Each is a row of both tables: nobody made these pods.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
@@ -151,8 +151,7 @@ fn the_schema_describes_what_is_printed() {
         let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
         let question = ForecastOptions { until, places_max: 100, about: &[] };
         let forecast = forecast(&survey.snapshot, &edited.changes, question);
-        let answer =
-            PlanReport { survey: &survey, forecast: &forecast, told: &edited.told, until, limit: None };
+        let answer = PlanReport::new(&survey, &forecast, &edited.descriptions, until, None);
         let printed = answer.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");

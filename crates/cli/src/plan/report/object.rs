@@ -2,7 +2,7 @@
 //!
 //! - Invariant: fields are only added, and always present unless the schema says otherwise.
 
-use super::report::{PlanReport, PlanRow};
+use super::{PlanReport, PlanRow};
 use crate::messages::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::forecast::{NodeForecast, PlacedPod, Placement};
@@ -20,7 +20,7 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
         "complete": answer.survey.gaps.is_empty(),
         "from": answer.survey.from,
         "asOf": stamp(answer.snapshot().now().mono),
-        "changes": answer.told,
+        "changes": answer.descriptions,
         "summary": {
             "leavingNow": totals.going,
             "leavingLater": totals.later,

@@ -2,7 +2,7 @@
 //!
 //! - See `object.rs` for programs.
 
-use super::report::{PlanReport, PlanRow};
+use super::{PlanReport, PlanRow};
 use crate::color::Color;
 use crate::messages::{self, bullet, paragraph};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
@@ -64,10 +64,10 @@ pub(super) fn moment(answer: &PlanReport<'_>, at: Mono) -> String {
 
 fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     paragraph(text, &messages::about(&answer.survey.from, answer.snapshot().now()), view);
-    if answer.told.is_empty() {
+    if answer.descriptions.is_empty() {
         paragraph(text, "If nothing is changed:", view);
     } else {
-        paragraph(text, &format!("If {}:", answer.told.join(", and ")), view);
+        paragraph(text, &format!("If {}:", answer.descriptions.join(", and ")), view);
     }
     paragraph(text, &summary(answer), view);
 }

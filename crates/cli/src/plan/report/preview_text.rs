@@ -1,0 +1,48 @@
+//! Formats a plan in a few lines, as `taintward taint` shows it.
+
+use super::PlanReport;
+use super::human::{leaves, moment, summary};
+use crate::messages::bullet;
+use crate::output::harmless;
+use std::fmt::Write as _;
+
+/// Pods that are named; the others are counted.
+const NAMED_MOST: usize = 5;
+
+pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
+    let mut text = String::new();
+    for gap in &answer.survey.gaps {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
+    }
+    text += &summary(answer);
+    text.push('\n');
+    let rows = answer.rows();
+    for row in rows.iter().take(NAMED_MOST) {
+        let pod = &answer.pod(row).name;
+        bullet(&mut text, &format!("{pod} {}: {}", leaves(&moment(answer, row.at)), answer.why(row)), width);
+    }
+    if rows.len() > NAMED_MOST {
+        bullet(
+            &mut text,
+            &format!("and {} more; taintward plan names them all", rows.len() - NAMED_MOST),
+            width,
+        );
+    }
+    let lost = answer.lost_for_good();
+    if lost > 0 {
+        bullet(&mut text, &format!("{lost} of them are lost for good: nobody makes them again"), width);
+    }
+    for impact in answer.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
+        let budget = &answer.snapshot().budgets()[impact.budget];
+        bullet(
+            &mut text,
+            &format!(
+                "this breaks disruption budget {}/{}: NoExecute does not ask it",
+                budget.namespace, budget.name
+            ),
+            width,
+        );
+    }
+    text
+}
