@@ -4,30 +4,27 @@
 //! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods
 //!   that leave.
 
-mod blockers;
 mod context;
 mod explain_args;
-mod human;
 mod missing_pod;
 mod node;
 mod not_found;
-mod object;
+mod object_parts;
 mod pod;
-mod possible_nodes;
 mod report;
 mod target;
 #[cfg(test)]
 mod tests;
+mod text_parts;
 mod workload;
 
 pub(crate) use explain_args::{ExplainArgs, ExplainOptions};
 
 use crate::cluster_state::ClusterStateError;
-use crate::output::{PrintError, PrintOptions, Printable};
+use crate::output::PrintError;
 use crate::say;
 use context::ExplainContext;
-use report::{Explanation, Explanations};
-use serde_json::Value;
+use report::Explanations;
 use std::process::ExitCode;
 
 /// Exit codes of `taintward explain`.
@@ -43,26 +40,6 @@ enum ExplainError {
     Survey(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
-}
-
-impl Printable for Explanations<'_> {
-    fn object(&self) -> Value {
-        object::explanations(self)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let name = |story: &Explanation<'_>| match story {
-            Explanation::Pod(story) => format!("pod/{}", story.closeup.name),
-            Explanation::Gone(story) => format!("pod/{}", story.name),
-            Explanation::Node(story) => format!("node/{}", story.name()),
-            Explanation::Workload(story) => format!("{}/{}", story.target.kind.as_str(), story.target.name),
-        };
-        self.stories.iter().map(name).collect()
-    }
-
-    fn human(&self, view: &PrintOptions) -> String {
-        human::explanations(self, view)
-    }
 }
 
 pub(crate) fn run(ask: &ExplainOptions) -> ExitCode {
@@ -84,10 +61,10 @@ fn answer(ask: &ExplainOptions) -> Result<ExitCode, ExplainError> {
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
     let explanations = Explanations::of(&context, &ask.targets);
-    explanations.missing.iter().for_each(say::error);
-    if !explanations.stories.is_empty() {
+    explanations.missing().iter().for_each(say::error);
+    if !explanations.is_empty() {
         ask.output.print(&explanations)?;
     }
-    let is_whole = survey.gaps.is_empty() && explanations.missing.is_empty();
+    let is_whole = survey.gaps.is_empty() && explanations.missing().is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use taintward_core::toleration_matching::NumericOperators;
 
-// Objects are named here: what chooses them is only taken to be told so.
+// Objects are named here: selectors are accepted only to be refused with a reason.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("namespace", |arg| arg.help("The namespace of the pods; without it that of the context, of files any")),

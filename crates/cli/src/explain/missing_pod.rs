@@ -1,20 +1,27 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
 use super::context::ExplainContext;
+use super::{object_parts, text_parts};
 use crate::cluster_state::details::{EventDetails, PodDetails};
+use crate::messages::paragraph;
+use crate::output::PrintOptions;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The reason of the events of a taint eviction (TE-34).
 const EVICTED: &str = "TaintManagerEviction";
 
+/// Other pods that are shown of one workload.
+const OTHERS_MOST: usize = 10;
+
 /// A pod that is not there.
 pub(super) struct MissingPodExplanation<'s> {
-    pub(super) context: &'s ExplainContext,
-    pub(super) name: &'s str,
+    context: &'s ExplainContext,
+    name: &'s str,
     /// The newest last.
-    pub(super) events: Vec<&'s EventDetails>,
+    events: Vec<&'s EventDetails>,
     /// Pods that may have taken its place, each once.
-    pub(super) others: Vec<&'s PodDetails>,
+    others: Vec<&'s PodDetails>,
 }
 
 impl<'s> MissingPodExplanation<'s> {
@@ -32,7 +39,7 @@ impl<'s> MissingPodExplanation<'s> {
     }
 
     /// What is known of why it went.
-    pub(super) fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let evicted = |event: &&&EventDetails| {
             event.reason == EVICTED && event.message.starts_with("Marking for deletion")
         };
@@ -40,5 +47,52 @@ impl<'s> MissingPodExplanation<'s> {
             Some(_) => "It is gone: a NoExecute taint sent it away, as its events say.".to_owned(),
             None => "It is gone. None of its events that are left says that a taint sent it away.".to_owned(),
         }
+    }
+
+    pub(super) const fn name(&self) -> &'s str {
+        self.name
+    }
+
+    /// Whether an event is left.
+    pub(super) const fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// As people read it.
+    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+        let now = self.context.snapshot().now();
+        let space = self.context.namespace().map(|space| format!("{space}/")).unwrap_or_default();
+        paragraph(text, &format!("Pod {space}{}", self.name), view);
+        paragraph(text, &self.summary(), view);
+        text_parts::list(text, "What events tell:", &text_parts::events(&self.events, now), view);
+        let other = |pod: &&PodDetails| {
+            let on = if pod.node.is_empty() {
+                "without a node".to_owned()
+            } else {
+                format!("on node {}", pod.node)
+            };
+            let phase = if pod.deletion.is_some() { "Terminating" } else { &pod.phase };
+            format!("{} {on}, {phase}", pod.name)
+        };
+        let mut others: Vec<String> = self.others.iter().take(OTHERS_MOST).map(other).collect();
+        if self.others.len() > OTHERS_MOST {
+            others.push(format!("{} more", self.others.len() - OTHERS_MOST));
+        }
+        text_parts::list(text, "Pods of the same workload, by their names:", &others, view);
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self) -> Value {
+        let others = self.others.iter().map(
+            |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
+        );
+        json!({
+            "kind": "Explanation",
+            "about": { "kind": "Pod", "namespace": self.context.namespace(), "name": self.name, "uid": null },
+            "outcome": "Gone",
+            "summary": self.summary(),
+            "events": object_parts::events(&self.events),
+            "others": others.collect::<Vec<_>>(),
+        })
     }
 }

@@ -1,8 +1,13 @@
 //! Explains a node: each taint with meaning, start, author and note, and what its pods do.
 
+mod node_object;
+mod node_text;
+
 use super::context::ExplainContext;
 use crate::cluster_state::details::{ConditionDetails, NodeDetails};
+use crate::output::PrintOptions;
 use crate::taint_note::TaintNote;
+use serde_json::Value;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
 use taintward_core::forecast::{
     Forecast, ForecastOptions, NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast, forecast,
@@ -14,18 +19,18 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A node and what is said of it.
 pub(super) struct NodeExplanation<'s> {
-    pub(super) context: &'s ExplainContext,
-    pub(super) at: usize,
-    pub(super) closeup: Option<&'s NodeDetails>,
-    pub(super) forecast: Forecast,
+    context: &'s ExplainContext,
+    at: usize,
+    closeup: Option<&'s NodeDetails>,
+    forecast: Forecast,
 }
 
 /// A taint of a node.
-pub(super) struct ExplainedTaint<'s> {
-    pub(super) taint: &'s Taint,
-    pub(super) start: TaintStart,
-    pub(super) meaning: Option<WellKnownTaint>,
-    pub(super) note: Option<TaintNote>,
+struct ExplainedTaint<'s> {
+    taint: &'s Taint,
+    start: TaintStart,
+    meaning: Option<WellKnownTaint>,
+    note: Option<TaintNote>,
 }
 
 impl<'s> NodeExplanation<'s> {
@@ -43,15 +48,25 @@ impl<'s> NodeExplanation<'s> {
         Self { context, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
     }
 
-    pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
+    /// As people read it.
+    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+        node_text::text(self, view, text);
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self) -> Value {
+        node_object::object(self)
+    }
+
+    fn snapshot(&self) -> &'s ClusterSnapshot {
         self.context.snapshot()
     }
 
-    pub(super) fn now(&self) -> Now {
+    fn now(&self) -> Now {
         self.snapshot().now()
     }
 
-    pub(super) fn node(&self) -> &'s SnapshotNode {
+    fn node(&self) -> &'s SnapshotNode {
         &self.snapshot().nodes()[self.at]
     }
 
@@ -59,7 +74,7 @@ impl<'s> NodeExplanation<'s> {
         self.node().fact.name.as_str()
     }
 
-    pub(super) fn taints(&self) -> Vec<ExplainedTaint<'s>> {
+    fn taints(&self) -> Vec<ExplainedTaint<'s>> {
         let fact = &self.node().fact;
         let one = |taint: &'s Taint| ExplainedTaint {
             taint,
@@ -71,12 +86,12 @@ impl<'s> NodeExplanation<'s> {
     }
 
     /// Its pods, and what becomes of each.
-    pub(super) fn fates(&self) -> &NodeForecast {
+    fn fates(&self) -> &NodeForecast {
         self.forecast.nodes.first().expect("a forecast has the nodes that it is asked about")
     }
 
     /// Pods that leave, who is first first.
-    pub(super) fn leaving(&self) -> Vec<(&PodForecast, Mono)> {
+    fn leaving(&self) -> Vec<(&PodForecast, Mono)> {
         let mut leaving: Vec<(&PodForecast, Mono)> =
             self.fates().pods.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();
         leaving.sort_by_key(|(_, at)| *at);
@@ -84,14 +99,14 @@ impl<'s> NodeExplanation<'s> {
     }
 
     /// Pods whose deletion was accepted and that are there all the same.
-    pub(super) fn deleted(&self) -> Vec<String> {
+    fn deleted(&self) -> Vec<String> {
         let gone = Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating));
         let going = self.fates().pods.iter().filter(|fate| fate.after == gone);
         going.map(|fate| self.snapshot().pods()[fate.pod as usize].name.as_str().to_owned()).collect()
     }
 
     /// Conditions that say that something is wrong.
-    pub(super) fn ailments(&self) -> Vec<&'s ConditionDetails> {
+    fn ailments(&self) -> Vec<&'s ConditionDetails> {
         let is_wrong = |condition: &&ConditionDetails| match condition.kind.as_str() {
             "Ready" => condition.status != "True",
             _ => condition.status != "False",

@@ -1,18 +1,17 @@
 //! Says that a target does not exist, with names near to its own.
 
 use super::context::ExplainContext;
-use super::missing_pod::MissingPodExplanation;
 use super::target::TargetKind;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 
-/// Names that are told of those that are there.
+/// Names that are shown of those that are there.
 const NAMED_MOST: usize = 5;
 
 /// It is gone for longer than events are kept, or was never there.
-pub(super) fn not_in_cluster(context: &ExplainContext, story: &MissingPodExplanation<'_>) -> String {
+pub(super) fn not_in_cluster(context: &ExplainContext, name: &str) -> String {
     let related = context.related();
-    let (name, space) = (story.name, context.namespace().unwrap_or_default());
+    let space = context.namespace().unwrap_or_default();
     let what = if related.knows_events { "nor an event of one" } else { "and its events may not be read" };
     let mut text =
         format!("there is no pod {name} in namespace {space}, {what}: nothing says whether it was there");

@@ -1,15 +1,21 @@
 //! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
 //!
-//! - See `blockers.rs` for what blocks it, `possible_nodes.rs` for a pod without a node, `missing_pod.rs` for a deleted
-//!   one.
+//! - See `pod/blockers.rs` for what blocks it, `pod/possible_nodes.rs` for a pod without a node, `missing_pod.rs` for a
+//!   deleted one.
+
+mod blockers;
+mod pod_object;
+mod pod_text;
+mod possible_nodes;
 
 use super::context::ExplainContext;
 use crate::cluster_state::details::PodDetails;
 use crate::messages::{self, at_moment, toleration};
+use crate::output::PrintOptions;
 use crate::taint_note::TaintNote;
+use serde_json::Value;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod, Workload};
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
-use taintward_core::taint_start::{BindingSource, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::{self, KeyMismatch, NearestToleration, TaintMatch, ValueMismatch};
@@ -17,7 +23,7 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInsta
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PodLocation<'s> {
+enum PodLocation<'s> {
     /// On this node, by its position.
     On(usize),
     /// On a node that is not there.
@@ -30,29 +36,29 @@ pub(super) enum PodLocation<'s> {
 
 /// A pod and what is said of it.
 pub(super) struct PodExplanation<'s> {
-    pub(super) context: &'s ExplainContext,
-    pub(super) closeup: &'s PodDetails,
+    context: &'s ExplainContext,
+    closeup: &'s PodDetails,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
-    pub(super) pod: Option<&'s SnapshotPod>,
-    pub(super) place: PodLocation<'s>,
+    pod: Option<&'s SnapshotPod>,
+    place: PodLocation<'s>,
     /// The node's NoExecute taints, and what the controller would decide.
-    pub(super) judged: Option<(Vec<TaintInstance>, Verdict)>,
+    judged: Option<(Vec<TaintInstance>, Verdict)>,
 }
 
 /// One NoExecute taint.
-pub(super) struct TaintExplanation<'s> {
-    pub(super) instance: &'s TaintInstance,
-    pub(super) reason: &'s TaintReason,
-    pub(super) tolerations: &'s [Toleration],
-    pub(super) near: Option<NearestToleration>,
+struct TaintExplanation<'s> {
+    instance: &'s TaintInstance,
+    reason: &'s TaintReason,
+    tolerations: &'s [Toleration],
+    near: Option<NearestToleration>,
     /// A later toleration that is more patient and does not count (MATCH-9).
-    pub(super) trap: Option<usize>,
+    trap: Option<usize>,
     /// The pod is out of reach, whatever it answers.
-    pub(super) exemption: Option<EvictionExemption>,
+    exemption: Option<EvictionExemption>,
     /// It sends the pod away first.
-    pub(super) decides: bool,
-    pub(super) meaning: Option<WellKnownTaint>,
-    pub(super) note: Option<TaintNote>,
+    decides: bool,
+    meaning: Option<WellKnownTaint>,
+    note: Option<TaintNote>,
 }
 
 impl<'s> PodExplanation<'s> {
@@ -80,15 +86,44 @@ impl<'s> PodExplanation<'s> {
         Self { context, closeup, pod, place, judged }
     }
 
-    pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
+    pub(super) fn name(&self) -> &'s str {
+        &self.closeup.name
+    }
+
+    pub(super) fn namespace(&self) -> &'s str {
+        &self.closeup.namespace
+    }
+
+    /// The name of its node; empty if it has none.
+    pub(super) fn node(&self) -> &'s str {
+        &self.closeup.node
+    }
+
+    /// The taint that sends it away first.
+    pub(super) fn decisive_taint(&self) -> Option<String> {
+        let taint = self.parts().into_iter().find(|part| part.decides)?;
+        Some(taint.instance.taint.to_string())
+    }
+
+    /// As people read it.
+    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+        pod_text::text(self, view, text);
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self) -> Value {
+        pod_object::object(self)
+    }
+
+    fn snapshot(&self) -> &'s ClusterSnapshot {
         self.context.snapshot()
     }
 
-    pub(super) fn now(&self) -> Now {
+    fn now(&self) -> Now {
         self.snapshot().now()
     }
 
-    pub(super) fn tolerations(&self) -> &'s [Toleration] {
+    fn tolerations(&self) -> &'s [Toleration] {
         self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).spec.tolerations)
     }
 
@@ -97,12 +132,12 @@ impl<'s> PodExplanation<'s> {
     }
 
     /// What made it; a pod that nothing made stands for itself.
-    pub(super) fn workload(&self) -> Option<&'s Workload> {
+    fn workload(&self) -> Option<&'s Workload> {
         Some(&self.snapshot().workloads()[self.pod?.workload as usize])
     }
 
     /// The NoExecute taints, in the node's order.
-    pub(super) fn parts(&self) -> Vec<TaintExplanation<'_>> {
+    fn parts(&self) -> Vec<TaintExplanation<'_>> {
         let Some((instances, verdict)) = &self.judged else { return Vec::new() };
         let both = instances.iter().zip(&verdict.reasons).enumerate();
         both.map(|(at, (instance, reason))| self.part(instance, reason, verdict.decisive == Some(at)))
@@ -135,7 +170,7 @@ impl<'s> PodExplanation<'s> {
     }
 
     /// The node's other taints, and whether the pod tolerates each.
-    pub(super) fn others(&self) -> Vec<(&'s Taint, bool)> {
+    fn others(&self) -> Vec<(&'s Taint, bool)> {
         let PodLocation::On(node) = self.place else { return Vec::new() };
         let (tolerations, numeric) = (self.tolerations(), self.snapshot().numeric());
         let others = self.snapshot().nodes()[node].fact.taints.iter();
@@ -149,7 +184,7 @@ impl<'s> PodExplanation<'s> {
     }
 
     /// What becomes of it, in a sentence.
-    pub(super) fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let Some((instances, verdict)) = &self.judged else { return self.unjudged() };
         let why = |at: usize| {
             messages::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
@@ -227,38 +262,14 @@ impl<'s> PodExplanation<'s> {
 }
 
 /// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`
-pub(super) fn named(tolerations: &[Toleration], at: usize) -> String {
+fn named(tolerations: &[Toleration], at: usize) -> String {
     let text = tolerations.get(at).map(toleration).unwrap_or_default();
     let text = if text.is_empty() { "an empty one".to_owned() } else { text };
     format!("spec.tolerations[{at}], {text}")
 }
 
-/// `13:59:11, 49s ago (by its timeAdded)`
-pub(super) fn since(start: &TaintStart, now: Now) -> String {
-    let source = match start.source {
-        TaintStartSource::SeenLive => "seen appearing",
-        TaintStartSource::TimeAdded => "by its timeAdded",
-        // They tell when the list of taints changed last, whichever of them it was.
-        TaintStartSource::ManagedFields => "or earlier; by the node's managedFields",
-        TaintStartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
-    };
-    let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };
-    format!("since {} ({source}{clamped})", at_moment(now, start.at))
-}
-
-/// Where an arrival was taken from.
-pub(super) const fn arrival(source: BindingSource) -> &'static str {
-    match source {
-        BindingSource::SeenLive => "seen arriving",
-        BindingSource::PodScheduled => "by its condition PodScheduled",
-        BindingSource::StartTime => "by its status.startTime",
-        BindingSource::Created => "by its creation",
-        BindingSource::FirstSight => "nothing says when; counted from now",
-    }
-}
-
 /// `key matches, value web≠db`, for people.
-pub(super) fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> String {
+fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> String {
     let own = &tolerations[near.position];
     let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() };
     let mut parts = vec![match near.miss.key {
@@ -297,7 +308,7 @@ pub(super) fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: 
 
 impl TaintExplanation<'_> {
     /// What the pod answers.
-    pub(super) fn answered(&self) -> String {
+    fn answered(&self) -> String {
         let taint = &self.instance.taint;
         match (self.reason.taint_match, &self.near) {
             (TaintMatch::Tolerated(at), _) => format!("answered by {}", named(self.tolerations, at)),
@@ -314,7 +325,7 @@ impl TaintExplanation<'_> {
     }
 
     /// What follows from it; nothing where it is not understood.
-    pub(super) fn follows(&self, now: Now) -> Option<String> {
+    fn follows(&self, now: Now) -> Option<String> {
         let due = match (self.reason.taint_match, self.reason.due) {
             (TaintMatch::Unsupported(_), _) => return None,
             (_, None) => return Some("it may stay for ever".to_owned()),
@@ -341,7 +352,7 @@ impl TaintExplanation<'_> {
     }
 
     /// MATCH-9, where it bites.
-    pub(super) fn trapped(&self) -> Option<String> {
+    fn trapped(&self) -> Option<String> {
         let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
             return None;
         };

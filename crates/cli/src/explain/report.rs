@@ -1,4 +1,4 @@
-//! Collects the explanations of all targets, and the targets that were not found.
+//! Collects the explanations of all targets, and the targets that were not found, and prints them.
 
 use super::context::ExplainContext;
 use super::missing_pod::MissingPodExplanation;
@@ -7,9 +7,13 @@ use super::not_found::{not_in_cluster, not_in_files};
 use super::pod::PodExplanation;
 use super::target::{Target, TargetKind};
 use super::workload::WorkloadExplanation;
+use crate::messages::{self, paragraph, stamp};
+use crate::output::{PrintOptions, Printable};
+use serde_json::{Value, json};
+use taintward_core::time::Now;
 
 /// What is said of one object.
-pub(super) enum Explanation<'s> {
+enum Explanation<'s> {
     Pod(PodExplanation<'s>),
     Gone(MissingPodExplanation<'s>),
     Node(NodeExplanation<'s>),
@@ -18,15 +22,15 @@ pub(super) enum Explanation<'s> {
 
 /// All of them.
 pub(super) struct Explanations<'s> {
-    pub(super) context: &'s ExplainContext,
-    pub(super) stories: Vec<Explanation<'s>>,
+    context: &'s ExplainContext,
+    explanations: Vec<Explanation<'s>>,
     /// What was not found, a sentence each.
-    pub(super) missing: Vec<String>,
+    missing: Vec<String>,
 }
 
 impl<'s> Explanations<'s> {
     pub(super) fn of(context: &'s ExplainContext, targets: &'s [Target]) -> Self {
-        let mut all = Self { context, stories: Vec::new(), missing: Vec::new() };
+        let mut all = Self { context, explanations: Vec::new(), missing: Vec::new() };
         for target in targets {
             let found = match target.kind {
                 TargetKind::Pod => pod(context, &target.name),
@@ -36,11 +40,20 @@ impl<'s> Explanations<'s> {
                 }
             };
             match found {
-                Ok(story) => all.stories.push(story),
+                Ok(explanation) => all.explanations.push(explanation),
                 Err(why) => all.missing.push(why),
             }
         }
         all
+    }
+
+    /// What was not found, a sentence each.
+    pub(super) fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.explanations.is_empty()
     }
 }
 
@@ -49,11 +62,11 @@ fn pod<'s>(context: &'s ExplainContext, name: &'s str) -> Result<Explanation<'s>
     match named[..] {
         [closeup] => Ok(Explanation::Pod(PodExplanation::of(context, closeup))),
         [] if context.related().gone.contains(name) => {
-            let story = MissingPodExplanation::of(context, name);
-            match (story.events.is_empty(), context.controllers().is_some()) {
-                (false, _) => Ok(Explanation::Gone(story)),
-                (true, true) => Err(not_in_cluster(context, &story)),
-                (true, false) => Err(not_in_files(context, TargetKind::Pod, name)),
+            let explanation = MissingPodExplanation::of(context, name);
+            match (explanation.has_events(), context.controllers().is_some()) {
+                (true, _) => Ok(Explanation::Gone(explanation)),
+                (false, true) => Err(not_in_cluster(context, name)),
+                (false, false) => Err(not_in_files(context, TargetKind::Pod, name)),
             }
         }
         [] => Err(format!("pod {name} could not be read: nothing is said of it")),
@@ -76,4 +89,96 @@ fn node<'s>(context: &'s ExplainContext, name: &str) -> Result<Explanation<'s>, 
         }
         None => Err(format!("node {name} could not be read: nothing is said of it")),
     }
+}
+
+impl Explanation<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Pod(explanation) => format!("pod/{}", explanation.name()),
+            Self::Gone(explanation) => format!("pod/{}", explanation.name()),
+            Self::Node(explanation) => format!("node/{}", explanation.name()),
+            Self::Workload(explanation) => explanation.name(),
+        }
+    }
+
+    fn object(&self, now: Now) -> Value {
+        match self {
+            Self::Pod(explanation) => explanation.object(),
+            Self::Gone(explanation) => explanation.object(),
+            Self::Node(explanation) => explanation.object(),
+            Self::Workload(explanation) => explanation.object(now),
+        }
+    }
+
+    fn text(&self, now: Now, view: &PrintOptions, text: &mut String) {
+        match self {
+            Self::Pod(explanation) => explanation.text(view, text),
+            Self::Gone(explanation) => explanation.text(view, text),
+            Self::Node(explanation) => explanation.text(view, text),
+            Self::Workload(explanation) => explanation.text(now, view, text),
+        }
+    }
+}
+
+/// As docs/explanation.schema.json describes it: fields are only added, and always present unless the schema says
+/// otherwise.
+impl Printable for Explanations<'_> {
+    fn object(&self) -> Value {
+        let now = self.context.snapshot().now();
+        let items: Vec<Value> = self.explanations.iter().map(|explanation| explanation.object(now)).collect();
+        let missing = self.missing.iter().cloned();
+        let gaps: Vec<String> =
+            self.context.related().survey.gaps.iter().map(ToString::to_string).chain(missing).collect();
+        let frame = |object: &mut Value| {
+            let survey = &self.context.related().survey;
+            object["apiVersion"] = json!("taintward.io/v1alpha1");
+            object["complete"] = json!(gaps.is_empty());
+            object["from"] = json!(survey.from);
+            object["asOf"] = stamp(now.mono);
+            object["gaps"] = json!(gaps);
+        };
+        match <[Value; 1]>::try_from(items) {
+            Ok([mut item]) if self.missing.is_empty() => {
+                frame(&mut item);
+                item
+            }
+            Ok([item]) => listed(vec![item], frame),
+            Err(items) => listed(items, frame),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.explanations.iter().map(Explanation::name).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        let mut text = String::new();
+        let survey = &self.context.related().survey;
+        if view.headers {
+            paragraph(&mut text, &messages::about(&survey.from, survey.snapshot.now()), view);
+        }
+        for (at, explanation) in self.explanations.iter().enumerate() {
+            if at > 0 || view.headers {
+                text.push('\n');
+            }
+            explanation.text(survey.snapshot.now(), view, &mut text);
+        }
+        let gaps = self.context.related().survey.gaps.len() + self.missing.len();
+        if gaps > 0 {
+            let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
+            text.push('\n');
+            paragraph(
+                &mut text,
+                &format!("This answer is partial: {things} could not be read, see above."),
+                view,
+            );
+        }
+        text
+    }
+}
+
+fn listed(items: Vec<Value>, frame: impl Fn(&mut Value)) -> Value {
+    let mut list = json!({ "kind": "ExplanationList", "items": items });
+    frame(&mut list);
+    list
 }

@@ -120,11 +120,11 @@ pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> Result<String, TargetError> {
+    fn parsed(line: &str) -> Result<String, TargetError> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let targets = parse(&words)?;
-        let told = targets.iter().map(|target| format!("{}/{}", target.kind.as_str(), target.name));
-        Ok(told.collect::<Vec<_>>().join(" "))
+        let parsed = targets.iter().map(|target| format!("{}/{}", target.kind.as_str(), target.name));
+        Ok(parsed.collect::<Vec<_>>().join(" "))
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
             ("ds a b", "daemonset/a daemonset/b"),
             ("rs/web-1 Job/x pod/y", "replicaset/web-1 job/x pod/y"),
         ] {
-            assert_eq!(told(line).as_deref(), Ok(expected), "{line}");
+            assert_eq!(parsed(line).as_deref(), Ok(expected), "{line}");
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
             ("pod/a_b", Letters { kind: TargetKind::Pod, name: "a_b".into() }),
             ("node/N1", Letters { kind: TargetKind::Node, name: "N1".into() }),
         ] {
-            assert_eq!(told(line), Err(expected), "{line}");
+            assert_eq!(parsed(line), Err(expected), "{line}");
         }
     }
 }

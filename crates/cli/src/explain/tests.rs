@@ -1,14 +1,15 @@
 //! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
+use super::EXIT_CODES;
 use super::context::ExplainContext;
 use super::report::Explanations;
 use super::target::{TargetKind, parse as parse_targets};
-use super::{EXIT_CODES, object};
 use crate::args::kube_args::KubeArgs;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
+use crate::output::Printable as _;
 use crate::sandbox::kube_client;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::known;
@@ -139,7 +140,7 @@ async fn told(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String,
     let context = ExplainContext::new(related, None, namespace);
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
-    let list = object::explanations(&Explanations::of(&context, &targets));
+    let list = Explanations::of(&context, &targets).object();
     let one = |item: &Value| {
         let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let leaves = text("/leavesAt").map(|at| at.parse().unwrap());
@@ -233,8 +234,8 @@ fn the_schema_describes_what_is_printed() {
         let related = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
         let context = ExplainContext::new(related, None, None);
         let all = Explanations::of(&context, &targets);
-        assert_eq!(all.stories.len() + all.missing.len(), targets.len());
-        check(&schema("explanation.schema.json"), &object::explanations(&all));
+        assert_eq!(all.names().len() + all.missing().len(), targets.len());
+        check(&schema("explanation.schema.json"), &all.object());
     }
 }
 

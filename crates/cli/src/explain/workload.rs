@@ -7,26 +7,30 @@ use super::not_found::not_in_files;
 use super::pod::PodExplanation;
 use super::target::{Target, TargetKind};
 use crate::cluster_state::details::{PodDetails, WorkloadOwner};
+use crate::color::Color;
+use crate::messages::{self, paragraph, stamp};
+use crate::output::{PrintOptions, Table, TableCell, TableColumn};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use taintward_core::time::{Mono, Now};
 
 /// A workload and its pods.
 pub(super) struct WorkloadExplanation<'s> {
-    pub(super) target: &'s Target,
-    pub(super) maker: WorkloadOwner,
-    pub(super) namespace: String,
+    target: &'s Target,
+    maker: WorkloadOwner,
+    namespace: String,
     /// Those that leave, who is first first; those of which it is not known; those that stay.
-    pub(super) pods: Vec<PodExplanation<'s>>,
+    pods: Vec<PodExplanation<'s>>,
 }
 
 /// How many of its pods do what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct OutcomeCounts {
-    pub(super) going: usize,
-    pub(super) later: usize,
-    pub(super) staying: usize,
+struct OutcomeCounts {
+    going: usize,
+    later: usize,
+    staying: usize,
     /// They have no node, or one that is not known.
-    pub(super) unjudged: usize,
+    unjudged: usize,
 }
 
 impl<'s> WorkloadExplanation<'s> {
@@ -64,7 +68,7 @@ impl<'s> WorkloadExplanation<'s> {
         Ok(Self { target, maker, namespace, pods })
     }
 
-    pub(super) fn counts(&self, now: Now) -> OutcomeCounts {
+    fn counts(&self, now: Now) -> OutcomeCounts {
         let mut counts = OutcomeCounts::default();
         for pod in &self.pods {
             let count = match (pod.leaves(), pod.outcome()) {
@@ -76,6 +80,100 @@ impl<'s> WorkloadExplanation<'s> {
             *count += 1;
         }
         counts
+    }
+
+    /// `deployment/web`
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.target.kind.as_str(), self.target.name)
+    }
+
+    /// As people read it.
+    pub(super) fn text(&self, now: Now, view: &PrintOptions, text: &mut String) {
+        let (kind, counts) = (self.maker.of_api().0, self.counts(now));
+        paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
+        let s = |count: usize| if count == 1 { "s" } else { "" };
+        let unjudged = match counts.unjudged {
+            0 => String::new(),
+            many => format!(", of {many} it is not known"),
+        };
+        let sentence = match self.pods.len() {
+            0 => "It has no pods.".to_owned(),
+            all => format!(
+                "{all} pod{}: {} ha{} to go now, {} count{} down, {} stay{}{unjudged}.",
+                if all == 1 { "" } else { "s" },
+                counts.going,
+                if counts.going == 1 { "s" } else { "ve" },
+                counts.later,
+                s(counts.later),
+                counts.staying,
+                s(counts.staying),
+            ),
+        };
+        paragraph(text, &sentence, view);
+        if self.pods.is_empty() {
+            return;
+        }
+        let leaves = TableColumn::new(&messages::with_zone("LEAVES", now));
+        let mut table = Table::new(vec![
+            leaves,
+            TableColumn::new("POD").shortens(),
+            TableColumn::new("NODE"),
+            TableColumn::new("WHY"),
+        ]);
+        for pod in &self.pods {
+            let time = match (pod.leaves(), pod.outcome()) {
+                (Some(at), _) if at <= now.mono => TableCell::new("now").colored(Color::Red),
+                (Some(at), _) => TableCell::new(messages::moment(now, at)),
+                (None, Some(_)) => TableCell::new("stays"),
+                (None, None) => TableCell::new("<unknown>"),
+            };
+            let node = if pod.node().is_empty() { "<none>" } else { pod.node() };
+            table.push(vec![time, pod.name().into(), node.into(), pod.why().into()]);
+        }
+        text.push('\n');
+        *text += &table.print(view);
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self, now: Now) -> Value {
+        let counts = self.counts(now);
+        let mut object = json!({
+            "kind": "Explanation",
+            "about": {
+                "kind": self.maker.of_api().0, "namespace": self.namespace, "name": self.target.name, "uid": null,
+            },
+            "outcome": "Workload",
+            "pods": {
+                "all": self.pods.len(),
+                "leavingNow": counts.going,
+                "leavingLater": counts.later,
+                "staying": counts.staying,
+                "unknown": counts.unjudged,
+            },
+            "leaving": [],
+            "staying": [],
+            "unknown": [],
+        });
+        for pod in &self.pods {
+            let mut item = json!({
+                "namespace": pod.namespace(),
+                "pod": pod.name(),
+                "node": (!pod.node().is_empty()).then_some(pod.node()),
+                "why": pod.why(),
+            });
+            let list = match (pod.leaves(), pod.outcome()) {
+                (Some(at), _) => {
+                    item["leavesAt"] = stamp(at);
+                    item["inSeconds"] = json!((at.as_micros() - now.mono.as_micros()) / 1_000_000);
+                    item["taint"] = json!(pod.decisive_taint());
+                    "leaving"
+                }
+                (None, Some(_)) => "staying",
+                (None, None) => "unknown",
+            };
+            object[list].as_array_mut().expect("it is a list, see above").push(item);
+        }
+        object
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: only what objects show is reported.
 
-use super::pod::{PodExplanation, PodLocation};
+use super::{PodExplanation, PodLocation};
 use crate::messages::at_moment;
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::verdict::Outcome;
@@ -10,13 +10,13 @@ use taintward_core::verdict::Outcome;
 /// The condition of a pod that somebody is about to end.
 const DISRUPTED: &str = "DisruptionTarget";
 
-pub(super) fn of(story: &PodExplanation<'_>) -> Vec<String> {
-    let mut told = deletion(story);
-    told.extend(disruption(story));
-    if let (Some(Outcome::Leaves { .. }), None) = (story.outcome(), story.closeup.deletion) {
-        told.push(undone(story));
+pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
+    let mut sentences = deletion(explanation);
+    sentences.extend(disruption(explanation));
+    if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.closeup.deletion) {
+        sentences.push(undone(explanation));
     }
-    told
+    sentences
 }
 
 fn moment(now: Now, at: Wall) -> String {
@@ -24,15 +24,15 @@ fn moment(now: Now, at: Wall) -> String {
 }
 
 /// A pod that is being deleted goes when its containers have ended and its finalizers are gone.
-fn deletion(story: &PodExplanation<'_>) -> Vec<String> {
-    let Some(deletion) = story.closeup.deletion else { return Vec::new() };
-    let (now, finalizers) = (story.now(), &story.closeup.finalizers);
-    let mut told = Vec::new();
+fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
+    let Some(deletion) = explanation.closeup.deletion else { return Vec::new() };
+    let (now, finalizers) = (explanation.now(), &explanation.closeup.finalizers);
+    let mut sentences = Vec::new();
     let is_over = deletion.by.is_none_or(|by| by <= now.wall);
     if let Some(by) = deletion.by {
         let grace = Span::from_secs(deletion.grace_seconds);
         let asked = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
-        told.push(format!(
+        sentences.push(format!(
             "it is being deleted since {}; its grace of {}s {} at {}",
             moment(now, asked),
             deletion.grace_seconds,
@@ -41,7 +41,7 @@ fn deletion(story: &PodExplanation<'_>) -> Vec<String> {
         ));
     }
     if !finalizers.is_empty() {
-        told.push(format!(
+        sentences.push(format!(
             "{} {}: it stays until whoever set {} has taken {} off",
             if finalizers.len() == 1 { "a finalizer holds it," } else { "finalizers hold it," },
             finalizers.join(", "),
@@ -49,16 +49,16 @@ fn deletion(story: &PodExplanation<'_>) -> Vec<String> {
             if finalizers.len() == 1 { "it" } else { "them" },
         ));
     } else if is_over {
-        told.push(unconfirmed(story));
+        sentences.push(unconfirmed(explanation));
     }
-    told
+    sentences
 }
 
-fn unconfirmed(story: &PodExplanation<'_>) -> String {
-    let PodLocation::On(node) = story.place else {
+fn unconfirmed(explanation: &PodExplanation<'_>) -> String {
+    let PodLocation::On(node) = explanation.place else {
         return "nobody has confirmed that its containers have ended".to_owned();
     };
-    let node = &story.snapshot().nodes()[node];
+    let node = &explanation.snapshot().nodes()[node];
     let name = &node.fact.name;
     match node.ready {
         Some(true) => format!("the kubelet of {name} has not confirmed that its containers have ended"),
@@ -70,8 +70,8 @@ fn unconfirmed(story: &PodExplanation<'_>) -> String {
 }
 
 /// Whose mark it carries (TE-31).
-fn disruption(story: &PodExplanation<'_>) -> Option<String> {
-    let mark = story.closeup.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
+fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
+    let mark = explanation.closeup.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
     let whose = match mark.reason.as_str() {
         "DeletionByTaintManager" => "Taintward or kube-controller-manager is evicting it because of a taint",
         "EvictionByEvictionAPI" => {
@@ -82,14 +82,14 @@ fn disruption(story: &PodExplanation<'_>) -> Option<String> {
         "TerminationByKubelet" => "its kubelet ends it: the node is short of something, or shuts down",
         _ => "somebody is about to end it",
     };
-    let since = mark.since.map(|at| format!(", since {}", moment(story.now(), at))).unwrap_or_default();
-    let yet = if story.closeup.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
+    let since = mark.since.map(|at| format!(", since {}", moment(explanation.now(), at))).unwrap_or_default();
+    let yet = if explanation.closeup.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
     Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
 }
 
 /// It should be gone, and nobody has deleted it.
-fn undone(story: &PodExplanation<'_>) -> String {
-    let Some(controllers) = story.context.controllers() else {
+fn undone(explanation: &PodExplanation<'_>) -> String {
+    let Some(controllers) = explanation.context.controllers() else {
         return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();
     };
     let remark = controllers.remark().unwrap_or_else(|| {

@@ -1,0 +1,128 @@
+//! Formats the explanation of a node for people.
+
+use super::{ExplainedTaint, NodeExplanation};
+use crate::color::Color;
+use crate::explain::text_parts::{self, list, since};
+use crate::messages::{self, paragraph};
+use crate::output::{PrintOptions, Table, TableCell, TableColumn};
+use taintward_core::taint::TaintEffect;
+use taintward_core::taint_start::TaintStartSource;
+use taintward_core::verdict::EvictionExemption;
+
+pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    let node = explanation.node();
+    let ready = match node.ready {
+        Some(true) => "Ready",
+        Some(false) => "not ready",
+        None => "without a condition Ready",
+    };
+    let cordoned = if node.unschedulable { ", cordoned: no new pods" } else { "" };
+    paragraph(text, &format!("Node {}: {ready}{cordoned}", explanation.name()), view);
+    paragraph(text, &fares(explanation), view);
+    taints(explanation, view, text);
+    let ailments: Vec<String> = explanation
+        .ailments()
+        .into_iter()
+        .map(|condition| {
+            let since =
+                condition.since.map(|at| format!(" since {}", text_parts::wall(explanation.now(), at)));
+            let says = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+            format!("{} is {}{}: {says}", condition.kind, condition.status, since.unwrap_or_default())
+        })
+        .collect();
+    list(text, "Conditions that say that something is wrong:", &ailments, view);
+    leavers(explanation, view, text);
+    list(
+        text,
+        "Being deleted already; taintward explain pod/NAME says what holds it:",
+        &explanation.deleted(),
+        view,
+    );
+    let going = messages::exempt(EvictionExemption::Terminating);
+    let stays: Vec<String> = messages::stays(explanation.snapshot(), explanation.fates())
+        .iter()
+        .filter(|(why, _)| why != going)
+        .map(|(why, count)| format!("{count}: {why}"))
+        .collect();
+    list(text, "Who stays:", &stays, view);
+}
+
+fn fares(explanation: &NodeExplanation<'_>) -> String {
+    let totals = &explanation.forecast.totals;
+    let deleted = explanation.deleted().len();
+    let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
+    let s = |count: usize| if count == 1 { "s" } else { "" };
+    match explanation.fates().pods.len() {
+        0 => "It has no pods.".to_owned(),
+        all => format!(
+            "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}{}.",
+            if all == 1 { "" } else { "s" },
+            totals.going,
+            if totals.going == 1 { "s" } else { "ve" },
+            totals.later,
+            s(totals.later),
+            s(staying),
+            match deleted {
+                0 => String::new(),
+                1 => ", 1 is being deleted".to_owned(),
+                many => format!(", {many} are being deleted"),
+            },
+        ),
+    }
+}
+
+fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    let taints = explanation.taints();
+    if taints.is_empty() {
+        text.push('\n');
+        return paragraph(text, "It has no taints: nothing sends pods away.", view);
+    }
+    let now = explanation.now();
+    let one = |(at, each): (usize, &ExplainedTaint<'_>)| {
+        let since = match each.taint.effect {
+            TaintEffect::NoExecute => format!(", {}", since(&each.start, now)),
+            _ if each.start.source == TaintStartSource::FirstSight => String::new(),
+            _ => format!(", {}", since(&each.start, now)),
+        };
+        let mut sentence = format!("{}{since}.", each.taint);
+        if let Some(note) = &each.note {
+            sentence += &text_parts::note(note, now);
+        }
+        let is_shown = taints[..at].iter().any(|before| before.taint.key == each.taint.key);
+        if let Some(meaning) = each.meaning.as_ref().filter(|_| !is_shown) {
+            sentence += &text_parts::meaning(meaning);
+        }
+        sentence
+    };
+    let sentences: Vec<String> = taints.iter().enumerate().map(one).collect();
+    list(text, "Its taints:", &sentences, view);
+    let writers = explanation.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
+    if let [(last, at), ..] = writers {
+        let at = at.map(|at| format!(", at {}", text_parts::wall(now, at))).unwrap_or_default();
+        // All taints are one field: its last writer need not have put each of them there.
+        paragraph(text, &format!("The list was last written by {last}{at}."), view);
+    }
+}
+
+fn leavers(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    let leaving = explanation.leaving();
+    if leaving.is_empty() {
+        return;
+    }
+    let mut table = Table::new(vec![
+        TableColumn::new("LEAVES"),
+        TableColumn::new("POD").shortens(),
+        TableColumn::new("WHY"),
+    ]);
+    let now = explanation.now();
+    for (fate, at) in leaving {
+        let time = TableCell::new(messages::moment(now, at));
+        table.push(vec![
+            if at <= now.mono { time.colored(Color::Red) } else { time },
+            explanation.snapshot().pods()[fate.pod as usize].name.as_str().into(),
+            messages::leaves(explanation.snapshot(), explanation.fates(), fate).into(),
+        ]);
+    }
+    text.push('\n');
+    *text += &table.print(view);
+}

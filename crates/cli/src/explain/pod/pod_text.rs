@@ -1,0 +1,80 @@
+//! Formats the explanation of a pod for people, with the verdict first.
+
+use super::{PodExplanation, PodLocation, TaintExplanation, blockers, possible_nodes};
+use crate::cluster_state::details::PodDetails;
+use crate::explain::text_parts::{self, list, since};
+use crate::messages::{at_moment, paragraph};
+use crate::output::PrintOptions;
+use taintward_core::cluster_snapshot::WorkloadKind;
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_start::BindingSource;
+use taintward_core::time::Now;
+
+pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    let PodDetails { namespace, name, node, .. } = explanation.closeup;
+    let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
+    let maker = explanation.workload().filter(|workload| workload.kind != WorkloadKind::Bare);
+    let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
+    paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
+    paragraph(text, &explanation.summary(), view);
+    if let (Some(pod), PodLocation::On(_)) = (explanation.pod, explanation.place) {
+        let (at, source) = (at_moment(explanation.now(), pod.arrival.at), arrival(pod.arrival.source));
+        paragraph(text, &format!("It came to its node at {at} ({source})."), view);
+    }
+    let parts: Vec<String> = explanation.parts().iter().map(|part| taint(part, explanation.now())).collect();
+    list(text, "NoExecute taints of its node:", &parts, view);
+    list(text, "Taints that send nobody away:", &others(explanation), view);
+    if let Some(places) = possible_nodes::of(explanation) {
+        places.text(view, text);
+    }
+    list(text, "In its way:", &blockers::of(explanation), view);
+    let events = explanation.context.events(Some(namespace), name);
+    list(text, "What events tell:", &text_parts::events(&events, explanation.now()), view);
+}
+
+/// Everything about one taint, sentence after sentence.
+fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
+    let (instance, reason) = (part.instance, part.reason);
+    let mut sentence = format!("{}, {}: {}", instance.taint, since(&instance.start, now), part.answered());
+    sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
+    if reason.counts_from > instance.start.at {
+        sentence += &format!(" It counts since the pod came, {}.", at_moment(now, reason.counts_from));
+    }
+    if let Some(trap) = part.trapped() {
+        sentence += &format!(" Mind: {trap}.");
+    }
+    if let Some(note) = &part.note {
+        sentence += &text_parts::note(note, now);
+    }
+    if let Some(meaning) = part.meaning {
+        sentence += &text_parts::meaning(&meaning);
+    }
+    sentence
+}
+
+fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
+    let sentence = |(taint, bears): (&Taint, bool)| {
+        let does = match &taint.effect {
+            TaintEffect::NoSchedule => "keeps new pods off",
+            TaintEffect::PreferNoSchedule => "keeps new pods off if there is another place",
+            TaintEffect::NoExecute | TaintEffect::Unknown(_) => {
+                "has an effect that is not known, and does nothing"
+            }
+        };
+        let bears =
+            if bears { "the pod tolerates it" } else { "the pod does not tolerate it, and is there already" };
+        format!("{taint}: {does}; {bears}")
+    };
+    explanation.others().into_iter().map(sentence).collect()
+}
+
+/// Where an arrival was taken from.
+const fn arrival(source: BindingSource) -> &'static str {
+    match source {
+        BindingSource::SeenLive => "seen arriving",
+        BindingSource::PodScheduled => "by its condition PodScheduled",
+        BindingSource::StartTime => "by its status.startTime",
+        BindingSource::Created => "by its creation",
+        BindingSource::FirstSight => "nothing says when; counted from now",
+    }
+}

@@ -1,0 +1,105 @@
+//! Explains a pod without a node: which taints keep it off which nodes, and where it could run.
+//!
+//! - Affinity between pods, topology constraints and volumes are mentioned, not evaluated.
+
+use super::{PodExplanation, PodLocation};
+use crate::explain::text_parts::list;
+use crate::messages::paragraph;
+use crate::output::PrintOptions;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use taintward_core::scheduling::{filter, kept_off_by};
+
+/// The nodes, sorted by what they are to a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PossibleNodes {
+    possible: Vec<String>,
+    /// Taints, each as text, and the nodes with just these; most nodes first.
+    tainted: Vec<(Vec<String>, Vec<String>)>,
+    /// Another reason, in the scheduler's words, and the nodes.
+    unfit: Vec<(String, Vec<String>)>,
+    /// There are rules that were not looked at.
+    beyond: bool,
+}
+
+/// Names that are shown; the others are counted.
+const NAMED_MOST: usize = 5;
+
+impl PossibleNodes {
+    /// As people read it.
+    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+        let nodes = |names: &[String]| {
+            format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
+        };
+        let tainted: Vec<String> = self
+            .tainted
+            .iter()
+            .map(|(taints, names)| format!("{}: does not tolerate {}", nodes(names), taints.join(", ")))
+            .collect();
+        list(text, "Taints keep it off:", &tainted, view);
+        let unfit: Vec<String> =
+            self.unfit.iter().map(|(why, names)| format!("{}: {why}", nodes(names))).collect();
+        list(text, "No taint, but something else keeps it off:", &unfit, view);
+        text.push('\n');
+        let could = match self.possible.len() {
+            0 => "It could go to no node.".to_owned(),
+            _ => format!("It could go to {}.", nodes(&self.possible)),
+        };
+        paragraph(text, &could, view);
+        if self.beyond {
+            let sentence =
+                "It also has affinity to pods, spread constraints or volumes, which are not looked at.";
+            paragraph(text, sentence, view);
+        }
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self) -> Value {
+        let tainted = self.tainted.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
+        let unfit = self.unfit.iter().map(|(why, nodes)| json!({ "why": why, "nodes": nodes }));
+        json!({
+            "possible": self.possible,
+            "keptOffByTaints": tainted.collect::<Vec<_>>(),
+            "unfit": unfit.collect::<Vec<_>>(),
+            "rulesNotLookedAt": self.beyond,
+        })
+    }
+}
+
+/// `None` for a pod that looks for no node.
+pub(super) fn of(explanation: &PodExplanation<'_>) -> Option<PossibleNodes> {
+    let is_looking = explanation.place == PodLocation::Nowhere && !explanation.closeup.is_over();
+    let pod = explanation.pod.filter(|_| is_looking)?;
+    let (snapshot, shape) = (explanation.snapshot(), explanation.snapshot().shape(pod));
+    let mut places = PossibleNodes { beyond: shape.beyond, ..PossibleNodes::default() };
+    let (mut tainted, mut unfit) = (BTreeMap::<_, Vec<String>>::new(), BTreeMap::<_, Vec<String>>::new());
+    for (at, node) in snapshot.nodes().iter().enumerate() {
+        let name = node.fact.name.to_string();
+        let taints = kept_off_by(&shape.spec.tolerations, &node.fact.taints, snapshot.numeric());
+        if !taints.is_empty() {
+            let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
+            tainted.entry(taints).or_default().push(name);
+            continue;
+        }
+        match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
+            Ok(()) => places.possible.push(name),
+            Err(why) => {
+                let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();
+                unfit.entry(words.join(", ")).or_default().push(name);
+            }
+        }
+    }
+    places.tainted = tainted.into_iter().collect();
+    places.tainted.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    places.unfit = unfit.into_iter().collect();
+    places.unfit.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    Some(places)
+}
+
+/// `n1, n2 and 7 more`
+fn listed(names: &[String]) -> String {
+    match names.len() {
+        0..=NAMED_MOST => names.join(", "),
+        count => format!("{} and {} more", names[..NAMED_MOST].join(", "), count - NAMED_MOST),
+    }
+}
