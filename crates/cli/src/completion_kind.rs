@@ -1,12 +1,10 @@
 //! Defines which names of a cluster complete an argument, and for which shells there are scripts.
 
 mod object_names;
-mod typed_line;
 
 use clap::ValueEnum;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
-use typed_line::TypedLine;
 
 /// A shell with a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,7 +42,7 @@ impl CompletionKind {
         ArgValueCompleter::new(move |current: &OsStr| {
             let found = current
                 .to_str()
-                .map(|current| object_names::of(self, current, &TypedLine::typed()))
+                .map(|current| object_names::of_typed_line(self, current))
                 .unwrap_or_default();
             found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
         })

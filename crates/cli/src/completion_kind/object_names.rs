@@ -1,20 +1,74 @@
-//! Reads the names of nodes, pods, namespaces, contexts and users for completion; any failure gives none.
+//! Reads the names of nodes, pods, namespaces, contexts and users for completion, from the cluster that the unfinished
+//! command line means; any failure gives none.
 
 use super::CompletionKind;
-use super::typed_line::TypedLine;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
-use taintward_kube::config::{self, KubeconfigSection, connect, entries};
+use taintward_kube::config::{self, ConfigOverrides, Impersonation, KubeconfigSection, connect, entries};
 use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
-/// More than anybody reads; the next letter makes it fewer.
+/// More than a person reads; the next letter makes it fewer.
 const NAMES_MOST: usize = 500;
 
-/// Who waits longer gets nothing anyway.
+/// Shells discard completions that take longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Names of this kind that begin like this.
-pub(super) fn of(kind: CompletionKind, beginning: &str, line: &TypedLine) -> Vec<String> {
+/// What is known of the cluster that is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct TypedLine {
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    overrides: ConfigOverrides,
+    namespace: Option<String>,
+    all_namespaces: bool,
+}
+
+impl TypedLine {
+    /// The line this process was given.
+    fn typed() -> Self {
+        Self::of(std::env::args_os().skip(1))
+    }
+
+    fn of(words: impl IntoIterator<Item = OsString>) -> Self {
+        let mut line = Self::default();
+        let mut acting = Impersonation::default();
+        let mut words = words.into_iter().filter_map(|word| word.into_string().ok());
+        while let Some(word) = words.next() {
+            let (flag, mut value) = match word.split_once('=') {
+                Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
+                None if ["-n", "-s"].iter().any(|short| word.starts_with(short)) && word.len() > 2 => {
+                    (word[..2].to_owned(), Some(word[2..].to_owned()))
+                }
+                None => (word, None),
+            };
+            let mut value = || value.take().or_else(|| words.next()).filter(|value| !value.is_empty());
+            match flag.as_str() {
+                "--kubeconfig" => line.kubeconfig = value().map(PathBuf::from),
+                "--context" => line.context = value(),
+                "--cluster" => line.overrides.cluster = value(),
+                "--user" => line.overrides.user = value(),
+                "-s" | "--server" => line.overrides.server = value(),
+                "--as" => acting.user = value().unwrap_or_default(),
+                "--as-group" => acting.groups.extend(value()),
+                "--as-uid" => acting.uid = value(),
+                "-n" | "--namespace" => line.namespace = value(),
+                "-A" | "--all-namespaces" => line.all_namespaces = true,
+                _ => {}
+            }
+        }
+        line.overrides.acting = (!acting.user.is_empty()).then_some(acting);
+        line
+    }
+}
+
+/// Names of this kind that begin like this, for the line this process was given.
+pub(super) fn of_typed_line(kind: CompletionKind, beginning: &str) -> Vec<String> {
+    of(kind, beginning, &TypedLine::typed())
+}
+
+fn of(kind: CompletionKind, beginning: &str, line: &TypedLine) -> Vec<String> {
     let settings = config::ConnectSettings {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),

@@ -109,3 +109,25 @@ fn what_is_in_the_way_gives_nothing() {
         assert_eq!(of(kind, beginning, &nowhere), Vec::<String>::new(), "{kind:?}");
     }
 }
+
+#[test]
+fn flags_are_understood_in_each_spelling() {
+    let of = |words: &str| TypedLine::of(words.split(' ').map(OsString::from));
+    let line = of("lint --kubeconfig=/a --context b -n shop -l app=web");
+    assert_eq!((line.kubeconfig, line.context.as_deref()), (Some("/a".into()), Some("b")));
+    for words in ["-n shop", "-nshop", "-n=shop", "--namespace shop", "--namespace=shop"] {
+        assert_eq!(of(words).namespace.as_deref(), Some("shop"), "{words}");
+    }
+    let acting =
+        Impersonation { user: "jane".to_owned(), groups: vec!["a".to_owned(), "b".to_owned()], uid: None };
+    for words in ["-s http://h", "-shttp://h", "--server=http://h"] {
+        let line = of(&format!("lint {words} --as jane --as-group a --as-group=b --cluster c --user u"));
+        let ConfigOverrides { cluster, user, server, acting: found } = line.overrides;
+        assert_eq!((cluster.as_deref(), user.as_deref()), (Some("c"), Some("u")));
+        assert_eq!((server.as_deref(), found.as_ref()), (Some("http://h"), Some(&acting)), "{words}");
+    }
+    assert_eq!(of("lint --as-group a").overrides, ConfigOverrides::default(), "nobody to act as");
+    assert_eq!(of("lint -A"), TypedLine { all_namespaces: true, ..TypedLine::default() });
+    assert_eq!(of("lint --context"), TypedLine::default());
+    assert_eq!(of("lint --namespaces x"), TypedLine::default());
+}
