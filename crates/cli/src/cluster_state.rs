@@ -13,11 +13,11 @@ mod pod_fields;
 pub(crate) mod related;
 pub(crate) mod related_details;
 mod selected_pods;
-#[cfg(test)]
-pub(crate) mod tests;
 
 pub(crate) use clock::ServerClock;
 pub(crate) use cluster::{ClusterReader, of_nodes};
+#[cfg(test)]
+pub(crate) use files::tests;
 pub(crate) use files::{NO_UID, sort};
 
 use crate::args::kube_args::ClusterOptions;

@@ -62,7 +62,7 @@ fn named(paths: &[PathBuf]) -> String {
 }
 
 /// Texts as they come.
-pub(super) struct FileReader {
+struct FileReader {
     builder: SnapshotBuilder,
     gaps: Vec<ReadError>,
     objects: usize,
@@ -74,14 +74,14 @@ pub(super) struct FileReader {
 }
 
 impl FileReader {
-    pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
+    fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
         let (chosen, progress) = (SelectedPods::default(), Progress::default());
         Self { builder, gaps, objects: 0, closeups, chosen, progress, others }
     }
 
-    pub(super) fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
+    fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
         let text = match text {
             Ok(text) => text,
             Err(why) => {
@@ -142,7 +142,7 @@ impl FileReader {
         Ok(())
     }
 
-    pub(super) fn finish(self, from: String) -> ClusterState {
+    fn finish(self, from: String) -> ClusterState {
         let snapshot = self.builder.finish();
         let mut gaps = self.gaps;
         let mut lacks =
@@ -225,9 +225,9 @@ pub(crate) fn sort(paths: Vec<PathBuf>) -> InputFiles {
 
 /// What there is in a file, or in a folder.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FileContent {
-    pub(super) nodes: bool,
-    pub(super) others: bool,
+struct FileContent {
+    nodes: bool,
+    others: bool,
 }
 
 /// Standard input can be read only once, and is the cluster's state.
@@ -248,7 +248,7 @@ fn content(path: &PathBuf) -> FileContent {
 }
 
 /// What there is in a text; what is broken is something else.
-pub(super) fn content_of(text: &str) -> FileContent {
+fn content_of(text: &str) -> FileContent {
     let mut content = FileContent::default();
     let faults = objects::each(text, &mut |object| match object.kind {
         Some(StateObjectKind::Node) => content.nodes = true,
@@ -257,3 +257,6 @@ pub(super) fn content_of(text: &str) -> FileContent {
     content.others |= !faults.is_empty();
     content
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! Tests what is read from files and clusters, and what is reported about the rest.
 
-use super::files::{FileReader, content_of};
+use super::{FileReader, content_of};
 use crate::manifest::files::ManifestFile;
 use jiff::Timestamp;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
