@@ -56,7 +56,7 @@ fn answer(ask: &PendingOptions) -> Result<ExitCode, PendingError> {
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
             let partly = if survey.gaps.is_empty() { "" } else { "As far as it could be read: " };
-            say::line(partly, list::nobody(&namespace, &elsewhere));
+            say::line(partly, list::empty_list(&namespace, &elsewhere));
         }
     }
     if !(list.is_empty() && ask.output.is_for_people()) {
@@ -71,7 +71,7 @@ struct PendingSnapshot {
     enforcers: Option<ActiveControllers>,
     /// The one that is meant; all if empty.
     namespace: String,
-    /// How many count down in other namespaces, where nobody does in this one.
+    /// How many count down in other namespaces, if none does in this one.
     elsewhere: BTreeMap<String, usize>,
 }
 
@@ -95,7 +95,7 @@ fn read(ask: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
                 survey.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
             }
             let everywhere = reach.listed_everywhere(ask.as_of, ask.numeric).await;
-            // Who may not look elsewhere is not told of it.
+            // Without access to other namespaces there is no remark about them.
             if everywhere.gaps.is_empty() {
                 elsewhere = list::by_namespace(&everywhere);
             }

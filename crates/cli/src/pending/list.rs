@@ -2,10 +2,10 @@
 //!
 //! - See `watch.rs` for `-w`.
 
-use super::row::{PendingRow, RowShape, table, toleration};
+use super::row::{PendingRow, table};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::ClusterState;
-use crate::messages::{self, paragraph, stamp};
+use crate::messages::{paragraph, stamp};
 use crate::output::{PrintOptions, Printable};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,20 +26,20 @@ pub(super) struct PendingList<'s> {
     offline: String,
 }
 
-/// Names that are told.
+/// Names that are shown.
 const NAMED_MOST: usize = 5;
 
-/// What is said where nobody leaves; who does in other namespaces is told of.
-pub(super) fn nobody(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
+/// The sentence for a namespace in which no pod leaves; pods that leave in other namespaces are counted.
+pub(super) fn empty_list(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
     let here = match namespace {
         "" => return "No pods are counting down.".to_owned(),
         one => format!("No pods are counting down in namespace {one}"),
     };
-    let told: Vec<String> =
+    let others: Vec<String> =
         elsewhere.iter().take(NAMED_MOST).map(|(space, count)| format!("{count} in {space}")).collect();
-    match told.is_empty() {
+    match others.is_empty() {
         true => format!("{here}."),
-        false => format!("{here}; there are {}: use -n or -A.", told.join(", ")),
+        false => format!("{here}; there are {}: use -n or -A.", others.join(", ")),
     }
 }
 
@@ -65,10 +65,13 @@ impl<'s> PendingList<'s> {
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &survey.about };
         let forecast = forecast(&survey.snapshot, &[], question);
         let of_node = |node: &NodeForecast| -> Vec<PendingRow> {
-            node.pods.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
+            node.pods
+                .iter()
+                .filter_map(|fate| PendingRow::of_forecast(&survey.snapshot, node, fate))
+                .collect()
         };
         let mut rows: Vec<PendingRow> = forecast.nodes.iter().flat_map(of_node).collect();
-        rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
+        rows.retain(|row| namespace.is_empty() || row.namespace() == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         let deleted = |node: &NodeForecast| -> Vec<String> {
             node.pods.iter().filter_map(|fate| deleted(&survey.snapshot, node, fate)).collect()
@@ -81,13 +84,13 @@ impl<'s> PendingList<'s> {
         self.rows.is_empty()
     }
 
-    /// Where nobody seems to evict; who is being deleted and does not go.
+    /// Whether a controller seems to evict; pods that are being deleted and do not go.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let nobody = self.enforcers.as_ref().and_then(ActiveControllers::remark);
-        nobody.into_iter().chain(self.held()).collect()
+        let no_controller = self.enforcers.as_ref().and_then(ActiveControllers::remark);
+        no_controller.into_iter().chain(self.held()).collect()
     }
 
-    /// Of pods that are being deleted nobody counts the time any more.
+    /// No countdown runs for pods that are being deleted.
     fn held(&self) -> Option<String> {
         let first = self.deleted.first()?;
         let (space, pod) = first.split_once('/').unwrap_or(("", first));
@@ -114,7 +117,7 @@ impl<'s> PendingList<'s> {
     /// What is known to be in the way of pods that should be gone.
     fn in_the_way(&self) -> Option<String> {
         let (overdue, marked) =
-            (self.overdue().count(), self.overdue().filter(|row| row.marked == Some(true)).count());
+            (self.overdue().count(), self.overdue().filter(|row| row.is_marked()).count());
         let first = self.overdue().next()?;
         let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
         let marked = match marked {
@@ -124,8 +127,8 @@ impl<'s> PendingList<'s> {
         Some(format!(
             "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {}{} says more of the first.",
             pods(overdue),
-            first.pod,
-            first.namespace,
+            first.pod(),
+            first.namespace(),
             self.offline
         ))
     }
@@ -138,27 +141,6 @@ fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) 
     let leaves = || verdict::judge(&subject, &node.after, snapshot.numeric(), snapshot.now());
     (pod.exemption == Some(EvictionExemption::Terminating) && leaves_at(leaves().outcome).is_some())
         .then(|| pod.name.as_str().to_owned())
-}
-
-fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<PendingRow> {
-    let at = fate.at()?;
-    let pod = &snapshot.pods()[fate.pod as usize];
-    let decisive = fate.decisive? as usize;
-    let reason = snapshot.judge(pod, &node.after).reasons[decisive];
-    Some(PendingRow {
-        namespace: pod.name.namespace().to_owned(),
-        pod: pod.name.name().to_owned(),
-        uid: pod.uid.to_string(),
-        node: snapshot.nodes()[node.node].fact.name.to_string(),
-        at,
-        taint: node.after[decisive].taint.to_string(),
-        written: toleration(&reason)
-            .map(|(at, _)| messages::toleration(&snapshot.shape(pod).spec.tolerations[at])),
-        toleration: toleration(&reason),
-        since: reason.counts_from,
-        workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
-        marked: Some(pod.marked),
-    })
 }
 
 impl Printable for PendingList<'_> {
@@ -178,13 +160,12 @@ impl Printable for PendingList<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.rows.iter().map(|row| format!("pod/{}", row.pod)).collect()
+        self.rows.iter().map(|row| format!("pod/{}", row.pod())).collect()
     }
 
     fn human(&self, view: &PrintOptions) -> String {
-        let shape = RowShape { event: false, namespace: self.all_namespaces };
-        let rows = view.in_order(&self.rows).into_iter().map(|row| ("", row));
-        let mut text = table(rows, shape, self.survey.snapshot.now()).print(view);
+        let rows = view.in_order(&self.rows);
+        let mut text = table(rows, self.all_namespaces, self.survey.snapshot.now()).print(view);
         if let Some(sentence) = self.in_the_way().filter(|_| view.headers) {
             text.push('\n');
             paragraph(&mut text, &sentence, view);

@@ -4,7 +4,10 @@ use crate::color::Color;
 use crate::messages::{self, at_moment, moment, stamp, with_zone};
 use crate::output::{Table, TableCell, TableColumn};
 use serde_json::{Value, json};
-use taintward_core::cluster_snapshot::Workload;
+use taintward_core::cluster_snapshot::{ClusterSnapshot, Workload};
+use taintward_core::forecast::{NodeForecast, PodForecast};
+use taintward_core::identity::{PodName, PodRef};
+use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::TolerationPeriod;
 use taintward_core::toleration_matching::TaintMatch;
@@ -13,27 +16,27 @@ use taintward_core::verdict::TaintReason;
 /// A pod that leaves. Moments are those of the calendar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PendingRow {
-    pub(super) namespace: String,
-    pub(super) pod: String,
-    pub(super) uid: String,
-    pub(super) node: String,
+    namespace: String,
+    pod: String,
+    uid: String,
+    node: String,
     /// When it leaves, or should have left.
-    pub(super) at: Mono,
-    pub(super) taint: String,
+    at: Mono,
+    taint: String,
     /// Which toleration holds it until then, and how long; `None`: none.
-    pub(super) toleration: Option<(usize, TolerationPeriod)>,
+    toleration: Option<(usize, TolerationPeriod)>,
     /// That toleration itself, where it is known.
-    pub(super) written: Option<String>,
+    written: Option<String>,
     /// Since when the taint counts for it.
-    pub(super) since: Mono,
+    since: Mono,
     /// `None` where that is not known.
-    pub(super) workload: Option<Workload>,
+    workload: Option<Workload>,
     /// The condition of a taint eviction is on it; `None` where that is not known.
-    pub(super) marked: Option<bool>,
+    marked: Option<bool>,
 }
 
-/// Nothing where none answers.
-pub(super) fn toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
+/// `None` where no toleration matches.
+fn toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
     match (reason.taint_match, reason.patience) {
         (TaintMatch::Tolerated(at), Some(patience @ TolerationPeriod::For(_))) => Some((at, patience)),
         _ => None,
@@ -41,11 +44,84 @@ pub(super) fn toleration(reason: &TaintReason) -> Option<(usize, TolerationPerio
 }
 
 impl PendingRow {
+    /// `None` for a pod that stays.
+    pub(super) fn of_forecast(
+        snapshot: &ClusterSnapshot,
+        node: &NodeForecast,
+        forecast: &PodForecast,
+    ) -> Option<Self> {
+        let at = forecast.at()?;
+        let pod = &snapshot.pods()[forecast.pod as usize];
+        let decisive = forecast.decisive? as usize;
+        let reason = snapshot.judge(pod, &node.after).reasons[decisive];
+        let written = toleration(&reason)
+            .map(|(at, _)| messages::toleration(&snapshot.shape(pod).spec.tolerations[at]));
+        Some(Self {
+            namespace: pod.name.namespace().to_owned(),
+            pod: pod.name.name().to_owned(),
+            uid: pod.uid.to_string(),
+            node: snapshot.nodes()[node.node].fact.name.to_string(),
+            at,
+            taint: node.after[decisive].taint.to_string(),
+            written,
+            toleration: toleration(&reason),
+            since: reason.counts_from,
+            workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
+            marked: Some(pod.marked),
+        })
+    }
+
+    /// Of a pod whose owner and tolerations are not at hand; `at` and `since` are of the calendar.
+    pub(super) fn of_countdown(
+        pod: &PodRef,
+        name: &PodName,
+        taint: &Taint,
+        reason: &TaintReason,
+        (at, since): (Mono, Mono),
+    ) -> Self {
+        Self {
+            namespace: name.namespace().to_owned(),
+            pod: name.name().to_owned(),
+            uid: pod.uid.to_string(),
+            node: pod.node.to_string(),
+            at,
+            taint: taint.to_string(),
+            toleration: toleration(reason),
+            written: None,
+            since,
+            workload: None,
+            marked: None,
+        }
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    pub(super) fn pod(&self) -> &str {
+        &self.pod
+    }
+
+    /// When it leaves, or should have left.
+    pub(super) const fn leaves_at(&self) -> Mono {
+        self.at
+    }
+
+    /// Whether the other row has the same deadline, by the same taint.
+    pub(super) fn has_deadline_of(&self, other: &Self) -> bool {
+        (self.at, &self.taint) == (other.at, &other.taint)
+    }
+
+    /// Whether the condition of a taint eviction is known to be on it.
+    pub(super) fn is_marked(&self) -> bool {
+        self.marked == Some(true)
+    }
+
     pub(super) fn is_overdue(&self, now: Now) -> bool {
         self.at <= now.mono
     }
 
-    /// What rows are ordered by: who is due next is first.
+    /// What rows are ordered by: the next one due is first.
     pub(super) fn order(&self) -> (Mono, &str, &str) {
         (self.at, &self.namespace, &self.pod)
     }
@@ -89,13 +165,31 @@ const LEAVES_WIDTH: usize = 32;
 
 /// Which columns there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct RowShape {
-    pub(super) event: bool,
-    pub(super) namespace: bool,
+struct RowShape {
+    event: bool,
+    namespace: bool,
 }
 
-/// Rows, each with what has happened to it; nothing in a list of a moment.
+/// The rows of one moment.
 pub(super) fn table<'r>(
+    rows: impl IntoIterator<Item = &'r PendingRow>,
+    with_namespace: bool,
+    now: Now,
+) -> Table {
+    let shape = RowShape { event: false, namespace: with_namespace };
+    shaped_table(rows.into_iter().map(|row| ("", row)), shape, now)
+}
+
+/// Rows, each with what has happened to it.
+pub(super) fn event_table<'r>(
+    rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
+    with_namespace: bool,
+    now: Now,
+) -> Table {
+    shaped_table(rows, RowShape { event: true, namespace: with_namespace }, now)
+}
+
+fn shaped_table<'r>(
     rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
     shape: RowShape,
     now: Now,

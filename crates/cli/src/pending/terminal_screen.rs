@@ -98,24 +98,24 @@ fn without_echo() -> Option<Termios> {
     Some(before)
 }
 
-/// Told once somebody presses q; never, where nobody can.
+/// Receives once when q is pressed; never without a terminal to press it on.
 pub(super) fn quit() -> mpsc::Receiver<()> {
-    let (tell, told) = mpsc::channel(1);
+    let (sender, receiver) = mpsc::channel(1);
     if io::stdin().is_terminal() {
         // It waits for a key, and ends with the process.
         std::thread::spawn(move || {
             let is_quit = |byte: &u8| matches!(byte, b'q' | b'Q' | 3 | 4);
             let mut keys = io::stdin().lock().bytes().map_while(Result::ok);
             if keys.any(|byte| is_quit(&byte)) {
-                let _ = tell.blocking_send(());
+                let _ = sender.blocking_send(());
             } else {
-                std::mem::forget(tell);
+                std::mem::forget(sender);
             }
         });
     } else {
-        std::mem::forget(tell);
+        std::mem::forget(sender);
     }
-    told
+    receiver
 }
 
 #[cfg(test)]

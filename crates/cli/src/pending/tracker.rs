@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
-use super::row::{PendingRow, toleration};
+use super::row::PendingRow;
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
@@ -14,7 +14,7 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 use taintward_kube::watch::WatchEvent;
 
-/// How late a pod is before that is news: those who evict need a moment.
+/// How late a pod is before that is an event: a controller needs a moment to evict.
 const LATE: Span = Span::from_secs(5);
 
 /// What has happened to a row.
@@ -44,7 +44,7 @@ impl PendingEvent {
     }
 }
 
-/// A row that was told, and whether it was told to be late.
+/// A row that was shown, and whether it was shown as late.
 #[derive(Clone, Debug)]
 struct TrackedPod {
     pod: PodRef,
@@ -52,18 +52,18 @@ struct TrackedPod {
     late: bool,
 }
 
-/// The engine, and what was told.
+/// The engine, and what was shown last.
 pub(super) struct PendingTracker {
     engine: EvictionEngine,
     namespace: String,
-    told: BTreeMap<Uid, TrackedPod>,
+    shown: BTreeMap<Uid, TrackedPod>,
 }
 
 impl PendingTracker {
     /// For the pods of one namespace; all if empty.
     pub(super) fn new(numeric: NumericOperators, namespace: &str) -> Self {
         let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
-        Self { engine, namespace: namespace.to_owned(), told: BTreeMap::new() }
+        Self { engine, namespace: namespace.to_owned(), shown: BTreeMap::new() }
     }
 
     pub(super) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
@@ -76,41 +76,41 @@ impl PendingTracker {
         events.for_each(|event| self.engine.handle(EvictionInput::Pods(event), now));
     }
 
-    /// Whether both lists were complete once: before, nobody is known to leave or to stay.
+    /// Whether both lists were complete once: before, no pod is known to leave or to stay.
     pub(super) fn is_synced(&self) -> bool {
         self.engine.is_synced()
     }
 
-    /// All rows, who is due next first.
+    /// All rows, the next one due first.
     pub(super) fn rows(&mut self, now: Now) -> Vec<PendingRow> {
-        let mut rows: Vec<PendingRow> = self.current(now).into_values().map(|told| told.row).collect();
+        let mut rows: Vec<PendingRow> = self.current(now).into_values().map(|tracked| tracked.row).collect();
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         rows
     }
 
-    /// What has changed since this was last asked, in the order of names.
+    /// What has changed since the last call, in the order of names.
     pub(super) fn changes(&mut self, now: Now) -> Vec<(PendingEvent, PendingRow)> {
         let mut current = self.current(now);
-        let before = std::mem::take(&mut self.told);
+        let before = std::mem::take(&mut self.shown);
         let mut changes = Vec::new();
-        for (uid, told) in &mut current {
-            let late = told.row.at.plus(LATE) <= calendar(now).mono;
+        for (uid, tracked) in &mut current {
+            let late = tracked.row.leaves_at().plus(LATE) <= calendar(now).mono;
             match before.get(uid) {
-                None => changes.push((PendingEvent::Counting, told.row.clone())),
-                Some(known) if (known.row.at, &known.row.taint) != (told.row.at, &told.row.taint) => {
-                    changes.push((PendingEvent::Changed, told.row.clone()));
+                None => changes.push((PendingEvent::Counting, tracked.row.clone())),
+                Some(known) if !known.row.has_deadline_of(&tracked.row) => {
+                    changes.push((PendingEvent::Changed, tracked.row.clone()));
                 }
-                Some(known) => told.late = known.late,
+                Some(known) => tracked.late = known.late,
             }
-            if late && !told.late {
-                told.late = true;
-                changes.push((PendingEvent::Overdue, told.row.clone()));
+            if late && !tracked.late {
+                tracked.late = true;
+                changes.push((PendingEvent::Overdue, tracked.row.clone()));
             }
         }
         let left = before.into_iter().filter(|(uid, _)| !current.contains_key(uid));
-        changes.extend(left.map(|(_, told)| (self.end(&told.pod, now), told.row)));
-        changes.sort_by(|(_, a), (_, b)| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
-        self.told = current;
+        changes.extend(left.map(|(_, tracked)| (self.end(&tracked.pod, now), tracked.row)));
+        changes.sort_by(|(_, a), (_, b)| (a.namespace(), a.pod()).cmp(&(b.namespace(), b.pod())));
+        self.shown = current;
         changes
     }
 
@@ -129,13 +129,13 @@ impl PendingTracker {
 
     fn current(&mut self, now: Now) -> BTreeMap<Uid, TrackedPod> {
         self.engine.tick(now.mono);
-        // Nobody reads them here.
+        // They go to no log here.
         drop(self.engine.take_notices());
-        self.engine.pods_with_eviction_state().filter_map(|pod| self.told(pod, now)).collect()
+        self.engine.pods_with_eviction_state().filter_map(|pod| self.tracked(pod, now)).collect()
     }
 
-    /// Nothing of a pod that stays.
-    fn told(&self, pod: PodRef, now: Now) -> Option<(Uid, TrackedPod)> {
+    /// `None` for a pod that stays.
+    fn tracked(&self, pod: PodRef, now: Now) -> Option<(Uid, TrackedPod)> {
         let (name, verdict, taints) = self.engine.explain(&pod, now)?;
         if !self.namespace.is_empty() && name.namespace() != self.namespace {
             return None;
@@ -146,19 +146,8 @@ impl PendingTracker {
         let decisive = verdict.decisive?;
         let reason = &verdict.reasons[decisive];
         let at = |moment| Mono::from_micros(now.wall_of(moment).as_micros());
-        let row = PendingRow {
-            namespace: name.namespace().to_owned(),
-            pod: name.name().to_owned(),
-            uid: pod.uid.to_string(),
-            node: pod.node.to_string(),
-            at: to_second(at(until)),
-            taint: taints[decisive].taint.to_string(),
-            toleration: toleration(reason),
-            written: None,
-            since: to_second(at(reason.counts_from)),
-            workload: None,
-            marked: None,
-        };
+        let times = (to_second(at(until)), to_second(at(reason.counts_from)));
+        let row = PendingRow::of_countdown(&pod, name, &taints[decisive].taint, reason, times);
         Some((pod.uid.clone(), TrackedPod { pod, row, late: false }))
     }
 }
@@ -223,62 +212,62 @@ mod tests {
         }))
     }
 
-    /// A ledger that knows one node and one pod that counts down, and has told of it.
+    /// A tracker with one node and one pod that counts down, which it has reported.
     fn counting() -> PendingTracker {
-        let mut ledger = PendingTracker::new(NumericOperators::Off, "");
-        ledger.nodes(listed(node(Some("NoExecute"))), after(0.0));
-        ledger.pods(listed(pod(false, false)), after(0.0));
-        assert!(ledger.is_synced());
-        assert_eq!(told(&mut ledger, 0.1), ["Counting"]);
-        ledger
+        let mut tracker = PendingTracker::new(NumericOperators::Off, "");
+        tracker.nodes(listed(node(Some("NoExecute"))), after(0.0));
+        tracker.pods(listed(pod(false, false)), after(0.0));
+        assert!(tracker.is_synced());
+        assert_eq!(events(&mut tracker, 0.1), ["Counting"]);
+        tracker
     }
 
-    fn told(ledger: &mut PendingTracker, seconds: f64) -> Vec<&'static str> {
-        ledger.changes(after(seconds)).into_iter().map(|(event, _)| event.as_str()).collect()
+    fn events(tracker: &mut PendingTracker, seconds: f64) -> Vec<&'static str> {
+        tracker.changes(after(seconds)).into_iter().map(|(event, _)| event.as_str()).collect()
     }
 
-    fn seen(ledger: &mut PendingTracker, pod: PodFact, seconds: f64) {
-        ledger.pods(vec![WatchEvent::Applied { fact: pod, listed: false }], after(seconds));
+    fn apply(tracker: &mut PendingTracker, pod: PodFact, seconds: f64) {
+        tracker.pods(vec![WatchEvent::Applied { fact: pod, listed: false }], after(seconds));
     }
 
-    fn gone(ledger: &mut PendingTracker, seconds: f64) {
+    fn delete(tracker: &mut PendingTracker, seconds: f64) {
         let identity = pod(true, false).identity();
-        ledger.pods(vec![WatchEvent::Deleted { uid: Uid::new("u"), identity }], after(seconds));
+        tracker.pods(vec![WatchEvent::Deleted { uid: Uid::new("u"), identity }], after(seconds));
     }
 
     #[test]
     fn a_pod_marked_by_a_clock_ahead_of_ours_counts_until_it_is_gone() {
-        let mut ledger = counting();
-        seen(&mut ledger, pod(true, false), 19.9);
-        assert_eq!(told(&mut ledger, 19.95), [""; 0], "marked is not cancelled");
-        assert_eq!(ledger.rows(after(19.95)).len(), 1);
-        gone(&mut ledger, 19.97);
-        assert_eq!(told(&mut ledger, 19.98), ["Gone"]);
+        let mut tracker = counting();
+        apply(&mut tracker, pod(true, false), 19.9);
+        assert_eq!(events(&mut tracker, 19.95), [""; 0], "marked is not cancelled");
+        assert_eq!(tracker.rows(after(19.95)).len(), 1);
+        delete(&mut tracker, 19.97);
+        assert_eq!(events(&mut tracker, 19.98), ["Gone"]);
     }
 
     #[test]
     fn a_marked_pod_that_nobody_deletes_is_overdue_and_may_yet_stay() {
-        let mut ledger = counting();
-        seen(&mut ledger, pod(true, false), 19.9);
-        assert_eq!(told(&mut ledger, 24.0), [""; 0]);
-        assert_eq!(told(&mut ledger, 26.0), ["Overdue"]);
-        assert_eq!(told(&mut ledger, 90.0), [""; 0], "once");
-        ledger.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(91.0));
-        assert_eq!(told(&mut ledger, 91.0), ["Cancelled"]);
+        let mut tracker = counting();
+        apply(&mut tracker, pod(true, false), 19.9);
+        assert_eq!(events(&mut tracker, 24.0), [""; 0]);
+        assert_eq!(events(&mut tracker, 26.0), ["Overdue"]);
+        assert_eq!(events(&mut tracker, 90.0), [""; 0], "once");
+        tracker.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(91.0));
+        assert_eq!(events(&mut tracker, 91.0), ["Cancelled"]);
     }
 
     #[test]
     fn what_ends_a_countdown_is_told_apart() {
-        let mut ledger = counting();
-        seen(&mut ledger, pod(false, true), 10.0);
-        assert_eq!(told(&mut ledger, 10.0), ["Gone"], "finished");
-        let mut ledger = counting();
-        gone(&mut ledger, 25.0);
-        assert_eq!(told(&mut ledger, 25.0), ["Gone"], "never overdue: it was gone when this was asked");
-        let mut ledger = counting();
-        ledger.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(5.0));
-        assert_eq!(told(&mut ledger, 5.0), ["Cancelled"]);
-        ledger.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
-        assert_eq!(told(&mut ledger, 6.0), ["Counting"]);
+        let mut tracker = counting();
+        apply(&mut tracker, pod(false, true), 10.0);
+        assert_eq!(events(&mut tracker, 10.0), ["Gone"], "finished");
+        let mut tracker = counting();
+        delete(&mut tracker, 25.0);
+        assert_eq!(events(&mut tracker, 25.0), ["Gone"], "never overdue: it was gone when this was asked");
+        let mut tracker = counting();
+        tracker.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(5.0));
+        assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
+        tracker.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
+        assert_eq!(events(&mut tracker, 6.0), ["Counting"]);
     }
 }

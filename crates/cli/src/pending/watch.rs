@@ -2,10 +2,10 @@
 //!
 //! - Invariant: only the leases are polled.
 
-use super::list::nobody;
+use super::list::empty_list;
 use super::pending_args::PendingOptions;
 use super::pending_error::PendingError;
-use super::row::{RowShape, table};
+use super::row::{event_table, table};
 use super::terminal_screen::{self, Screen};
 use super::tracker::{PendingTracker, calendar};
 use crate::active_controllers::ActiveControllers;
@@ -31,7 +31,7 @@ use tokio::sync::{mpsc, watch};
 /// How often countdowns are drawn, and looked at.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How often it is asked who evicts.
+/// How often the controllers that evict are looked up.
 const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 
 /// Batches of news that wait.
@@ -42,11 +42,11 @@ pub(super) fn run(ask: &PendingOptions) -> Result<(), PendingError> {
     runtime.block_on(async {
         let reach = ClusterReader::of(&ask.cluster).await?;
         let clock = reach.clock.clone();
-        let (tell, enforcers) = watch::channel(None);
+        let (sender, enforcers) = watch::channel(None);
         let looking = async {
             loop {
                 let found = ActiveControllers::of(&reach, clock.now().wall).await;
-                tell.send_replace(Some(found));
+                sender.send_replace(Some(found));
                 tokio::time::sleep(ENFORCERS_EVERY).await;
             }
         };
@@ -109,14 +109,14 @@ enum WatchOutput {
 
 /// Somebody watches.
 struct PendingWatch<'a> {
-    ledger: PendingTracker,
+    tracker: PendingTracker,
     clock: &'a ServerClock,
     view: PrintOptions,
     form: &'a OutputFormat,
     namespace: &'a str,
     enforcers: watch::Receiver<Option<ActiveControllers>>,
-    /// What was last said of the streams, and of who evicts.
-    said: [Option<String>; 2],
+    /// The last remarks about the streams, and about the controllers that evict.
+    remarks: [Option<String>; 2],
 }
 
 impl<'a> PendingWatch<'a> {
@@ -127,13 +127,13 @@ impl<'a> PendingWatch<'a> {
         enforcers: watch::Receiver<Option<ActiveControllers>>,
     ) -> Self {
         Self {
-            ledger: PendingTracker::new(ask.numeric, namespace),
+            tracker: PendingTracker::new(ask.numeric, namespace),
             clock,
             view: ask.output.view().clone(),
             form: ask.output.form(),
             namespace,
             enforcers,
-            said: [None, None],
+            remarks: [None, None],
         }
     }
 
@@ -153,8 +153,8 @@ impl<'a> PendingWatch<'a> {
                 _ = interrupt.recv() => return Ok(()),
                 _ = end.recv() => return Ok(()),
                 Some(()) = quit.recv(), if on_screen => return Ok(()),
-                Some(batch) = nodes.news.recv() => self.ledger.nodes(batch, self.clock.now()),
-                Some(batch) = pods.news.recv() => self.ledger.pods(batch, self.clock.now()),
+                Some(batch) = nodes.news.recv() => self.tracker.nodes(batch, self.clock.now()),
+                Some(batch) = pods.news.recv() => self.tracker.pods(batch, self.clock.now()),
                 Ok(()) = nodes.health.changed() => {}
                 Ok(()) = pods.health.changed() => {}
                 Ok(()) = self.enforcers.changed() => {}
@@ -162,10 +162,10 @@ impl<'a> PendingWatch<'a> {
             }
             // What is there already is taken in before anything is shown.
             while let Ok(batch) = nodes.news.try_recv() {
-                self.ledger.nodes(batch, self.clock.now());
+                self.tracker.nodes(batch, self.clock.now());
             }
             while let Ok(batch) = pods.news.try_recv() {
-                self.ledger.pods(batch, self.clock.now());
+                self.tracker.pods(batch, self.clock.now());
             }
             let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
             if let Some(WatchProblem::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
@@ -205,17 +205,17 @@ impl<'a> PendingWatch<'a> {
             }
             WatchOutput::Lines { .. } | WatchOutput::Objects => self.say([trouble, remark]),
         }
-        if !self.ledger.is_synced() {
+        if !self.tracker.is_synced() {
             return Ok(ReaderState::There);
         }
-        let changes = self.ledger.changes(now);
+        let changes = self.tracker.changes(now);
         let now = calendar(now);
         let text: String = match out {
             WatchOutput::Lines { titled } if !changes.is_empty() => {
                 let mut view = self.view.clone();
                 view.headers = !std::mem::replace(titled, true);
                 let rows = changes.iter().map(|(event, row)| (event.as_str(), row));
-                table(rows, self.shape(true), now).print(&view)
+                event_table(rows, self.namespace.is_empty(), now).print(&view)
             }
             WatchOutput::Objects => changes
                 .iter()
@@ -234,17 +234,13 @@ impl<'a> PendingWatch<'a> {
         Ok(ReaderState::of(standard.write_all(text.as_bytes()).and_then(|()| standard.flush()))?)
     }
 
-    fn shape(&self, event: bool) -> RowShape {
-        RowShape { event, namespace: self.namespace.is_empty() }
-    }
-
     /// Says what is new on standard error.
     fn say(&mut self, now: [Option<String>; 2]) {
-        for (said, now) in self.said.iter_mut().zip(now) {
-            if let Some(now) = now.as_ref().filter(|_| *said != now) {
+        for (last, now) in self.remarks.iter_mut().zip(now) {
+            if let Some(now) = now.as_ref().filter(|_| *last != now) {
                 crate::say::note(now);
             }
-            *said = now;
+            *last = now;
         }
     }
 
@@ -258,22 +254,19 @@ impl<'a> PendingWatch<'a> {
         for sentence in trouble.into_iter().chain(remark) {
             paragraph(&mut text, &format!("note: {sentence}"), &view);
         }
-        if !self.ledger.is_synced() {
+        if !self.tracker.is_synced() {
             return text + "Listening to nodes and pods ...\n";
         }
-        let rows = self.ledger.rows(now);
+        let rows = self.tracker.rows(now);
         match rows.is_empty() {
-            true => paragraph(&mut text, &nobody(self.namespace, &BTreeMap::new()), &view),
-            false => {
-                text +=
-                    &table(rows.iter().map(|row| ("", row)), self.shape(false), calendar(now)).print(&view)
-            }
+            true => paragraph(&mut text, &empty_list(self.namespace, &BTreeMap::new()), &view),
+            false => text += &table(&rows, self.namespace.is_empty(), calendar(now)).print(&view),
         }
         text + "\nq ends\n"
     }
 }
 
-/// Whether somebody still reads.
+/// Whether standard output still has a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReaderState {
     There,
