@@ -9,14 +9,17 @@ use taintward_kube::config;
 #[derive(Debug, Subcommand)]
 pub(super) enum SandboxVerb {
     /// Makes nodes of a running sandbox misbehave, or behave again
-    Node {
-        #[command(subcommand)]
-        verb: NodeVerb,
-    },
+    Node(NodeFaultArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NodeFaultArgs {
+    #[command(subcommand)]
+    verb: NodeVerb,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum NodeVerb {
+enum NodeVerb {
     /// Their kubelets say nothing any more
     Silence(NodeSelectionArgs),
     /// Their kubelets are silent for a minute, speak for a minute, and so on
@@ -40,14 +43,14 @@ pub(super) enum NodeVerb {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum PressureKind {
+enum PressureKind {
     Memory,
     Disk,
     Pid,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct NodeSelectionArgs {
+struct NodeSelectionArgs {
     /// The nodes, as kubectl names them: n3 or node/n3
     #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
@@ -61,7 +64,7 @@ pub(super) struct NodeSelectionArgs {
 
 impl SandboxVerb {
     pub(super) fn settle(self) -> NodeFaultOptions {
-        let Self::Node { verb } = self;
+        let Self::Node(NodeFaultArgs { verb }) = self;
         let (fault, which) = match verb {
             NodeVerb::Silence(which) => (NodeFault::Silent, which),
             NodeVerb::Flap(which) => (NodeFault::Flapping, which),
@@ -88,8 +91,8 @@ impl SandboxVerb {
 }
 
 /// In one order, each once.
-fn kinds(asked: &[PressureKind]) -> String {
+fn kinds(chosen: &[PressureKind]) -> String {
     let all = [(PressureKind::Memory, "memory"), (PressureKind::Disk, "disk"), (PressureKind::Pid, "pid")];
-    let asked = all.iter().filter(|(kind, _)| asked.contains(kind)).map(|(_, name)| *name);
-    asked.collect::<Vec<_>>().join(",")
+    let names = all.iter().filter(|(kind, _)| chosen.contains(kind)).map(|(_, name)| *name);
+    names.collect::<Vec<_>>().join(",")
 }

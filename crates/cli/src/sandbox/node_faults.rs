@@ -69,8 +69,8 @@ pub(crate) enum NodeFaultError {
 }
 
 /// Does it, and says so node by node.
-pub(crate) async fn run(asked: NodeFaultOptions) -> Result<(), NodeFaultError> {
-    let cluster = find(&asked.cluster).await?;
+pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError> {
+    let cluster = find(&options.cluster).await?;
     let resource = ApiResource {
         group: String::new(),
         version: "v1".to_owned(),
@@ -82,30 +82,30 @@ pub(crate) async fn run(asked: NodeFaultOptions) -> Result<(), NodeFaultError> {
     let listed = answered("the nodes cannot be listed", nodes.list_metadata(&ListParams::default())).await?;
     let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
     present.sort_by(|one, other| one.name.cmp(&other.name));
-    check(&asked.nodes, &present)?;
-    let mut told = Ok(());
-    for name in &asked.nodes {
+    check(&options.nodes, &present)?;
+    let mut printed = Ok(());
+    for name in &options.nodes {
         let before = present.iter().find(|node| node.name.as_ref() == Some(name));
-        let said = if before.is_some_and(|node| is_so(&asked.fault, node)) {
+        let word = if before.is_some_and(|node| is_so(&options.fault, node)) {
             "unchanged".to_owned()
         } else {
-            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&asked.fault)}}));
+            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&options.fault)}}));
             let what = format!("node/{name} cannot be annotated");
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
-            asked.fault.word()
+            options.fault.word()
         };
         // The others are done all the same.
-        told = told.and(output::print(&format!("node/{name} {said}\n")));
+        printed = printed.and(output::print(&format!("node/{name} {word}\n")));
     }
-    Ok(told?)
+    Ok(printed?)
 }
 
 /// The sandbox that is meant, by kubectl's rules; where they say nothing, the one that runs.
 async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFaultError> {
-    let told = settings.kubeconfig.is_some()
+    let is_named = settings.kubeconfig.is_some()
         || settings.context.is_some()
         || std::env::var_os("KUBECONFIG").is_some_and(|list| !list.is_empty());
-    if !told {
+    if !is_named {
         let mut running = running(settings).await;
         match running.len() {
             0 => {}
@@ -156,9 +156,10 @@ async fn answered<T>(
 }
 
 /// All nodes must be there.
-fn check(asked: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
+fn check(options: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
     let there: Vec<&str> = present.iter().filter_map(|node| node.name.as_deref()).collect();
-    let missing: Vec<&str> = asked.iter().map(String::as_str).filter(|name| !there.contains(name)).collect();
+    let missing: Vec<&str> =
+        options.iter().map(String::as_str).filter(|name| !there.contains(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
