@@ -9,7 +9,6 @@ mod cluster;
 pub(crate) mod details;
 mod files;
 mod objects;
-mod pod_fields;
 pub(crate) mod related;
 pub(crate) mod related_details;
 mod selected_pods;
