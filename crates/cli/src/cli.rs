@@ -187,7 +187,7 @@ pub(crate) fn misuse_code() -> u8 {
     if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
 }
 
-/// The whole command line, for those who describe it.
+/// The whole command line, for documentation and completion.
 pub(crate) fn description() -> clap::Command {
     Cli::command().after_help(questions(NAME))
 }

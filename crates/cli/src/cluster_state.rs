@@ -34,7 +34,7 @@ use taintward_kube::config::{ConnectError, ProbeError};
 /// Where a cluster's state comes from.
 #[derive(Debug)]
 pub(crate) enum StateSource {
-    /// Files; of the cluster only which pods are asked about.
+    /// Files; of the cluster options only the selection of pods.
     Files(Vec<PathBuf>, Box<ClusterOptions>),
     Cluster(Box<ClusterOptions>),
 }
@@ -49,7 +49,7 @@ pub(crate) struct ClusterState {
     pub(crate) gaps: Vec<ReadError>,
     /// What is worth knowing of what was read; nothing is lacking because of it.
     pub(crate) notes: Vec<String>,
-    /// Of each pod of the snapshot, whether it is asked about; empty: all are.
+    /// Of each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
     as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
-/// Reads what is needed to say who leaves.
+/// Reads what is needed to say which pods leave.
 pub(crate) fn survey(
     from: &StateSource,
     as_of: Option<Timestamp>,
@@ -170,9 +170,9 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
 
 /// The first few names.
 fn some(names: &[&str]) -> String {
-    let told = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
+    let first = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED_MOST) {
-        0 => told,
-        more => format!("{told} and {more} more"),
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long somebody waits who has pressed Tab.
+/// How long a person waits after pressing Tab.
 const PATIENCE: Duration = Duration::from_millis(1_800);
 
 /// The verb that scripts call.
@@ -31,27 +31,27 @@ const NO_BLANK: u8 = 2;
 const OPEN: [char; 3] = ['/', '=', ':'];
 
 /// The words to complete, if this is what the program was called for.
-pub(crate) fn asked() -> Option<Vec<OsString>> {
+pub(crate) fn words() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os();
     let program = words.next()?;
     let is_kubectl = Path::new(&program).file_name().is_some_and(|name| name == OF_KUBECTL);
-    let is_asked = is_kubectl || words.next()? == VERB;
-    is_asked.then(|| words.collect())
+    let is_completion = is_kubectl || words.next()? == VERB;
+    is_completion.then(|| words.collect())
 }
 
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     quieten();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // It may wait for a server, or for a program that gives credentials; it ends with the process.
-    std::thread::spawn(move || tell.send(answer(words)));
-    match told.recv_timeout(PATIENCE) {
+    std::thread::spawn(move || sender.send(answer(words)));
+    match receiver.recv_timeout(PATIENCE) {
         Ok(text) => drop(output::print(&text)),
         Err(_) => drop(output::print(&format!(":{NO_FILES}\n"))),
     }
     ExitCode::SUCCESS
 }
 
-/// Nobody who types wants to read or be asked anything now.
+/// A person who types wants no errors and no questions now.
 fn quieten() {
     if let Ok(nothing) = OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
@@ -71,7 +71,7 @@ fn answer(words: Vec<OsString>) -> String {
         let Some(value) = candidate.get_value().to_str().filter(|value| !value.contains(['\n', '\t'])) else {
             continue;
         };
-        // As kubectl does: flags are offered to who begins one.
+        // As kubectl does: flags are offered once one is begun.
         if value.starts_with('-') && !wants_flags {
             continue;
         }

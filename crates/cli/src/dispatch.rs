@@ -19,7 +19,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 pub(crate) fn main() -> ExitCode {
-    if let Some(words) = complete::asked() {
+    if let Some(words) = complete::words() {
         return complete::run(words);
     }
     match cli::parse() {
@@ -43,7 +43,7 @@ pub(crate) fn main() -> ExitCode {
                     ExitCode::FAILURE
                 }
                 (0, _) => ExitCode::SUCCESS,
-                // Nobody is left to tell if the terminal is gone.
+                // Without a terminal there is nowhere to print the error.
                 _ => ExitCode::from(cli::misuse_code()),
             }
         }

@@ -45,7 +45,7 @@ pub(crate) struct DocsWriteError {
     why: io::Error,
 }
 
-/// Writes what is asked for; what there is to print: the reference, or what was written.
+/// Writes the pages that the options name; returns what there is to print: the reference, or what was written.
 pub(crate) fn write(options: &DocsOptions, program: &ProgramDescription) -> Result<String, DocsWriteError> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));

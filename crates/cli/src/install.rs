@@ -74,7 +74,7 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
     let values = &plan.values;
     match &plan.what {
         InstallAction::Print => {
-            if nobody_said(values) {
+            if lacks_api_servers(values) {
                 say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
             print(&manifests(&objects::objects(values), plan.json))
@@ -84,7 +84,7 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
         }
         InstallAction::Chart(folder) => print(&chart::write(folder)?),
         InstallAction::Apply(tried, conflicts) => asking(plan, async |server| {
-            let found = if nobody_said(values) { networks(server).await } else { Vec::new() };
+            let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = objects::objects(&InstallValues { found, ..values.clone() });
             Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
         }),
@@ -97,8 +97,8 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
 /// What it is without a network.
 const OPEN: &str = "the webhook's port is open to all pods of the cluster";
 
-/// Whether it is for us to say from where the webhook may be asked.
-fn nobody_said(values: &InstallValues) -> bool {
+/// Whether the networks of API servers are to be found out.
+fn lacks_api_servers(values: &InstallValues) -> bool {
     values.parts.webhook && values.api_servers.is_empty()
 }
 

@@ -52,8 +52,8 @@ impl Printable for LintReportData {
     /// Each object that something is said of, once.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for told in &self.findings {
-            let name = format!("{}/{}", told.object.kind.to_lowercase(), told.object.name);
+        for finding in &self.findings {
+            let name = format!("{}/{}", finding.object.kind.to_lowercase(), finding.object.name);
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -77,7 +77,7 @@ pub(crate) fn run(plan: &LintOptions) -> ExitCode {
         };
     }
     match look(plan) {
-        Ok(report) => tell(plan, &report),
+        Ok(report) => print(plan, &report),
         Err(why) => {
             say::error(why);
             ExitCode::FAILURE
@@ -98,7 +98,7 @@ fn look(plan: &LintOptions) -> Result<LintReportData, LintError> {
     Ok(LintReportData::new(gathered, &config, baseline))
 }
 
-fn tell(plan: &LintOptions, report: &LintReportData) -> ExitCode {
+fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
     complain(report);
     let printed = match &plan.form {
         LintForm::Common(output) => output.print(report),
@@ -120,8 +120,8 @@ fn tell(plan: &LintOptions, report: &LintReportData) -> ExitCode {
     }
 }
 
-/// What is no finding goes to standard error, so that standard output stays in its form. Nobody is left to tell if that
-/// fails.
+/// What is no finding goes to standard error, so that standard output stays in its form. A failure to
+/// write it is ignored.
 fn complain(report: &LintReportData) {
     report.unread.iter().for_each(say::error);
     report.gaps.iter().for_each(say::error);

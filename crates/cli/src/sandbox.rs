@@ -93,8 +93,8 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         files::check_save(path)?;
     }
     more_handles();
-    // From here on it ends as it should: what is to be saved is saved, even if it is told so before it says a word.
-    let ending = EndSignals::asked_for();
+    // From here on it ends as it should: what is to be saved is saved, even if the signal comes before it prints a word.
+    let ending = EndSignals::listen();
     let address = plan.listen;
     // Over plain HTTP, kubectl would send no token.
     let listening = ApiListener::open(address, true);
@@ -119,8 +119,8 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         tokio::spawn(controller(world.server().clone(), plan.world.speed, settings, shutdown))
     });
     if let Some(path) = plan.save.clone() {
-        let asked = signal(SignalKind::user_defined1())?;
-        tokio::spawn(save_on_signal(asked, world.server().clone(), path));
+        let requests = signal(SignalKind::user_defined1())?;
+        tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
     let shown = show(&plan, &world, (&url, &path), ending).await;
     // Ending takes no time: nothing in here outlives the process.
@@ -147,8 +147,8 @@ fn more_handles() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn save_on_signal(mut asked: Signal, server: ApiServer, path: PathBuf) {
-    while asked.recv().await.is_some() {
+async fn save_on_signal(mut requests: Signal, server: ApiServer, path: PathBuf) {
+    while requests.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
             say::error(error);
         }
@@ -160,7 +160,7 @@ struct EndSignals([Option<Signal>; 2]);
 
 impl EndSignals {
     /// Listens from now on.
-    fn asked_for() -> Self {
+    fn listen() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok()))
     }
 
@@ -289,7 +289,7 @@ async fn controller(server: ApiServer, speed: f64, settings: ControllerSettings,
     }
 }
 
-/// Whoever held the lease in the cluster that was loaded is not in this one: nobody need wait for him.
+/// The holder of the lease in the cluster that was loaded is not in this one: its term need not be waited for.
 fn vacate(server: &ApiServer, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);

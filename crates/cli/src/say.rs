@@ -21,7 +21,7 @@ pub(crate) fn note(what: impl Display) {
     line("note: ", what);
 }
 
-/// Nobody is left to tell if standard error is gone.
+/// A failure to write is ignored.
 pub(crate) fn line(prefix: &str, what: impl Display) {
     let _ = writeln!(io::stderr(), "{prefix}{}", harmless(&what.to_string()));
 }

@@ -1,6 +1,6 @@
 //! Runs `taintward taint`: adds and removes taints as kubectl does (KT-1 to KT-10), with a preview and confirmation.
 //!
-//! - Invariant: no concurrent edit is lost; without a terminal nothing is asked, and the output is kubectl's except for
+//! - Invariant: no concurrent edit is lost; without a terminal there is no question, and the output is kubectl's except for
 //!   what docs/differences.md lists.
 //! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
@@ -26,7 +26,7 @@ use std::time::Duration;
 use taintward_kube::config::{ConnectError, Connected, ProbeError, connect, probe};
 use taintward_kube::node_client::NodeClient;
 
-/// How long it is asked why nobody answered.
+/// How long the API server is probed after a request without an answer.
 const PROBED_MOST: Duration = Duration::from_secs(5);
 
 /// Why nothing was begun.
@@ -68,7 +68,7 @@ pub(crate) fn run(plan: &TaintOptions, preview: Preview<'_>) -> ExitCode {
     }
 }
 
-/// Nobody is left to tell if standard error is gone.
+/// Prints to standard error; a failure to do so is ignored.
 fn complain(text: &str) -> ExitCode {
     let _ = io::stderr().write_all(text.as_bytes());
     ExitCode::FAILURE
@@ -103,9 +103,9 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     })
 }
 
-/// Where nobody answers at all, that is told with the place and the way out.
+/// Fails if the API server does not answer at all, with its address and the way out.
 async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), TaintCommandError> {
     let unreachable = |why| TaintCommandError::Unreachable { place: connected.where_from.clone(), why };
-    let asked = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
-    asked.map(drop).map_err(unreachable)
+    let probed = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
+    probed.map(drop).map_err(unreachable)
 }

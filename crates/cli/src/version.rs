@@ -93,7 +93,7 @@ pub(crate) fn run(plan: VersionOptions) -> ExitCode {
     let printed = plan.output.print(&Versions { server }).err().map(|why| why.to_string());
     let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
     for complaint in &complaints {
-        // Nobody is left to tell if that fails.
+        // A failure to write it is ignored.
         crate::say::error(complaint);
     }
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

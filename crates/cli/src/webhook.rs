@@ -25,7 +25,7 @@ enum WebhookCommandError {
 
 pub(crate) fn serve(plan: WebhookOptions) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
-        // Nobody is left to tell if standard error is gone.
+        // A failure to write it is ignored.
         crate::say::error(format!("cannot log: {error}"));
         return ExitCode::FAILURE;
     }

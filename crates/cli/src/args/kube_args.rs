@@ -154,7 +154,7 @@ impl ClusterOptions {
         Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, patience }
     }
 
-    /// The namespace that was named; all if empty, where nobody named one.
+    /// The namespace that was named; all if empty, which is also the default.
     pub(crate) fn named_namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()
     }

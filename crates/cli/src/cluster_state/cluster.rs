@@ -32,7 +32,7 @@ struct ReadScope<'e> {
     /// Pods that one of these field selectors chooses; none is chosen by two.
     fields: &'e [String],
     budgets: bool,
-    /// Which of the pods that are read are asked about.
+    /// Which of the pods that are read are selected.
     chosen: SelectedPods,
 }
 
@@ -53,12 +53,12 @@ impl<'c> ClusterReader<'c> {
     pub(crate) async fn each(
         &self,
         listing: ListRequest<'_>,
-        tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+        add: &mut dyn FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<(), RequestError> {
-        pages(&self.connected.streams, listing, self.cluster.patience, tell).await
+        pages(&self.connected.streams, listing, self.cluster.patience, add).await
     }
 
-    /// The state, as far as it may be read. Pods of all namespaces are, whichever are asked about: what the others take and
+    /// The state, as far as it may be read. Pods of all namespaces are, whichever are selected: what the others take and
     /// leave decides where a pod could go.
     pub(crate) async fn survey(
         &self,
@@ -71,7 +71,7 @@ impl<'c> ClusterReader<'c> {
         Ok(self.survey_of(extent, as_of, numeric).await)
     }
 
-    /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are asked for.
+    /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are selected.
     pub(crate) async fn listed(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> ClusterState {
         self.listed_in(self.cluster.namespace(&self.connected), as_of, numeric).await
     }
@@ -143,7 +143,7 @@ impl<'c> ClusterReader<'c> {
             let named = self.cluster.named_namespace();
             match self.each(pods, &mut pod).await {
                 Ok(()) => {}
-                // Who may look at one namespace only is told of that.
+                // Access to one namespace only leads to a hint at that.
                 Err(why)
                     if why.failure == ApiFailure::Forbidden && namespace.is_empty() && !named.is_empty() =>
                 {
@@ -179,12 +179,12 @@ impl<'c> ClusterReader<'c> {
     /// Nodes that have come between the list of nodes and that of pods.
     async fn new_nodes(&self, builder: &mut SnapshotBuilder, gaps: &mut Vec<ReadError>) {
         let missing = builder.missing_nodes();
-        let mut tell = |json: &[u8]| {
+        let mut add = |json: &[u8]| {
             builder.node(snapshot::node(json)?);
             Ok(())
         };
         if missing.len() > NODE_BY_NODE {
-            if let Err(why) = self.each(listing("", "nodes"), &mut tell).await {
+            if let Err(why) = self.each(listing("", "nodes"), &mut add).await {
                 gaps.push(ReadError::of(&why, "nodes may be left out"));
             }
             return;
@@ -196,7 +196,7 @@ impl<'c> ClusterReader<'c> {
             };
             match paged_list::object(client, ("", "nodes"), "", name.as_str(), limit).await {
                 Ok(Some(json)) => {
-                    if let Err(why) = tell(&json) {
+                    if let Err(why) = add(&json) {
                         gaps.push(lacking(&why));
                     }
                 }
@@ -225,7 +225,7 @@ const NODE_BY_NODE: usize = 8;
 
 /// All nodes, and the pods on some of them.
 pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<ClusterState, ClusterStateError> {
-    // Who is named twice has his pods once.
+    // A node listed twice contributes its pods once.
     let names: BTreeSet<&str> = names.iter().copied().collect();
     let fields: Vec<String> = match names.len() {
         0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),

@@ -19,7 +19,7 @@ pub(crate) struct ConditionDetails {
     pub(crate) since: Option<Wall>,
 }
 
-/// A kind of workload, of whose pods all may be asked about.
+/// A kind of workload, all of whose pods can be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WorkloadOwner {
     Deployment,
@@ -76,7 +76,7 @@ pub(crate) struct NodeDetails {
     pub(crate) name: String,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) conditions: Vec<ConditionDetails>,
-    /// Who owns `spec.taints` by `metadata.managedFields`, and since when.
+    /// The managers that own `spec.taints` by `metadata.managedFields`, and since when.
     pub(crate) writers: Vec<(String, Option<Wall>)>,
 }
 
@@ -136,7 +136,7 @@ fn parsed(json: &[u8]) -> Option<Value> {
 }
 
 impl PodDetails {
-    /// Who names no namespace is in `home`.
+    /// A pod that names no namespace is in `home`.
     pub(super) fn of(json: &[u8], home: &str) -> Option<Self> {
         let pod = parsed(json)?;
         let owner = list(&pod, "/metadata/ownerReferences")

@@ -147,7 +147,7 @@ impl FileReader {
         let mut gaps = self.gaps;
         let mut lacks =
             |why: String| gaps.push(ReadError { file: from.clone(), at: TextPosition::default(), why });
-        // Whether these nodes are gone, or only not in the files, nobody can tell.
+        // Files do not show whether these nodes are gone, or only not in the files.
         let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (pod, node) in snapshot.lost() {
             missing.entry(node.as_str()).or_default().push(pod.as_str());

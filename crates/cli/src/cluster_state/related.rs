@@ -93,12 +93,12 @@ async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<Stri
     let fields = format!("metadata.name={name}");
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
     let mut found = BTreeSet::new();
-    let mut tell = |json: &[u8]| {
+    let mut add = |json: &[u8]| {
         found.extend(PodDetails::of(json, "").map(|pod| pod.namespace));
         Ok(())
     };
-    // Who may not look elsewhere is not told of it.
-    let _ = reach.each(listing, &mut tell).await;
+    // Without access to other namespaces there is no hint at them.
+    let _ = reach.each(listing, &mut add).await;
     found
 }
 
@@ -172,7 +172,7 @@ impl RelatedReader<'_, '_> {
         self.pods(namespace, "", "pods of workloads are left out or incomplete").await;
     }
 
-    /// The nodes that are asked about, and those of the pods; all of them, with all their pods, for a pod that looks
+    /// The nodes that are wanted, and those of the pods; all of them, with all their pods, for a pod that looks
     /// for one.
     async fn nodes(&mut self, wanted: &ObjectNames) {
         let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
@@ -210,12 +210,12 @@ impl RelatedReader<'_, '_> {
     async fn all_nodes(&mut self) {
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let Self { reach, builder, closeups, .. } = self;
-        let mut tell = |json: &[u8]| {
+        let mut add = |json: &[u8]| {
             closeups.node(json);
             builder.node(snapshot::node(json)?);
             Ok(())
         };
-        if let Err(why) = reach.each(listing, &mut tell).await {
+        if let Err(why) = reach.each(listing, &mut add).await {
             self.lacks(&why.to_string(), "nodes are left out or incomplete");
         }
     }
@@ -223,11 +223,11 @@ impl RelatedReader<'_, '_> {
     async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
         let listing = ListRequest { group: "", plural: "pods", namespace, selector: "", fields };
         let Self { reach, builder, closeups, .. } = self;
-        let mut tell = |json: &[u8]| {
+        let mut add = |json: &[u8]| {
             closeups.pod(json, "");
             snapshot::pod(json, "", builder).map(drop)
         };
-        if let Err(why) = reach.each(listing, &mut tell).await {
+        if let Err(why) = reach.each(listing, &mut add).await {
             self.lacks(&why.to_string(), lacking);
         }
     }
@@ -237,11 +237,11 @@ impl RelatedReader<'_, '_> {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
         let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
         let Self { reach, closeups, .. } = self;
-        let mut tell = |json: &[u8]| {
+        let mut add = |json: &[u8]| {
             closeups.event(json);
             Ok(())
         };
-        let read = reach.each(listing, &mut tell).await;
+        let read = reach.each(listing, &mut add).await;
         if let Err(why) = &read {
             self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
         }

@@ -1,16 +1,16 @@
-//! Collects the details of the objects that `explain` is asked about from what is read, wherever it comes from.
+//! Collects the details of the objects that `explain` names, from files or from a cluster.
 
 use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is asked about.
+/// The objects to explain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectNames {
     /// Names of pods.
     pub(crate) pods: BTreeSet<String>,
     /// Names of nodes.
     pub(crate) nodes: BTreeSet<String>,
-    /// Workloads, all of whose pods are asked about.
+    /// Workloads, all of whose pods are explained.
     pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
     /// The namespace of the pods; `None`: any, which only files can answer.
     pub(crate) namespace: Option<String>,
@@ -58,7 +58,7 @@ impl RelatedDetails {
     }
 
     pub(super) fn node(&mut self, json: &[u8]) {
-        // Any node may be that of a pod that is told later.
+        // Any node may be that of a pod that is read later.
         let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
         let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
         if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {

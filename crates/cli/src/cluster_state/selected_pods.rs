@@ -38,7 +38,7 @@ impl SelectedPods {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// A pod that is read. Who names no namespace is in `home`.
+    /// A pod that is read. A pod that names no namespace is in `home`.
     pub(super) fn look(&mut self, json: &[u8], home: &str) {
         if self.selects_all() {
             return;

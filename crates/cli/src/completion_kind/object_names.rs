@@ -141,12 +141,12 @@ fn listed(
         };
         let listing = ListRequest { group, plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
-        let tell = &mut |item: &[u8]| {
+        let add = &mut |item: &[u8]| {
             let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
             names.push(item.metadata.name.to_string());
             Ok(())
         };
-        pages(&connected.streams, listing, PATIENCE, tell).await.ok()?;
+        pages(&connected.streams, listing, PATIENCE, add).await.ok()?;
         Some(names)
     };
     runtime.ok().and_then(|runtime| runtime.block_on(names)).unwrap_or_default()

@@ -108,9 +108,9 @@ fn sandbox_node(node: Option<&clap::Command>) -> String {
         line(&mut text, format_args!("| `{}` | {meaning} |", verb.get_name()));
     }
     text.push_str("\n| flag | default | meaning |\n|---|---|---|\n");
-    let mut told = BTreeSet::new();
+    let mut listed = BTreeSet::new();
     for arg in verbs.iter().flat_map(|verb| verb.get_arguments()) {
-        if arg.get_long().is_some() && told.insert(arg.get_id().as_str()) {
+        if arg.get_long().is_some() && listed.insert(arg.get_id().as_str()) {
             let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
             line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
         }

@@ -31,7 +31,7 @@ pub(crate) struct ExplainArgs {
     survey: ClusterStateArgs,
 }
 
-/// What is asked.
+/// What to explain, and from what.
 #[derive(Debug)]
 pub(crate) struct ExplainOptions {
     pub(crate) targets: Vec<Target>,

@@ -112,7 +112,7 @@ fn pod(server: &ApiServer, name: &str, node: &str, tolerations: &[(&str, Option<
         .unwrap();
 }
 
-/// The node has these taints from now on; those that it had are told with when they came.
+/// The node has these taints from now on; those that it had are given with their start.
 fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     let one = |(key, added): &(&str, Option<Timestamp>)| {
         let mut taint = json!({ "key": key, "effect": "NoExecute" });
@@ -127,7 +127,7 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 }
 
 /// Outcome and deadline, as `-o json` has them.
-async fn told(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
+async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().settle();
     cluster.patience = Duration::from_secs(30);
     let reach =
@@ -149,7 +149,7 @@ async fn told(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String,
     list["items"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// D1, TE-17, TE-25, MATCH-9: a deadline that is explained is the second in which the pod goes; who is said to stay, stays.
+/// D1, TE-17, TE-25, MATCH-9: a deadline that is explained is the second in which the pod goes; a pod of which it says that it stays, stays.
 /// Where a list of taints was changed again and nothing tells since when one of them is there, it is the latest there can be.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_is_the_second_at_which_the_pod_goes() {
@@ -185,13 +185,13 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
     taint(server, "n2", &[("a", None), ("b", None)]);
     taint(server, "n4", &[("a", None), ("b", None)]);
     sleep(100).await;
-    let told = told(server, &names).await;
-    assert_eq!((told.len(), log.lock().unwrap().len()), (80, 0), "nobody has gone yet");
+    let explained = explained(server, &names).await;
+    assert_eq!((explained.len(), log.lock().unwrap().len()), (80, 0), "nobody has gone yet");
     sleep(300_000).await;
     let gone = log.lock().unwrap().clone();
     let mut earlier = 0;
     for (number, name) in names.iter().enumerate() {
-        let (outcome, leaves) = &told[name];
+        let (outcome, leaves) = &explained[name];
         let (went, leaves) = (gone.get(name).map(|at| at.as_second()), leaves.map(Timestamp::as_second));
         assert_eq!(outcome == "StaysUntil", went.is_some(), "{name}: {outcome}");
         match number % 4 {

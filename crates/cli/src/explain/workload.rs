@@ -19,7 +19,7 @@ pub(super) struct WorkloadExplanation<'s> {
     target: &'s Target,
     maker: WorkloadOwner,
     namespace: String,
-    /// Those that leave, who is first first; those of which it is not known; those that stay.
+    /// Those that leave, the first one first; those of which it is not known; those that stay.
     pods: Vec<PodExplanation<'s>>,
 }
 

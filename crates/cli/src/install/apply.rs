@@ -32,7 +32,7 @@ pub(super) enum ApplyError {
     Print(#[from] PrintError),
 }
 
-/// What the person who reads it can do.
+/// What can be done about it.
 fn way_out(why: &NodeRequestError) -> &'static str {
     match why {
         NodeRequestError::Status(said) if said.code == 409 => {
@@ -112,16 +112,16 @@ async fn one(
         dry_run: tried == DryRunKind::Server,
     };
     let take = conflicts == ConflictPolicy::Take;
-    let told = match &before {
+    let response = match &before {
         Some(before) if is_whole(object) => put(server, object, before, &how, take).await,
         _ => server.apply(place(object), object.to_string(), &how, take).await,
     };
-    let told = told.map_err(refused)?;
-    for warning in &told.warnings {
+    let response = response.map_err(refused)?;
+    for warning in &response.warnings {
         say::line("Warning: ", format!("{}: {warning}", called(object)));
     }
     let same = before.is_some_and(|before| {
-        let [before, after] = [&before.body, &told.body].map(|body| meaning(body));
+        let [before, after] = [&before.body, &response.body].map(|body| meaning(body));
         before == after
     });
     Ok(if same { "unchanged" } else { created })
@@ -150,9 +150,9 @@ async fn established(
     let mut said = "the server says nothing of it".to_owned();
     let until = async {
         loop {
-            let told = server.read(place(definition)).await.map_err(|why| refused(definition, why))?;
+            let response = server.read(place(definition)).await.map_err(|why| refused(definition, why))?;
             let object: Value =
-                told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+                response.and_then(|response| serde_json::from_slice(&response.body).ok()).unwrap_or_default();
             let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
             if conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True") {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! Defines what `taintward install` can be told to do.
+//! Defines what `taintward install` can do.
 
 use super::values::InstallValues;
 use crate::args::kube_args::ServerOptions;

@@ -21,12 +21,12 @@ const KINDS: [&str; 4] = [
     "ValidatingAdmissionPolicyBinding",
 ];
 
-/// Whether nobody else has a say in it.
+/// Whether it is replaced as a whole.
 pub(super) fn is_whole(object: &Value) -> bool {
     object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// Puts it in the place of what is there. Fields that others have changed are told as for all other objects, if they are not to
+/// Puts it in the place of what is there. Fields that others have changed are conflicts as for all other objects, if they are not to
 /// be taken.
 pub(super) async fn put(
     server: &ObjectClient,

@@ -73,9 +73,9 @@ impl Baseline {
     }
 
     /// Whether it was there before; each of the report is there once.
-    pub(crate) fn takes(&mut self, told: &ReportedFinding) -> bool {
-        let object = &told.object;
-        let texts = [told.rule.id(), &object.kind, &object.namespace, &object.name, &told.field];
+    pub(crate) fn takes(&mut self, reported: &ReportedFinding) -> bool {
+        let object = &reported.object;
+        let texts = [reported.rule.id(), &object.kind, &object.namespace, &object.name, &reported.field];
         match self.known.get_mut(&texts.map(str::to_owned)) {
             Some(count) if *count > 0 => {
                 *count -= 1;
@@ -97,7 +97,7 @@ mod tests {
     use crate::lint::object::ObjectName;
     use taintward_core::lint::Rule;
 
-    fn told(rule: Rule, field: &str) -> ReportedFinding {
+    fn reported(rule: Rule, field: &str) -> ReportedFinding {
         let text = str::to_owned;
         let object = ObjectName { kind: text("Deployment"), namespace: text("shop"), name: text("web") };
         let (reason, fix) = (String::new(), String::new());
@@ -113,12 +113,12 @@ mod tests {
         );
         let text = format!(r#"{{"kind": "LintReport", "items": [{item}, {item}]}}"#);
         let mut baseline = Baseline::read(&text).unwrap();
-        assert!(!baseline.takes(&told(other, "a")), "another rule");
-        assert!(!baseline.takes(&told(one, "b")), "another field");
-        assert!(baseline.takes(&told(one, "a")));
+        assert!(!baseline.takes(&reported(other, "a")), "another rule");
+        assert!(!baseline.takes(&reported(one, "b")), "another field");
+        assert!(baseline.takes(&reported(one, "a")));
         assert_eq!(baseline.gone(), 1);
-        assert!(baseline.takes(&told(one, "a")));
-        assert!(!baseline.takes(&told(one, "a")), "a third was not there");
+        assert!(baseline.takes(&reported(one, "a")));
+        assert!(!baseline.takes(&reported(one, "a")), "a third was not there");
         assert_eq!(baseline.gone(), 0);
     }
 

@@ -133,11 +133,11 @@ impl ClusterLint<'_> {
     ) -> Result<(), RequestError> {
         let version =
             if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
-        let tell = &mut |item: &[u8]| {
+        let add = &mut |item: &[u8]| {
             let item: YamlNode = serde_json::from_slice(item).map_err(|why| why.to_string())?;
             put(&item.called(&version, kind));
             Ok(())
         };
-        pages(&self.connected.streams, listing, self.cluster.patience, tell).await
+        pages(&self.connected.streams, listing, self.cluster.patience, add).await
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct LintConfig {
     pub(crate) silences: Vec<SilencedRule>,
 }
 
-/// Findings that are not told, and why.
+/// Findings that are not reported, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SilencedRule {
     pub(crate) rule: Rule,
@@ -55,13 +55,15 @@ pub(crate) enum ConfigError {
 }
 
 impl SilencedRule {
-    pub(crate) fn fits(&self, told: &ReportedFinding) -> bool {
-        let file =
-            told.location.as_ref().map(|location| location.file.strip_prefix("./").unwrap_or(&location.file));
-        let name = &told.object;
+    pub(crate) fn fits(&self, reported: &ReportedFinding) -> bool {
+        let file = reported
+            .location
+            .as_ref()
+            .map(|location| location.file.strip_prefix("./").unwrap_or(&location.file));
+        let name = &reported.object;
         let short = format!("{}/{}", name.kind, name.name);
         let long = format!("{}/{}/{}", name.kind, name.namespace, name.name);
-        self.rule == told.rule
+        self.rule == reported.rule
             && self.path.as_ref().is_none_or(|path| file.is_some_and(|file| glob::matches(path, file)))
             && self
                 .object

@@ -10,8 +10,8 @@ use taintward_core::lint::Severity;
 
 pub(super) fn print(report: &LintReportData) -> String {
     let mut text = String::new();
-    for told in &report.findings {
-        one(&mut text, told);
+    for reported in &report.findings {
+        one(&mut text, reported);
     }
     for unread in &report.unread {
         let file = property(&unread.file);
@@ -29,22 +29,22 @@ pub(super) fn print(report: &LintReportData) -> String {
 }
 
 /// Writing to a String cannot fail.
-fn one(text: &mut String, told: &ReportedFinding) {
-    let command = match told.rule.severity() {
+fn one(text: &mut String, reported: &ReportedFinding) {
+    let command = match reported.rule.severity() {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Info => "notice",
     };
-    let place = told.location.as_ref().map(|location| {
+    let place = reported.location.as_ref().map(|location| {
         let (from, to) = (location.span.from, location.span.to);
         // A range of columns is understood within one line only.
         let end = if from.line == to.line { format!(",endColumn={}", to.column) } else { String::new() };
         let file = property(&location.file);
         format!("file={file},line={},col={}{end},endLine={},", from.line, from.column, to.line)
     });
-    let title = property(&format!("{} {}", told.rule.id(), told.rule.name()));
-    let said = message(&format!("{}: {}; fix: {}", told.object, told.reason, told.fix));
-    let _ = writeln!(text, "::{command} {}title={title}::{said}", place.unwrap_or_default());
+    let title = property(&format!("{} {}", reported.rule.id(), reported.rule.name()));
+    let sentence = message(&format!("{}: {}; fix: {}", reported.object, reported.reason, reported.fix));
+    let _ = writeln!(text, "::{command} {}title={title}::{sentence}", place.unwrap_or_default());
 }
 
 /// <https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts> has the escapes.

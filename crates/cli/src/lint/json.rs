@@ -90,7 +90,7 @@ pub(super) fn object(report: &LintReportData) -> Value {
         silenced: report
             .silenced
             .iter()
-            .map(|(told, because)| SilencedJson { because, finding: finding(told) })
+            .map(|(reported, because)| SilencedJson { because, finding: finding(reported) })
             .collect(),
         unread: report.unread.iter().map(unread).collect(),
         gaps: &report.gaps,
@@ -112,24 +112,24 @@ fn summary(report: &LintReportData) -> LintSummary {
     }
 }
 
-fn finding(told: &ReportedFinding) -> FindingJson<'_> {
-    let location = told.location.as_ref().map(|location| LocationJson {
+fn finding(reported: &ReportedFinding) -> FindingJson<'_> {
+    let location = reported.location.as_ref().map(|location| LocationJson {
         file: &location.file,
         line: location.span.from.line,
         column: location.span.from.column,
         end_line: location.span.to.line,
         end_column: location.span.to.column,
     });
-    let object = &told.object;
+    let object = &reported.object;
     FindingJson {
-        rule: told.rule.id(),
-        name: told.rule.name(),
-        severity: told.rule.severity().as_str(),
+        rule: reported.rule.id(),
+        name: reported.rule.name(),
+        severity: reported.rule.severity().as_str(),
         object: ObjectJson { kind: &object.kind, namespace: &object.namespace, name: &object.name },
-        field: &told.field,
+        field: &reported.field,
         location,
-        reason: &told.reason,
-        fix: &told.fix,
+        reason: &reported.reason,
+        fix: &reported.fix,
     }
 }
 

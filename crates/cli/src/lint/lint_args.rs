@@ -93,7 +93,7 @@ pub(crate) struct LintOptions {
 #[derive(Debug)]
 pub(crate) enum LintSource {
     Files(Vec<PathBuf>),
-    /// Only the rules are told.
+    /// Only the rules are listed.
     Nothing,
     Cluster(Box<ClusterOptions>),
     /// Files, held against the nodes and DaemonSets of a cluster.

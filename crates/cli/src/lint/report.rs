@@ -23,7 +23,7 @@ pub(crate) struct LintReportData {
 
 impl LintReportData {
     pub(crate) fn new(gathered: CollectedObjects, config: &LintConfig, mut baseline: Baseline) -> Self {
-        let mut told: Vec<(usize, ReportedFinding)> = lint::lint(&gathered.facts)
+        let mut reported: Vec<(usize, ReportedFinding)> = lint::lint(&gathered.facts)
             .into_iter()
             .map(|finding| {
                 let (order, subject) = match finding.subject {
@@ -35,22 +35,22 @@ impl LintReportData {
             .collect();
         // With files, a cluster is only what they are held against.
         if gathered.counts.files > 0 {
-            told.retain(|(_, told)| told.location.is_some());
+            reported.retain(|(_, reported)| reported.location.is_some());
         }
-        told.sort_by(|(order, one), (other_order, other)| {
-            let key = |told: &ReportedFinding| (told.location.clone(), told.rule);
+        reported.sort_by(|(order, one), (other_order, other)| {
+            let key = |reported: &ReportedFinding| (reported.location.clone(), reported.rule);
             key(one).cmp(&key(other)).then(order.cmp(other_order)).then(one.object.cmp(&other.object))
         });
         let mut used = vec![false; config.silences.len()];
         let (mut findings, mut silenced) = (Vec::new(), Vec::new());
-        for (_, told) in told {
-            match config.silences.iter().position(|silence| silence.fits(&told)) {
+        for (_, reported) in reported {
+            match config.silences.iter().position(|silence| silence.fits(&reported)) {
                 Some(at) => {
                     used[at] = true;
-                    silenced.push((told, config.silences[at].reason.clone()));
+                    silenced.push((reported, config.silences[at].reason.clone()));
                 }
-                None if baseline.takes(&told) => silenced.push((told, "in the baseline".to_owned())),
-                None => findings.push(told),
+                None if baseline.takes(&reported) => silenced.push((reported, "in the baseline".to_owned())),
+                None => findings.push(reported),
             }
         }
         let unused = config.silences.iter().zip(used).filter(|(_, used)| !used);
@@ -72,7 +72,7 @@ impl LintReportData {
     }
 
     pub(crate) fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|told| told.rule.severity() == severity).count()
+        self.findings.iter().filter(|reported| reported.rule.severity() == severity).count()
     }
 
     /// One line.

@@ -9,8 +9,8 @@ use taintward_core::lint::{Rule, Severity};
 use taintward_core::text::numbered;
 
 pub(super) fn print(report: &LintReportData) -> String {
-    let findings = report.findings.iter().map(|told| result(told, None));
-    let silenced = report.silenced.iter().map(|(told, because)| result(told, Some(because)));
+    let findings = report.findings.iter().map(|reported| result(reported, None));
+    let silenced = report.silenced.iter().map(|(reported, because)| result(reported, Some(because)));
     let notifications: Vec<Value> =
         report.unread.iter().map(unread).chain(report.gaps.iter().map(|gap| gap_of(gap))).collect();
     let whole = json!({
@@ -52,27 +52,27 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn result(told: &ReportedFinding, because: Option<&str>) -> Value {
-    let name = &told.object;
+fn result(reported: &ReportedFinding, because: Option<&str>) -> Value {
+    let name = &reported.object;
     let path = [&name.kind, &name.namespace, &name.name].map(String::as_str);
     let full = path
         .into_iter()
         .filter(|part| !part.is_empty())
-        .chain(Some(told.field.as_str()).filter(|f| !f.is_empty()));
+        .chain(Some(reported.field.as_str()).filter(|f| !f.is_empty()));
     let mut place = Map::new();
     let full: Vec<&str> = full.collect();
     place.insert(
         "logicalLocations".to_owned(),
         json!([{"fullyQualifiedName": full.join("/"), "kind": "object"}]),
     );
-    if let Some(location) = &told.location {
+    if let Some(location) = &reported.location {
         place.insert("physicalLocation".to_owned(), physical(location));
     }
     let mut result = json!({
-        "ruleId": told.rule.id(),
-        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == told.rule),
-        "level": level(told.rule.severity()),
-        "message": {"text": format!("{}: {}; fix: {}", told.object, told.reason, told.fix)},
+        "ruleId": reported.rule.id(),
+        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == reported.rule),
+        "level": level(reported.rule.severity()),
+        "message": {"text": format!("{}: {}; fix: {}", reported.object, reported.reason, reported.fix)},
         "locations": [place],
     });
     if let Some(because) = because {

@@ -19,27 +19,27 @@ pub(super) fn print(report: &LintReportData, view: &PrintOptions) -> String {
     let mut text =
         if view.headers { "SEVERITY RULE  OBJECT, PLACE, [NAME]\n".to_owned() } else { String::new() };
     let room = if view.wide { usize::MAX } else { view.paper.measure() };
-    for told in view.in_order(&report.findings) {
-        one(&mut text, told, view, room);
+    for reported in view.in_order(&report.findings) {
+        one(&mut text, reported, view, room);
     }
     text
 }
 
-fn one(text: &mut String, told: &ReportedFinding, view: &PrintOptions, measure: usize) {
+fn one(text: &mut String, reported: &ReportedFinding, view: &PrintOptions, measure: usize) {
     let paper = view.paper;
-    let severity = told.rule.severity();
+    let severity = reported.rule.severity();
     let word = format!("{:<8}", severity.as_str());
     let word = match severity {
         Severity::Error => Color::Red.of(&word, paper.paints),
         Severity::Warning => Color::Yellow.of(&word, paper.paints),
         Severity::Info => Color::Blue.of(&word, paper.paints),
     };
-    let object = harmless(&told.object.to_string());
-    let mut place = harmless(&place(told));
-    if view.wide && told.location.is_some() && !told.field.is_empty() {
-        place += &format!("  {}", harmless(&told.field));
+    let object = harmless(&reported.object.to_string());
+    let mut place = harmless(&place(reported));
+    if view.wide && reported.location.is_some() && !reported.field.is_empty() {
+        place += &format!("  {}", harmless(&reported.field));
     }
-    place += &format!("  [{}]", told.rule.name());
+    place += &format!("  [{}]", reported.rule.name());
     let place = place.trim_start().to_owned();
     let room = measure.saturating_sub(INDENT);
     let head = if width(&object) + width(&place) + 2 > room {
@@ -47,24 +47,24 @@ fn one(text: &mut String, told: &ReportedFinding, view: &PrintOptions, measure: 
     } else {
         vec![format!("{object}  {place}")]
     };
-    let body = [harmless(&told.reason), format!("fix: {}", harmless(&told.fix))];
+    let body = [harmless(&reported.reason), format!("fix: {}", harmless(&reported.fix))];
     let body = body.iter().flat_map(|sentence| wrap(sentence, room));
     for (index, line) in head.into_iter().chain(body).enumerate() {
         // Writing to a String cannot fail.
         let _ = match index {
-            0 => writeln!(text, "{word} {:<5} {line}", told.rule.id()),
+            0 => writeln!(text, "{word} {:<5} {line}", reported.rule.id()),
             _ => writeln!(text, "{:INDENT$}{line}", ""),
         };
     }
 }
 
 /// `web.yaml:3:7`, or the field, where there is no file.
-pub(super) fn place(told: &ReportedFinding) -> String {
-    match &told.location {
+pub(super) fn place(reported: &ReportedFinding) -> String {
+    match &reported.location {
         Some(location) => {
             let from = location.span.from;
             format!("{}:{}:{}", location.file, from.line, from.column)
         }
-        None => told.field.clone(),
+        None => reported.field.clone(),
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct PendingArgs {
     survey: ClusterStateArgs,
 }
 
-/// What is asked.
+/// What to list, and from what.
 #[derive(Debug)]
 pub(crate) struct PendingOptions {
     pub(crate) watch: bool,

@@ -64,7 +64,7 @@ pub(super) fn run(ask: &PendingOptions) -> Result<(), PendingError> {
     })
 }
 
-/// One kind of object, as it is heard of.
+/// One kind of object, as it is watched.
 struct WatchInput<F> {
     news: mpsc::Receiver<Vec<WatchEvent<F>>>,
     health: watch::Receiver<StreamHealth>,
@@ -107,7 +107,7 @@ enum WatchOutput {
     Objects,
 }
 
-/// Somebody watches.
+/// A list that is watched.
 struct PendingWatch<'a> {
     tracker: PendingTracker,
     clock: &'a ServerClock,

@@ -47,7 +47,7 @@ pub(crate) enum NodeEdit {
     },
 }
 
-/// Who falls silent.
+/// The nodes that fall silent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeFailure {
     Nodes(NodeSet),
@@ -285,7 +285,7 @@ impl NodeDrafts<'_> {
         Ok(found)
     }
 
-    /// Nodes that are not heard of any more get the taints that node health would give them, when it would (NL-46).
+    /// Nodes whose kubelets are silent get the taints that node health would give them, when it would (NL-46).
     fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &NodeLifecycleConfig) -> String {
         let neighbour = |(at, node): (usize, &SnapshotNode)| ZoneMember {
             zone: node.zone.clone(),

@@ -80,7 +80,7 @@ pub(crate) struct PlanArgs {
     survey: ClusterStateArgs,
 }
 
-/// What is asked.
+/// What to plan, and from what.
 #[derive(Debug)]
 pub(crate) struct PlanOptions {
     pub(crate) files: Vec<PathBuf>,
@@ -103,7 +103,7 @@ pub(crate) struct PlanOptions {
 /// Up to when those that leave count as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanMoment {
-    /// Now; those that leave later are told all the same.
+    /// Now; those that leave later are shown all the same.
     Now,
     /// So much later.
     In(Span),

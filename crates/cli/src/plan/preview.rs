@@ -17,7 +17,7 @@ use taintward_core::time::Mono;
 /// How wide the lines are: standard error may be somewhere else than standard output.
 const WIDTH: usize = 80;
 
-/// Who would leave if these nodes got these taints.
+/// The pods that would leave if these nodes got these taints.
 pub(crate) fn preview(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> String {
     match planned(cluster, nodes) {
         Ok(text) => text,

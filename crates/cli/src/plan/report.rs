@@ -38,7 +38,7 @@ struct PlanRow<'p> {
 }
 
 impl PlanRow<'_> {
-    /// Whether it may leave earlier than told: nothing says since when the taint is there, only until when it was not, so
+    /// Whether it may leave earlier than shown: nothing says since when the taint is there, only until when it was not, so
     /// that a controller that saw it come counts from earlier (D1).
     fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
@@ -92,7 +92,7 @@ impl<'p> PlanReport<'p> {
         self.snapshot().nodes()[node].fact.name.as_str()
     }
 
-    /// Who leaves, who is first first; of those that leave together, by node and name.
+    /// The pods that leave, the first one first; of those that leave together, by node and name.
     fn rows(&self) -> Vec<PlanRow<'p>> {
         let of_node = |node: &'p NodeForecast| {
             node.pods.iter().filter_map(move |fate| Some(PlanRow { node, fate, at: fate.at()? }))
@@ -145,7 +145,7 @@ impl<'p> PlanReport<'p> {
         self.rows().iter().filter(is_one).count()
     }
 
-    /// Pods that may leave earlier than told.
+    /// Pods that may leave earlier than shown.
     fn at_the_latest(&self) -> usize {
         let now = self.snapshot().now().mono;
         self.rows().iter().filter(|row| row.is_at_the_latest(now)).count()

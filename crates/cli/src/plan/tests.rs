@@ -131,7 +131,7 @@ fn a_terminal_is_not_flooded() {
         let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
         let answer = PlanReport::new(&survey, &forecast, descriptions, until, limit);
         let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
-        // Each is a row of both tables: nobody made these pods.
+        // Each is a row of both tables: these pods have no owner.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
         assert_eq!((rows("now "), rows("Pod ")), (shown, shown), "{is_terminal} {limit:?}\n{text}");
         let said = format!("... and {} more, 250 in all; --limit 0 shows them", 250 - shown);

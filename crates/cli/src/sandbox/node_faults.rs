@@ -128,7 +128,7 @@ async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFault
     }
 }
 
-/// Sandboxes whose kubeconfigs are where they write them unless told otherwise.
+/// Sandboxes whose kubeconfigs are at the path they write without --kubeconfig-out.
 async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)> {
     let mut running = Vec::new();
     for path in files::kubeconfigs() {
@@ -175,7 +175,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// What the kubelets of such nodes are told; null takes an annotation off.
+/// The annotations that the kubelets of such nodes read; null removes one.
 fn annotations(fault: &NodeFault) -> Value {
     match fault {
         NodeFault::Silent => json!({SILENCE: "true"}),

@@ -130,7 +130,7 @@ fn seed(text: &str) -> Result<u64, String> {
 /// How often kubelets renew their leases, as real ones do.
 const KUBELETS_RENEW: Duration = Duration::from_secs(10);
 
-/// Nodes and zones, unless told otherwise.
+/// Nodes and zones by default.
 const NODES: usize = 6;
 const ZONES: usize = 3;
 
@@ -174,7 +174,7 @@ impl SandboxArgs {
     }
 }
 
-/// By what node health goes; nobody waits 50 s on a tour.
+/// By what node health goes; 50 s are too long on a tour.
 fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
     let grace = i64::try_from(silence::GRACE.as_micros()).unwrap_or(i64::MAX);
     let quick = node_lifecycle::NodeLifecycleFlags {
@@ -231,7 +231,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` asks who evicts.
+        // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` looks up which one evicts.
         election: (!args.tour).then(ElectionSettings::default),
         serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,

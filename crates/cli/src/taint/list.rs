@@ -127,7 +127,7 @@ fn table(rows: &[TaintRow], since: &str, paper: Terminal) -> String {
         rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0).max(head.len())
     };
     let (node, taint) = (widest(|row| &row.node, "NODE"), widest(|row| &row.taint, "TAINT"));
-    // Who reads it with a program gets it in columns, however wide.
+    // A program gets it in columns, however wide.
     let fits = !paper.is_terminal || node + taint + widest(|row| &row.since, since) + 6 <= paper.width;
     let mut text = String::new();
     // Writing to a String cannot fail.

@@ -6,7 +6,7 @@ use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
 
-/// What is asked for.
+/// The nodes and the change.
 #[derive(Debug, PartialEq)]
 pub(super) struct TaintRequest {
     pub(super) change: TaintEdit,
@@ -56,7 +56,7 @@ const INDENT: &str = "    ";
 /// The argument, and below it a mark at the character that is wrong, with a word about it.
 struct ErrorPointer<'m>(&'m str, &'m GrammarError);
 
-/// Marks under longer text help nobody.
+/// Marks under longer text are no help.
 const POINTED_MOST: usize = 200;
 
 impl fmt::Display for ErrorPointer<'_> {

@@ -94,7 +94,7 @@ pub(crate) struct TaintOptions {
     pub(crate) field_manager: String,
     pub(crate) form: TaintOutputFormat,
     pub(crate) managed_fields: bool,
-    /// Whether to show who would leave, on a terminal.
+    /// Whether to show which pods would leave, on a terminal.
     pub(crate) preview: bool,
     /// Whether to ask then.
     pub(crate) ask: bool,
@@ -114,7 +114,7 @@ pub(crate) enum DryRun {
     Server,
 }
 
-/// What people are told beside a taint.
+/// What people read beside a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NoteOptions {
     /// How long it is meant to stay.

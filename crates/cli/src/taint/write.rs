@@ -60,7 +60,7 @@ pub(super) async fn all(
     failures
 }
 
-/// Takes off what was meant to be there until now at most. Nobody leaves for that: a taint that goes sends no pod away.
+/// Takes off what was meant to be there until now at most. No pod leaves for that: a taint that goes evicts none.
 fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
         let until = TaintNote::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
@@ -76,8 +76,8 @@ impl TaintWrite<'_> {
     async fn one(&self, name: &str) -> Result<Option<(EditSummary, Vec<u8>)>, NodeWriteError> {
         let mut tries = 1;
         loop {
-            let told = self.nodes.read(name).await?;
-            let node = EditableNode::read(&told.body).map_err(|why| {
+            let response = self.nodes.read(name).await?;
+            let node = EditableNode::read(&response.body).map_err(|why| {
                 NodeWriteError::Reasons(vec![format!(
                     "node {name}: the API server's answer cannot be read: {why}"
                 )])
@@ -95,12 +95,12 @@ impl TaintWrite<'_> {
                 return Ok(Some((applied.word, after.to_string().into_bytes())));
             }
             let Some(patch) = node.patch(&applied, &change.add, &notes) else {
-                return Ok(Some((applied.word, told.body.to_vec())));
+                return Ok(Some((applied.word, response.body.to_vec())));
             };
             match self.nodes.patch(name, patch, &self.writing).await {
-                Ok(told) => {
-                    warn(&told);
-                    return Ok(Some((applied.word, told.body.to_vec())));
+                Ok(response) => {
+                    warn(&response);
+                    return Ok(Some((applied.word, response.body.to_vec())));
                 }
                 Err(complaint) if complaint.is_conflict() && tries < TRIES => {
                     tokio::time::sleep(pause(tries)).await;
@@ -139,13 +139,13 @@ impl TaintWrite<'_> {
 }
 
 /// As kubectl says it.
-fn warn(told: &PatchResponse) {
-    for warning in &told.warnings {
+fn warn(response: &PatchResponse) {
+    for warning in &response.warnings {
         crate::say::line("Warning: ", warning);
     }
 }
 
-/// Writers who met once should not meet again: their pauses differ by their process number.
+/// Writers that met once should not meet again: their pauses differ by their process number.
 fn pause(tries: u32) -> Duration {
     let own = Duration::from_micros(u64::from(std::process::id()).wrapping_mul(7919) % 3000);
     PAUSE * tries.min(PAUSES_MOST) + own

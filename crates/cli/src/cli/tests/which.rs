@@ -38,7 +38,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
 #[test]
 fn what_is_given_and_would_not_count_is_refused() {
     for line in [
-        // Groups of nobody.
+        // Groups without a user.
         "pending --as-group a",
         "pending --as-uid 42",
         "pending --as=",

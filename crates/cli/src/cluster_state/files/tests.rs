@@ -148,7 +148,7 @@ async fn a_list_goes_on_when_its_moment_is_forgotten() {
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
     let mut names = std::collections::BTreeSet::new();
     let mut told = 0;
-    let mut tell = |object: &[u8]| {
+    let mut add = |object: &[u8]| {
         let object: serde_json::Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
         names.insert(object["metadata"]["name"].to_string());
         told += 1;
@@ -159,6 +159,6 @@ async fn a_list_goes_on_when_its_moment_is_forgotten() {
         }
         Ok(())
     };
-    pages(&client, listing, Duration::from_secs(30), &mut tell).await.expect("it goes on");
+    pages(&client, listing, Duration::from_secs(30), &mut add).await.expect("it goes on");
     assert_eq!((told, names.len()), (600, 600));
 }

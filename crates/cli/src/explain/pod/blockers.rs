@@ -7,7 +7,7 @@ use crate::messages::at_moment;
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::verdict::Outcome;
 
-/// The condition of a pod that somebody is about to end.
+/// The condition of a pod that is about to be ended.
 const DISRUPTED: &str = "DisruptionTarget";
 
 pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
@@ -31,10 +31,10 @@ fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
     let is_over = deletion.by.is_none_or(|by| by <= now.wall);
     if let Some(by) = deletion.by {
         let grace = Span::from_secs(deletion.grace_seconds);
-        let asked = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
+        let begun = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
         sentences.push(format!(
             "it is being deleted since {}; its grace of {}s {} at {}",
-            moment(now, asked),
+            moment(now, begun),
             deletion.grace_seconds,
             if is_over { "ended" } else { "ends" },
             moment(now, by)
@@ -87,7 +87,7 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
 }
 
-/// It should be gone, and nobody has deleted it.
+/// It should be gone, and has not been deleted.
 fn undone(explanation: &PodExplanation<'_>) -> String {
     let Some(controllers) = explanation.context.controllers() else {
         return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();

@@ -11,16 +11,16 @@ use taintward_core::cluster_snapshot::RecreationPolicy;
 use taintward_core::forecast::{BudgetImpact, ForecastTotals, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
-/// Reasons for staying that are told for each node; the others are counted together.
+/// Reasons for staying that are shown for each node; the others are counted together.
 const STAYS_MOST: usize = 5;
 
 /// Sentences about pods that would find no place.
 const NOWHERE_MOST: usize = 5;
 
-/// Rows of one table that a terminal shows, if nobody says how many: so many can be scrolled back to.
+/// Rows of one table that a terminal shows by default: so many can be scrolled back to.
 const ROWS_MOST: usize = 100;
 
-/// How many rows of a table are shown. Where a program may read them, all are, if nobody says how many.
+/// How many rows of a table are shown. Where a program may read them, all are by default.
 fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     match answer.limit {
         Some(0) => usize::MAX,
