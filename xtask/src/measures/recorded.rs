@@ -7,12 +7,12 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 13] = [
-    ("production lines", 96_000.0),
+    ("production lines", 95_000.0),
     ("types that share their name, %", 2.0),
     ("type names declared twice in a crate", 0.0),
-    ("pub(super), pub(in ...) per 1,000 lines", 21.0),
-    ("import circles", 12.0),
-    ("files in the largest import circle", 10.0),
+    ("pub(super), pub(in ...) per 1,000 lines", 19.0),
+    ("import circles", 4.0),
+    ("files in the largest import circle", 8.0),
     ("import circles between folders", 0.0),
     ("control loops", 1.0),
     ("watch-to-store paths", 1.0),
