@@ -22,7 +22,9 @@ mod dispatch;
 mod hold;
 mod node_updates;
 mod notice;
+mod order;
 mod outage;
+mod phase;
 mod pod_updates;
 mod reassess;
 mod responses;
@@ -31,14 +33,13 @@ mod transitions;
 mod undecodable;
 mod work_queue;
 
-pub use cache::{EvictionOrder, PriorityClass};
-pub use notice::EvictionNotice;
+pub use notice::{EvictionNotice, EvictionReason};
+pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
-pub use work_queue::EvictionReason;
 
 use cache::{NodeEntry, TolerationInterner};
 use node_updates::ListSync;
-use stats::CountdownCounts;
+use phase::CountdownCounts;
 use undecodable::UndecodableObjects;
 use work_queue::WorkQueue;
 

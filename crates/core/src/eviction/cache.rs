@@ -5,8 +5,8 @@
 
 use super::confirmation::NodeConfirmation;
 use super::deadlines::NodeDeadlines;
-use super::stats::CountdownCounts;
-use super::transitions::LastNotice;
+use super::order::{EvictionOrder, PriorityClass};
+use super::phase::{CountdownCounts, EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
@@ -24,24 +24,6 @@ pub(super) type TolerationList = Arc<Vec<Toleration>>;
 
 /// Every distinct list of tolerations.
 pub(super) type TolerationInterner = SharedInterner<Vec<Toleration>>;
-
-/// Where a pod stands in the engine state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum EvictionPhase {
-    /// Nothing is planned.
-    #[default]
-    Idle,
-    /// It has a deadline.
-    CountingDown(Mono),
-    /// It would have one, but its time is held (NL-48).
-    OnHold(LastNotice),
-    /// It goes, and waits for its turn in the queue under this due date.
-    Due(Mono),
-    /// Its eviction is under way (`attempts`).
-    InProgress,
-    /// Its deletion is accepted; the watch has not said so yet. Newer news that it is alive ends this.
-    Deleted,
-}
 
 /// Yes-or-no facts of a pod, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -204,26 +186,6 @@ impl PodEntry {
 
 /// The priority of the built-in class `system-node-critical`.
 const NODE_CRITICAL: i32 = 2_000_001_000;
-
-/// The place of a pod among those due at the same instant; lower leaves first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EvictionOrder {
-    /// Kind of pod.
-    pub class: PriorityClass,
-    /// `spec.priority`.
-    pub priority: i32,
-}
-
-/// Kinds of pods in the order in which they leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PriorityClass {
-    /// Any other pod.
-    Ordinary,
-    /// Owned by a DaemonSet.
-    DaemonSet,
-    /// Priority class `system-node-critical`, or a priority as high.
-    NodeCritical,
-}
 
 /// What is known of a node that exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 //!
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
-use super::cache::{EvictionPhase, PodEntry};
+use super::cache::PodEntry;
+use super::phase::EvictionPhase;
 use crate::identity::Uid;
 use crate::time::Mono;
 use alloc::boxed::Box;

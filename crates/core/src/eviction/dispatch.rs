@@ -4,9 +4,11 @@
 //!   before its deadline (S3).
 //! - See `responses.rs` for the handling of responses.
 
-use super::cache::{EvictionPhase, PodEntry, PodFlags};
+use super::cache::{PodEntry, PodFlags};
 use super::confirmation::NodeConfirmation;
-use super::work_queue::{Dequeued, EvictionAttempt, EvictionReason, InFlightRequest, NextStep, QueueKey};
+use super::notice::EvictionReason;
+use super::phase::EvictionPhase;
+use super::work_queue::{Dequeued, EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine};
 use crate::countdown_hold::HoldHistory;
 use crate::engine::Lane;

@@ -1,7 +1,8 @@
 //! Defines what the eviction engine reports to logs, metrics and events.
 
-use super::work_queue::EvictionReason;
-use crate::identity::{NodeName, PodRef, Uid};
+use crate::identity::{NodeName, PodName, PodRef, Uid};
+use crate::taint::Taint;
+use crate::taint_start::TaintStart;
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 
@@ -83,4 +84,29 @@ pub enum EvictionNotice {
         /// When.
         at: Mono,
     },
+}
+
+/// Why a pod was evicted: what events, logs and metrics say about it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EvictionReason {
+    /// Namespace and name.
+    pub name: PodName,
+    /// The taint that was due first.
+    pub taint: Taint,
+    /// Its start and where that came from.
+    pub start: TaintStart,
+    /// Since when it counted for the pod.
+    pub counts_from: Mono,
+    /// The toleration used: its position, and the seconds it granted; `None` if untolerated.
+    pub toleration: Option<(usize, Span)>,
+    /// How much of the time since then did not count, because it was held (NL-48).
+    pub held: Span,
+    /// When the pod was due.
+    pub due: Mono,
+    /// When it was known to be due.
+    pub known_due: Mono,
+    /// When the DELETE was decided.
+    pub decided: Mono,
+    /// When the confirming read of the node was sent (D5).
+    pub confirmed: Mono,
 }

@@ -2,7 +2,8 @@
 //!
 //! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
 
-use super::cache::{EvictionPhase, NodeEntry, PodEntry, PodFlags};
+use super::cache::{NodeEntry, PodEntry, PodFlags};
+use super::phase::EvictionPhase;
 use super::{EvictionEngine, EvictionNotice};
 use crate::fact::{PodFact, PodLifePhase};
 use crate::identity::PodRef;

@@ -4,7 +4,8 @@
 //! - See `transitions.rs` for what follows from an outcome.
 
 use super::EvictionEngine;
-use super::cache::{EvictionPhase, NodeEntry, PodEntry, TolerationList};
+use super::cache::{NodeEntry, PodEntry, TolerationList};
+use super::phase::EvictionPhase;
 use crate::engine::Engine;
 use crate::identity::{NodeName, Uid};
 use crate::time::Mono;

@@ -3,10 +3,11 @@
 //! - Invariant: an eviction is retried until it is no longer due (D3, L2) and not dropped after one 404; a lost
 //!   response or failed precondition leads to a live read, not a repeat (P31, P45, S10).
 
-use super::cache::{EvictionPhase, PodFlags};
+use super::cache::PodFlags;
 use super::confirmation::NodeConfirmation;
 use super::dispatch::VERSION_CONFLICTS_MAX;
 use super::node_updates::{CacheStaleness, MissedUpdates};
+use super::phase::EvictionPhase;
 use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionEngine, EvictionNotice};
 use crate::api_error::ApiFailure;

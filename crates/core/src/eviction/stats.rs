@@ -1,7 +1,7 @@
 //! Reads the state of the engine for metrics and for people: counts, explanations, pending and failing evictions.
 
 use super::EvictionEngine;
-use super::cache::EvictionPhase;
+use super::phase::EvictionPhase;
 use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane};
 use crate::identity::PodRef;
@@ -56,23 +56,6 @@ pub struct FailingEviction<'a> {
     pub failure: ApiFailure,
     /// When it is tried again; `None`: it is its turn, or a request is out.
     pub retry_at: Option<Mono>,
-}
-
-/// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
-/// ([`super::cache::PodEntry::set_phase`]), so that they are right whoever changes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct CountdownCounts {
-    pub(super) counting: usize,
-    pub(super) held: usize,
-}
-
-impl CountdownCounts {
-    pub(super) fn change(&mut self, from: EvictionPhase, to: EvictionPhase) {
-        let counting = |phase| usize::from(matches!(phase, EvictionPhase::CountingDown(_)));
-        let held = |phase| usize::from(matches!(phase, EvictionPhase::OnHold(_)));
-        self.counting = self.counting + counting(to) - counting(from);
-        self.held = self.held + held(to) - held(from);
-    }
 }
 
 impl EvictionEngine {

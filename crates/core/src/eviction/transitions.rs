@@ -2,7 +2,8 @@
 //!
 //! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
-use super::cache::{EvictionPhase, PodEntry, PodFlags};
+use super::cache::{PodEntry, PodFlags};
+use super::phase::{EvictionPhase, LastNotice};
 use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionNotice, EvictionState};
 use crate::fact::PodLifePhase;
@@ -13,17 +14,6 @@ use crate::verdict::{EvictionExemption, Outcome, StayReason};
 /// How long a mark that nobody acts on is left alone before it is withdrawn: longer than a predecessor's request can
 /// be under way, within S9's 60 s.
 const WITHDRAW_AFTER: Span = Span::from_secs(30);
-
-/// What was last told of a pod's going.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LastNotice {
-    /// Nothing, or that it stays.
-    None,
-    /// That it has a deadline.
-    Countdown,
-    /// That it is due.
-    Due,
-}
 
 fn reference(pod: &PodEntry, node: &NodeName) -> PodRef {
     PodRef { node: node.clone(), uid: pod.uid.clone() }

@@ -2,14 +2,13 @@
 //!
 //! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 
-use super::cache::EvictionOrder;
+use super::notice::EvictionReason;
+use super::order::EvictionOrder;
 use super::outage::ServerOutage;
 use crate::api_error::ApiFailure;
 use crate::backoff::jitter;
 use crate::engine::Lane;
-use crate::identity::{PodName, PodRef, ResourceVersion};
-use crate::taint::Taint;
-use crate::taint_start::TaintStart;
+use crate::identity::{PodRef, ResourceVersion};
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -118,31 +117,6 @@ impl EvictionAttempt {
     pub(super) fn is_smooth(&self) -> bool {
         !self.slow && matches!(self.last_failure, None | Some(ApiFailure::Conflict | ApiFailure::NotFound))
     }
-}
-
-/// Why a pod was evicted: what events, logs and metrics say about it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct EvictionReason {
-    /// Namespace and name.
-    pub name: PodName,
-    /// The taint that was due first.
-    pub taint: Taint,
-    /// Its start and where that came from.
-    pub start: TaintStart,
-    /// Since when it counted for the pod.
-    pub counts_from: Mono,
-    /// The toleration used: its position, and the seconds it granted; `None` if untolerated.
-    pub toleration: Option<(usize, Span)>,
-    /// How much of the time since then did not count, because it was held (NL-48).
-    pub held: Span,
-    /// When the pod was due.
-    pub due: Mono,
-    /// When it was known to be due.
-    pub known_due: Mono,
-    /// When the DELETE was decided.
-    pub decided: Mono,
-    /// When the confirming read of the node was sent (D5).
-    pub confirmed: Mono,
 }
 
 /// All pods that go, wherever they are in the process.

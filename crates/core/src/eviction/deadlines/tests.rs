@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::eviction::cache::TolerationInterner;
-use crate::eviction::stats::CountdownCounts;
+use crate::eviction::phase::CountdownCounts;
 use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};

@@ -1,0 +1,21 @@
+//! Orders pods that are due at the same instant (TE-46).
+
+/// The place of a pod among those due at the same instant; lower leaves first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EvictionOrder {
+    /// Kind of pod.
+    pub class: PriorityClass,
+    /// `spec.priority`.
+    pub priority: i32,
+}
+
+/// Kinds of pods in the order in which they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PriorityClass {
+    /// Any other pod.
+    Ordinary,
+    /// Owned by a DaemonSet.
+    DaemonSet,
+    /// Priority class `system-node-critical`, or a priority as high.
+    NodeCritical,
+}
