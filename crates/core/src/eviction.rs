@@ -20,6 +20,7 @@ mod confirmation;
 mod deadlines;
 mod dispatch;
 mod hold;
+mod list_sync;
 mod node_updates;
 mod notice;
 mod order;
@@ -30,7 +31,6 @@ mod reassess;
 mod responses;
 mod stats;
 mod transitions;
-mod undecodable;
 mod work_queue;
 
 pub use notice::{EvictionNotice, EvictionReason};
@@ -38,9 +38,8 @@ pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
 
 use cache::{NodeEntry, TolerationInterner};
-use node_updates::ListSync;
+use list_sync::ListSync;
 use phase::CountdownCounts;
-use undecodable::UndecodableObjects;
 use work_queue::WorkQueue;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
@@ -199,10 +198,8 @@ pub struct EvictionEngine {
     lists: TolerationInterner,
     /// When each entry with counting pods is to be looked at again.
     wakeups: BTreeSet<(Mono, NodeName)>,
-    nodes_sync: ListSync,
-    pods_sync: ListSync,
-    undecodable_nodes: UndecodableObjects<NodeName>,
-    undecodable_pods: UndecodableObjects<Uid>,
+    nodes_sync: ListSync<NodeName>,
+    pods_sync: ListSync<Uid>,
     state: EvictionState,
 }
 
@@ -271,6 +268,6 @@ impl Engine for EvictionEngine {
 
     /// Before both lists were complete once, no pod is evicted (TE-7).
     fn is_synced(&self) -> bool {
-        self.nodes_sync.complete_once && self.pods_sync.complete_once
+        self.nodes_sync.is_complete() && self.pods_sync.is_complete()
     }
 }

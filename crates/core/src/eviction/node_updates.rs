@@ -15,36 +15,6 @@ use crate::verdict::TaintInstance;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Where the list of one kind stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct ListSync {
-    pub(super) complete_once: bool,
-    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
-    pub(super) running: Option<Option<Mono>>,
-}
-
-impl ListSync {
-    pub(super) fn start(&mut self, silent_since: Option<Mono>) {
-        self.running = Some(silent_since);
-    }
-
-    pub(super) fn complete(&mut self) {
-        *self = Self { complete_once: true, running: None };
-    }
-
-    /// The last moment at which something that is told of for the first time, `now`, was not there, as far as known.
-    pub(super) fn absent_until(&self, now: Mono) -> Option<Mono> {
-        self.running.unwrap_or(self.complete_once.then_some(now))
-    }
-
-    pub(super) fn observed_via(&self, listed: bool) -> ObservedVia {
-        match listed {
-            true => ObservedVia::List { absent_until: self.running.flatten() },
-            false => ObservedVia::WatchEvent,
-        }
-    }
-}
-
 /// What may have happened to a node between two facts without being told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissedUpdates {
@@ -57,7 +27,6 @@ pub(super) enum MissedUpdates {
 impl ObjectIndex<NodeFact> for EvictionEngine {
     fn list_started(&mut self, silent_since: Option<Mono>) {
         self.nodes_sync.start(silent_since);
-        self.undecodable_nodes.list_begins();
         for known in self.nodes.values_mut().filter_map(|entry| entry.state.as_mut()) {
             known.seen = false;
         }
@@ -65,8 +34,7 @@ impl ObjectIndex<NodeFact> for EvictionEngine {
 
     /// A node by the watch or a list.
     fn applied(&mut self, fact: NodeFact, listed: bool, now: Now) {
-        let unread = self.undecodable_nodes.take(&fact.name);
-        let observed = unread.unwrap_or_else(|| self.nodes_sync.observed_via(listed));
+        let observed = self.nodes_sync.observed_via(&fact.name, listed);
         let unseen = match observed {
             ObservedVia::WatchEvent => MissedUpdates::None,
             ObservedVia::List { absent_until } => MissedUpdates::Since(absent_until),
@@ -84,11 +52,9 @@ impl ObjectIndex<NodeFact> for EvictionEngine {
     }
 
     fn list_completed(&mut self, now: Now) {
-        if self.nodes_sync.running.is_none() {
+        if !self.nodes_sync.complete() {
             return;
         }
-        self.nodes_sync.complete();
-        self.undecodable_nodes.list_ends();
         let vanished = |entry: &NodeEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
         let gone: Vec<_> =
             self.nodes.iter().filter(|(_, entry)| vanished(entry)).map(|(name, _)| name.clone()).collect();
@@ -101,7 +67,7 @@ impl ObjectIndex<NodeFact> for EvictionEngine {
 impl EvictionEngine {
     pub(super) fn mark_node_undecodable(&mut self, name: &NodeName, now: Mono) {
         let Some(known) = self.nodes.get_mut(name).and_then(|entry| entry.state.as_mut()) else {
-            return self.undecodable_nodes.tell(name.clone(), self.nodes_sync.absent_until(now));
+            return self.nodes_sync.mark_undecodable(name.clone(), now);
         };
         known.seen = true;
         if !known.undecodable {
@@ -155,7 +121,7 @@ impl EvictionEngine {
 
     /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
     fn delete_node(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
-        self.undecodable_nodes.take(name);
+        self.nodes_sync.forget(name);
         let Some(entry) = self.nodes.get_mut(name) else { return };
         let Some(known) = &entry.state else { return };
         if uid.is_some_and(|uid| *uid != known.uid) {

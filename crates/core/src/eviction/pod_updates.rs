@@ -16,7 +16,6 @@ use alloc::vec::Vec;
 impl ObjectIndex<PodFact> for EvictionEngine {
     fn list_started(&mut self, silent_since: Option<Mono>) {
         self.pods_sync.start(silent_since);
-        self.undecodable_pods.list_begins();
         for entry in self.nodes.values_mut() {
             let (.., pods) = entry.split();
             pods.for_each(|pod| {
@@ -27,13 +26,12 @@ impl ObjectIndex<PodFact> for EvictionEngine {
     }
 
     fn applied(&mut self, fact: PodFact, listed: bool, now: Now) {
-        let observed = self.pods_sync.observed_via(listed);
         let entry = self.nodes.entry(fact.node.clone());
         let node = entry.key().clone();
         let entry = entry.or_default();
         let uid = fact.id.uid().clone();
         let Some(pod) = entry.pod_mut(&uid) else {
-            let observed = self.undecodable_pods.take(&uid).unwrap_or(observed);
+            let observed = self.pods_sync.observed_via(&uid, listed);
             let arrival = taint_start::pod_binding(&fact.arrival, observed, now);
             let mut pod = PodEntry::new(fact, arrival, &mut self.lists);
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
@@ -87,11 +85,9 @@ impl ObjectIndex<PodFact> for EvictionEngine {
     }
 
     fn list_completed(&mut self, _: Now) {
-        if self.pods_sync.running.is_none() {
+        if !self.pods_sync.complete() {
             return;
         }
-        self.pods_sync.complete();
-        self.undecodable_pods.list_ends();
         let mut gone = Vec::new();
         for (name, entry) in &self.nodes {
             let unseen = entry.pods().filter(|pod| !pod.flags.has(PodFlags::SEEN));
@@ -107,7 +103,7 @@ impl EvictionEngine {
     /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
     /// TE-40).
     pub(super) fn delete_pod(&mut self, reference: &PodRef) {
-        self.undecodable_pods.take(&reference.uid);
+        self.pods_sync.forget(&reference.uid);
         let Some(entry) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = entry.remove(&reference.uid) else { return };
         let before = pod.phase();
@@ -128,7 +124,7 @@ impl EvictionEngine {
         let node = node.cloned().or_else(|| self.nodes.iter().find_map(holds));
         let entry = node.and_then(|node| Some((self.nodes.get_mut(&node)?, node)));
         let Some((pod, node)) = entry.and_then(|(entry, node)| Some((entry.pod_mut(uid)?, node))) else {
-            return self.undecodable_pods.tell(uid.clone(), self.pods_sync.absent_until(now));
+            return self.pods_sync.mark_undecodable(uid.clone(), now);
         };
         pod.flags.set(PodFlags::UNREADABLE, true);
         pod.flags.set(PodFlags::SEEN, true);
