@@ -21,6 +21,7 @@ mod deadlines;
 mod dispatch;
 mod hold;
 mod list_sync;
+mod node_state;
 mod node_updates;
 mod notice;
 mod order;

@@ -5,13 +5,14 @@
 
 use super::confirmation::NodeConfirmation;
 use super::deadlines::NodeDeadlines;
+use super::node_state::NodeState;
 use super::order::{EvictionOrder, PriorityClass};
 use super::phase::{CountdownCounts, EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
 use crate::taint_start::{BindingSource, PodBinding};
-use crate::time::{Mono, Wall};
+use crate::time::Mono;
 use crate::toleration::Toleration;
 use crate::verdict::{EvictionExemption, PodInput, TaintInstance};
 use alloc::boxed::Box;
@@ -187,21 +188,6 @@ impl PodEntry {
 /// The priority of the built-in class `system-node-critical`.
 const NODE_CRITICAL: i32 = 2_000_001_000;
 
-/// What is known of a node that exists.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NodeState {
-    pub(super) uid: Uid,
-    pub(super) version: Option<ResourceVersion>,
-    /// NoExecute only, in the node's order.
-    pub(super) taints: Vec<TaintInstance>,
-    /// When the list of taints last changed, as far as told.
-    pub(super) taints_changed: Option<Wall>,
-    /// The node's object could not be decoded lately: its taints are not understood (D11).
-    pub(super) undecodable: bool,
-    /// Seen in the running list; always true outside one.
-    pub(super) seen: bool,
-}
-
 /// A node's place: the node, if it exists, and the pods bound to its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeEntry {
@@ -266,24 +252,24 @@ impl NodeEntry {
     }
 
     pub(super) fn taints(&self) -> &[TaintInstance] {
-        self.state.as_ref().map_or(&[], |known| &known.taints)
+        self.state.as_ref().map_or(&[], NodeState::taints)
     }
 
     pub(super) fn is_undecodable(&self) -> bool {
-        self.state.as_ref().is_some_and(|known| known.undecodable)
+        self.state.as_ref().is_some_and(NodeState::is_undecodable)
     }
 
     /// Taints and pods side by side, for a walk that changes the pods.
     pub(super) fn split(&mut self) -> (&[TaintInstance], bool, impl Iterator<Item = &mut PodEntry>) {
         let undecodable = self.is_undecodable();
-        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], |known| &known.taints);
+        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], NodeState::taints);
         (taints, undecodable, self.pods.iter_mut().map(|pod| &mut **pod))
     }
 
     /// The taints and one of the pods, to change.
     pub(super) fn taints_and_pod(&mut self, uid: &Uid) -> (&[TaintInstance], Option<&mut PodEntry>) {
         let pod = self.position(uid).ok();
-        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], |known| &known.taints);
+        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], NodeState::taints);
         (taints, pod.map(|at| &mut *self.pods[at]))
     }
 

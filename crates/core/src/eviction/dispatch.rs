@@ -6,6 +6,7 @@
 
 use super::cache::{PodEntry, PodFlags};
 use super::confirmation::NodeConfirmation;
+use super::node_state::NodeState;
 use super::notice::EvictionReason;
 use super::phase::EvictionPhase;
 use super::work_queue::{Dequeued, EvictionAttempt, InFlightRequest, NextStep, QueueKey};
@@ -279,7 +280,7 @@ impl EvictionEngine {
             NodeConfirmation::None | NodeConfirmation::At(_) => 0,
         };
         let node = key.pod.node.clone();
-        let known = entry.state.as_ref().and_then(|known| known.version);
+        let known = entry.state.as_ref().and_then(NodeState::version);
         entry.confirmation = NodeConfirmation::InFlight { tries, void: false, known };
         entry.parked.push(key);
         Dispatch::Send(EvictionEffect::ReadNode { node })

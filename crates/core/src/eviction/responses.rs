@@ -6,7 +6,7 @@
 use super::cache::PodFlags;
 use super::confirmation::NodeConfirmation;
 use super::dispatch::VERSION_CONFLICTS_MAX;
-use super::node_updates::{CacheStaleness, MissedUpdates};
+use super::node_state::{CacheStaleness, NodeSource};
 use super::phase::EvictionPhase;
 use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionEngine, EvictionNotice};
@@ -16,7 +16,6 @@ use crate::engine::LiveRead;
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::object_event::ObjectIndex as _;
-use crate::taint_start::ObservedVia;
 use crate::time::{Mono, Now, Span};
 use alloc::vec::Vec;
 
@@ -82,23 +81,23 @@ impl EvictionEngine {
         if fact.version.is_some() && fact.version < asked.known {
             self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
             // What was told since may be of the new history.
-            if entry.state.as_ref().is_some_and(|known| known.version == asked.known) {
-                let observed = ObservedVia::List { absent_until: None };
-                self.apply_observed_node(fact, observed, MissedUpdates::Since(None), now);
+            if entry.state.as_ref().is_some_and(|known| known.version() == asked.known) {
+                self.apply_observed_node(fact, NodeSource::List { absent_until: None }, now);
             }
             return None;
         }
-        let behind = entry.state.as_ref().map_or(CacheStaleness::UpToDate, |known| known.behind(&fact, now));
+        let behind =
+            entry.state.as_ref().map_or(CacheStaleness::UpToDate, |known| known.staleness(&fact, now));
         if behind == CacheStaleness::Newer && asked.tries < NEWS_AWAITED {
             return Some(ApiFailure::Conflict);
         }
         let last_notice = fact.version.is_some() && behind == CacheStaleness::UpToDate;
-        let unseen = if last_notice { MissedUpdates::None } else { MissedUpdates::Since(None) };
+        let source = if last_notice { NodeSource::Watch } else { NodeSource::NewerRead };
         let late = now.mono > asked.sent.plus(self.config.confirm_age_max);
         if !late {
             entry.confirmation = NodeConfirmation::At(asked.sent);
         }
-        self.apply_observed_node(fact, ObservedVia::WatchEvent, unseen, now);
+        self.apply_observed_node(fact, source, now);
         late.then_some(ApiFailure::Unavailable)
     }
 

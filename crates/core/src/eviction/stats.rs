@@ -67,7 +67,7 @@ impl EvictionEngine {
         let in_hand = queue.attempts.values().filter(|attempt| attempt.known_due.is_some());
         EvictionStats {
             nodes: known.clone().count(),
-            tainted_nodes: known.filter(|known| !known.taints.is_empty()).count(),
+            tainted_nodes: known.filter(|known| !known.taints().is_empty()).count(),
             pods: self.state.pods,
             counting: self.state.counts.counting,
             held: self.state.counts.held,
