@@ -7,11 +7,12 @@
 use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane, LiveRead};
-use crate::fact::{NodeFact, PodFact};
+use crate::fact::{NodeFact, PodFact, PodOwnerKind};
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
+use crate::verdict::{TaintInstance, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -25,7 +26,6 @@ mod node_state;
 mod node_updates;
 mod notice;
 mod order;
-mod outage;
 mod phase;
 mod pod_updates;
 mod reassess;
@@ -39,6 +39,7 @@ pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
 
 use cache::{NodeEntry, TolerationInterner};
+use confirmation::NodeConfirmation;
 use list_sync::ListSync;
 use phase::CountdownCounts;
 use work_queue::WorkQueue;
@@ -178,6 +179,30 @@ pub enum EvictionEffect {
     },
 }
 
+/// What a pod's turn is decided by.
+struct PodTurn<'a> {
+    name: &'a PodName,
+    generation: u32,
+    version: Option<ResourceVersion>,
+    is_marked: bool,
+    owner: PodOwnerKind,
+    verdict: Verdict,
+    taints: &'a [TaintInstance],
+    holds: &'a HoldHistory,
+    node_version: Option<ResourceVersion>,
+    confirmation: &'a mut NodeConfirmation,
+}
+
+/// What a turn came to.
+enum Dispatch {
+    /// Send this.
+    Send(EvictionEffect),
+    /// It waits for something; another pod's turn.
+    Waiting,
+    /// It stays after all: nothing more to do.
+    Finished,
+}
+
 /// Everything beside the facts: what is planned, what is to be told, what is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct EvictionState {
@@ -221,9 +246,7 @@ impl EvictionEngine {
             }
             _ => return,
         };
-        if self.state.queue.outage.observe(failure.copied(), is_read, now) {
-            self.state.queue.hasten_unanswered(now);
-        }
+        self.state.queue.observe(failure.copied(), is_read, now);
     }
 }
 

@@ -202,15 +202,12 @@ pub(super) struct NodeEntry {
     pub(super) wakeup: Mono,
     pub(super) deadlines: NodeDeadlines,
     pub(super) confirmation: NodeConfirmation,
-    /// Pods waiting for the check in flight.
-    pub(super) parked: Vec<super::work_queue::QueueKey>,
 }
 
 impl Default for NodeEntry {
     fn default() -> Self {
-        let (known, pods, parked) = (None, Vec::new(), Vec::new());
-        let (wake, deadlines, check) = (Mono::NEVER, NodeDeadlines::default(), NodeConfirmation::default());
-        Self { state: known, pods, wakeup: wake, deadlines, confirmation: check, parked }
+        let (deadlines, confirmation) = (NodeDeadlines::default(), NodeConfirmation::default());
+        Self { state: None, pods: Vec::new(), wakeup: Mono::NEVER, deadlines, confirmation }
     }
 }
 

@@ -35,8 +35,7 @@ impl ObjectIndex<PodFact> for EvictionEngine {
             let arrival = taint_start::pod_binding(&fact.arrival, observed, now);
             let mut pod = PodEntry::new(fact, arrival, &mut self.lists);
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
-            if let Some(attempt) = self.state.queue.attempts.get_mut(&reference) {
-                attempt.vanished = false;
+            if self.state.queue.pod_came(&reference) {
                 pod.set_phase(EvictionPhase::InProgress, &mut self.state.counts);
             }
             let nothing_to_judge = entry.taints().is_empty() && !pod.flags.has(PodFlags::MARKED);

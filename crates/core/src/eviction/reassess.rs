@@ -52,7 +52,7 @@ impl EvictionEngine {
     /// When the next retry may be pulled ([`Lane::All`](crate::engine::Lane::All)). It stays in the past for as long as nobody pulls it: whoever has
     /// no room for retries waits for deadlines only (L6).
     pub fn retry_at(&self) -> Option<Mono> {
-        self.state.queue.next_wakeup().filter(|at| self.is_synced() && *at != Mono::NEVER)
+        self.state.queue.next_retry().filter(|at| self.is_synced() && *at != Mono::NEVER)
     }
 
     /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).

@@ -5,10 +5,8 @@
 
 use super::cache::PodFlags;
 use super::confirmation::NodeConfirmation;
-use super::dispatch::VERSION_CONFLICTS_MAX;
 use super::node_state::{CacheStaleness, NodeSource};
 use super::phase::EvictionPhase;
-use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionEngine, EvictionNotice};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
@@ -16,17 +14,13 @@ use crate::engine::LiveRead;
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::object_event::ObjectIndex as _;
-use crate::time::{Mono, Now, Span};
-use alloc::vec::Vec;
+use crate::time::{Mono, Now};
 
 /// So often the watch gets time to tell what a live read says of a taint's beginning.
 const NEWS_AWAITED: u32 = 5;
 
 /// So often in a row a node that the watch knows is not found, before everything is to be listed again.
 const ABSENCES_DOUBTED: u32 = 3;
-
-/// How long a mark may stand on a pod that cannot be deleted: S9's 60 s, less what taking it away may take.
-const MARK_MAX: Span = Span::from_secs(45);
 
 /// What goes with a live read of a node.
 struct NodeReadContext {
@@ -46,7 +40,6 @@ impl EvictionEngine {
     ) {
         let Some(entry) = self.nodes.get_mut(node) else { return };
         let NodeConfirmation::InFlight { tries, void, known } = entry.confirmation else { return };
-        let parked = core::mem::take(&mut entry.parked);
         entry.confirmation = NodeConfirmation::None;
         let failure = match result {
             Ok(_) | Err(ApiFailure::NotFound) if void => None,
@@ -60,8 +53,8 @@ impl EvictionEngine {
             Err(failure) => Some(failure),
         };
         match failure {
-            None => parked.into_iter().for_each(|key| self.state.queue.requeue(key)),
-            Some(failure) => self.not_confirmed(node, tries.saturating_add(1), failure, parked, now.mono),
+            None => self.state.queue.unpark(node),
+            Some(failure) => self.not_confirmed(node, tries.saturating_add(1), failure, now.mono),
         }
         self.remove_empty_entry(node);
     }
@@ -102,14 +95,7 @@ impl EvictionEngine {
     }
 
     /// A node cannot be confirmed for now: those who wait for it wait for the next try.
-    fn not_confirmed(
-        &mut self,
-        node: &NodeName,
-        tries: u32,
-        failure: ApiFailure,
-        parked: Vec<QueueKey>,
-        now: Mono,
-    ) {
+    fn not_confirmed(&mut self, node: &NodeName, tries: u32, failure: ApiFailure, now: Mono) {
         let retry_at = now.plus(backoff(node.as_str(), &Uid::new(""), tries, failure));
         if let Some(entry) = self.nodes.get_mut(node) {
             entry.confirmation = NodeConfirmation::Failed { at: now, retry_at, tries };
@@ -117,12 +103,7 @@ impl EvictionEngine {
         if failure == ApiFailure::NotFound && tries == ABSENCES_DOUBTED {
             self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
         }
-        for key in parked {
-            if let Some(attempt) = self.state.queue.attempts.get_mut(&key.pod) {
-                attempt.last_failure = Some(failure);
-                self.postpone(key, retry_at);
-            }
-        }
+        self.state.queue.postpone_parked(node, failure, retry_at);
     }
 
     pub(super) fn marked(
@@ -131,15 +112,15 @@ impl EvictionEngine {
         result: Result<Option<ResourceVersion>, ApiFailure>,
         now: Mono,
     ) {
-        let Some(attempt) = self.answered(pod, InFlightRequest::Mark) else { return };
-        let key = attempt.key.clone();
+        if !self.state.queue.answer(pod).marked(result.is_ok(), now) {
+            return;
+        }
         match result {
             Ok(version) => {
-                (attempt.marked_at, attempt.marked_here) = (Some(now), true);
                 if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|entry| entry.pod_mut(&pod.uid)) {
                     held.flags.set(PodFlags::MARKED, true);
                     held.set_version(version);
-                    self.state.queue.requeue(key);
+                    self.state.queue.answer(pod).requeue();
                 }
             }
             Err(failure) => self.failed(pod, failure, now),
@@ -147,37 +128,32 @@ impl EvictionEngine {
     }
 
     pub(super) fn deleted(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
-        let attempt = self.state.queue.attempts.get(pod);
-        let vanished = attempt.is_some_and(|attempt| attempt.vanished);
         let refused = matches!(result, Err(ApiFailure::NotFound | ApiFailure::Conflict));
-        if refused && attempt.is_some_and(|attempt| attempt.deleted_by_other) {
+        if refused && self.state.queue.answer(pod).came_late() {
             self.state.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
         }
-        if vanished && result.is_ok() {
-            return self.evicted(pod);
+        if !self.state.queue.answer(pod).deleted(result) {
+            return;
         }
-        let Some(attempt) = self.answered(pod, InFlightRequest::Delete) else { return };
         match result {
             Ok(()) => self.evicted(pod),
-            Err(failure) => {
-                attempt.delete_lost |= failure == ApiFailure::Unavailable;
-                self.failed(pod, failure, now);
-            }
+            Err(failure) => self.failed(pod, failure, now),
         }
     }
 
     /// The API server has accepted the deletion; whether the watch has said so already does not matter.
     fn evicted(&mut self, pod: &PodRef) {
-        let attempt = self.state.queue.forget(pod);
+        let completed = self.state.queue.answer(pod).complete();
+        let (reason, any_version) = completed.unwrap_or_default();
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|entry| entry.pod_mut(&pod.uid)) {
             held.set_phase(EvictionPhase::Deleted, &mut self.state.counts);
             held.flags.set(PodFlags::LISTED_SINCE_GONE, false);
             // Accepted for whichever version there was: newer than the one that is known says nothing.
-            if attempt.as_ref().is_some_and(|attempt| attempt.conflicts >= VERSION_CONFLICTS_MAX) {
+            if any_version {
                 held.set_version(None);
             }
         }
-        if let Some(reason) = attempt.and_then(|attempt| attempt.reason) {
+        if let Some(reason) = reason {
             self.state.notices.push(EvictionNotice::Evicted { pod: pod.clone(), reason });
         }
     }
@@ -189,18 +165,12 @@ impl EvictionEngine {
         half_deleted: bool,
         now: Now,
     ) {
-        let Some(attempt) = self.answered(pod, InFlightRequest::ReadPod) else { return };
-        // What a DELETE that went unanswered has begun is brought to its end (P31); whatever else is on its way out is
-        // left alone (S10).
-        let finish = half_deleted && attempt.delete_lost;
-        attempt.step = if finish { NextStep::Finish } else { NextStep::Evict };
-        let (asked, known) = attempt.pod_read.unwrap_or((now.mono, None));
-        let by_uid_only = attempt.conflicts >= VERSION_CONFLICTS_MAX;
-        let key = attempt.key.clone();
+        let answer = self.state.queue.answer(pod);
+        let Some((asked, known, any_version)) = answer.read(half_deleted, now.mono) else { return };
         match result {
             Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
                 let late = now.mono > asked.plus(self.config.confirm_age_max);
-                let counts = by_uid_only || fact.version.is_none() || finish;
+                let counts = any_version || fact.version.is_none();
                 // As with nodes: older than what was known means that the store was put back.
                 let rewound = fact.version.is_some() && fact.version < known;
                 let held = self.nodes.get(&pod.node).and_then(|entry| entry.pod(&pod.uid));
@@ -212,7 +182,7 @@ impl EvictionEngine {
                 match (rewound && !is_as_known, late && counts) {
                     (true, _) => self.failed(pod, ApiFailure::Conflict, now.mono),
                     (_, true) => self.failed(pod, ApiFailure::Unavailable, now.mono),
-                    _ => self.state.queue.requeue(key),
+                    _ => self.state.queue.answer(pod).requeue(),
                 }
             }
             Ok(LiveRead::Found(successor)) => {
@@ -222,97 +192,37 @@ impl EvictionEngine {
             Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod),
             Ok(LiveRead::Undecodable) => {
                 self.mark_pod_undecodable(&pod.uid, Some(&pod.node), now.mono);
-                self.state.queue.requeue(key);
+                self.state.queue.answer(pod).requeue();
             }
             Err(failure) => self.failed(pod, failure, now.mono),
         }
     }
 
     pub(super) fn unmarked(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
-        let Some(attempt) = self.answered(pod, InFlightRequest::Unmark) else { return };
-        let (key, resume_at) = (attempt.key.clone(), attempt.unmark_at.take());
+        let Some(resume_at) = self.state.queue.answer(pod).unmarked(result.is_ok()) else { return };
         if let Err(failure) = result {
             self.failed(pod, failure, now);
-            if let Some(resume_at) = resume_at {
-                return self.resume(key, resume_at);
-            }
-            // Its deadline may come before the next try.
-            return self.reassess_pod(&pod.node, &pod.uid, None, now);
+            return match resume_at {
+                Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
+                // Its deadline may come before the next try.
+                None => self.reassess_pod(&pod.node, &pod.uid, None, now),
+            };
         }
-        (attempt.marked_at, attempt.marked_here) = (None, false);
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|entry| entry.pod_mut(&pod.uid)) {
             held.flags.set(PodFlags::MARKED, false);
             held.set_version(None);
         }
         match resume_at {
-            Some(resume_at) => self.resume(key, resume_at),
+            Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
             None => self.finish_without_eviction(pod, now),
         }
     }
 
-    /// What was put off while the mark was taken away: its time comes as it would have come without that.
-    fn resume(&mut self, key: QueueKey, at: Mono) {
-        let Some(attempt) = self.state.queue.attempts.get_mut(&key.pod) else { return };
-        (attempt.step, attempt.unmark_at) = (NextStep::ReadPod, None);
-        self.state.queue.hasten(&key.pod);
-        self.state.queue.next.remove(&key);
-        self.state.queue.later_at(key, at);
-    }
-
-    /// The attempt that waited for this answer, if its pod is still there; otherwise the attempt ends here.
-    fn answered(&mut self, pod: &PodRef, request: InFlightRequest) -> Option<&mut EvictionAttempt> {
-        let attempt = self.state.queue.attempts.get(pod)?;
-        if attempt.in_flight != Some(request) {
-            return None;
-        }
-        if attempt.vanished {
-            self.state.queue.forget(pod);
-            return None;
-        }
-        let attempt = self.state.queue.attempts.get_mut(pod)?;
-        attempt.in_flight = None;
-        Some(attempt)
-    }
-
     fn failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) {
-        let Some(attempt) = self.state.queue.attempts.get_mut(pod) else { return };
-        attempt.last_failure = Some(failure);
-        let conflict = failure == ApiFailure::Conflict;
-        let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
-        *tries = tries.saturating_add(1);
-        let tries = *tries;
-        // Not to be found, another, or unanswered: what is known of the pod may not be so.
-        let doubtful =
-            matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::Unavailable);
-        if doubtful {
-            attempt.step = NextStep::ReadPod;
-        }
-        attempt.slow |= failure == ApiFailure::Unavailable;
-        let uid_only = attempt.conflicts >= VERSION_CONFLICTS_MAX;
-        let key = attempt.key.clone();
-        if let Some(entry) = self
-            .nodes
-            .get_mut(&pod.node)
-            .filter(|entry| uid_only && matches!(entry.confirmation, NodeConfirmation::At(_)))
-        {
+        let any_version = self.state.queue.answer(pod).failed(failure, now);
+        let entry = self.nodes.get_mut(&pod.node).filter(|_| any_version);
+        if let Some(entry) = entry.filter(|entry| matches!(entry.confirmation, NodeConfirmation::At(_))) {
             entry.confirmation = NodeConfirmation::None;
         }
-        match tries == 1 && matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict) {
-            true => self.state.queue.requeue(key),
-            false => self.postpone(key, now.plus(backoff(pod.node.as_str(), &pod.uid, tries, failure))),
-        }
-    }
-
-    /// Another try at that moment. A mark does not stand for so long on a pod that is not deleted (S9): it is taken away
-    /// first, and put on again before the next DELETE.
-    fn postpone(&mut self, key: QueueKey, at: Mono) {
-        let Some(attempt) = self.state.queue.attempts.get_mut(&key.pod) else { return };
-        let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
-        if long && matches!(attempt.step, NextStep::Evict | NextStep::ReadPod) {
-            attempt.step = NextStep::Rest;
-            attempt.unmark_at = Some(at);
-            return self.state.queue.requeue(key);
-        }
-        self.state.queue.later_at(key, at);
     }
 }

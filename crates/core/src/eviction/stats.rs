@@ -61,27 +61,20 @@ pub struct FailingEviction<'a> {
 impl EvictionEngine {
     /// Counts.
     pub fn stats(&self) -> EvictionStats {
-        let queue = &self.state.queue;
         let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
-        let first_due = queue.due.first_key_value().map(|(key, _)| key.due);
-        let in_hand = queue.attempts.values().filter(|attempt| attempt.known_due.is_some());
-        EvictionStats {
+        self.state.queue.stats(EvictionStats {
             nodes: known.clone().count(),
             tainted_nodes: known.filter(|known| !known.taints().is_empty()).count(),
             pods: self.state.pods,
             counting: self.state.counts.counting,
             held: self.state.counts.held,
-            due: queue.due.len(),
-            in_hand: queue.attempts.len(),
-            oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min(),
-        }
+            ..EvictionStats::default()
+        })
     }
 
     /// Whether a pull of this lane could find something now.
     pub fn has_work(&self, lane: Lane, now: Mono) -> bool {
-        let queue = &self.state.queue;
-        let retry = lane == Lane::All && queue.next_wakeup().is_some_and(|at| at <= now);
-        self.is_synced() && (!queue.next.is_empty() || !queue.due.is_empty() || retry)
+        self.is_synced() && self.state.queue.has_work(lane, now)
     }
 
     /// The name and the full verdict of a pod, with the taints it was judged by.
@@ -131,10 +124,6 @@ impl EvictionEngine {
 
     /// All evictions that failed at least once and are not over.
     pub fn failing_evictions(&self) -> impl Iterator<Item = FailingEviction<'_>> {
-        self.state.queue.attempts.iter().filter_map(|(pod, attempt)| {
-            let failures = attempt.failures.saturating_add(attempt.conflicts);
-            let failure = attempt.last_failure?;
-            Some(FailingEviction { pod, due: attempt.key.due, failures, failure, retry_at: attempt.retry_at })
-        })
+        self.state.queue.failing()
     }
 }

@@ -4,7 +4,6 @@
 
 use super::cache::{PodEntry, PodFlags};
 use super::phase::{EvictionPhase, LastNotice};
-use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, QueueKey};
 use super::{EvictionNotice, EvictionState};
 use crate::fact::PodLifePhase;
 use crate::identity::{NodeName, PodRef};
@@ -17,17 +16,6 @@ const WITHDRAW_AFTER: Span = Span::from_secs(30);
 
 fn reference(pod: &PodEntry, node: &NodeName) -> PodRef {
     PodRef { node: node.clone(), uid: pod.uid.clone() }
-}
-
-fn key(pod: &PodEntry, node: &NodeName, due: Mono) -> QueueKey {
-    QueueKey { due, rank: pod.order(), pod: reference(pod, node) }
-}
-
-fn deadline(outcome: Outcome) -> Option<Mono> {
-    match outcome {
-        Outcome::StaysUntil(until) => Some(until),
-        Outcome::Leaves { .. } | Outcome::Stays(_) => None,
-    }
 }
 
 /// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
@@ -66,10 +54,13 @@ impl EvictionState {
         self.notice_unsupported_toleration(pod, outcome, node);
         let known_due = match (pod.phase(), outcome) {
             (EvictionPhase::Deleted, _) => return,
-            (EvictionPhase::InProgress, _) => match self.give_up(pod, outcome, node) {
-                Some(attempt) => attempt.known_due,
-                None => return self.keep_in_hand(pod, outcome, node, now),
-            },
+            (EvictionPhase::InProgress, _) => {
+                let is_marked = pod.flags.has(PodFlags::MARKED);
+                match self.queue.reconsider(&reference(pod, node), outcome, is_marked, now) {
+                    Some(known_due) => known_due,
+                    None => return,
+                }
+            }
             (EvictionPhase::Due(due), Outcome::Leaves { due: same }) if due == same => return,
             (EvictionPhase::CountingDown(at), Outcome::StaysUntil(same)) if at == same => {
                 return self.schedule_unmark(pod, outcome, node, now.plus(WITHDRAW_AFTER));
@@ -95,7 +86,7 @@ impl EvictionState {
         match outcome {
             Outcome::Leaves { due } => {
                 pod.set_phase(EvictionPhase::Due(due), &mut self.counts);
-                self.queue.due.insert(key(pod, node, due), known_due.unwrap_or(now));
+                self.queue.add(reference(pod, node), due, pod.order(), known_due.unwrap_or(now));
             }
             Outcome::StaysUntil(until) => pod.set_phase(EvictionPhase::CountingDown(until), &mut self.counts),
             Outcome::Stays(StayReason::OnHold) => {
@@ -124,52 +115,7 @@ impl EvictionState {
             return;
         }
         pod.set_phase(EvictionPhase::InProgress, &mut self.counts);
-        let mut attempt = EvictionAttempt::new(key(pod, node, at), NextStep::Unmark);
-        attempt.retry_at = Some(at);
-        self.queue.later.insert((at, attempt.key.clone()));
-        let reference = reference(pod, node);
-        self.queue.attempts.insert(reference.clone(), attempt);
-        self.queue.set_deadline(&reference, deadline(outcome));
-    }
-
-    /// Ends an attempt that waits for another try and does not fit the outcome any more, so that the pod is planned
-    /// anew at once. One whose turn it is, or whose request is out, asks again by itself.
-    fn give_up(&mut self, pod: &mut PodEntry, outcome: Outcome, node: &NodeName) -> Option<EvictionAttempt> {
-        let reference = reference(pod, node);
-        let attempt = self.queue.attempts.get(&reference)?;
-        let retry_at = attempt.retry_at?;
-        let fits = match (attempt.step, outcome) {
-            (NextStep::ReadPod | NextStep::Finish, _) => true,
-            (NextStep::Evict | NextStep::Rest, outcome) => matches!(outcome, Outcome::Leaves { .. }),
-            (NextStep::Unmark, Outcome::Leaves { .. }) => false,
-            (NextStep::Unmark, Outcome::StaysUntil(until)) => {
-                pod.flags.has(PodFlags::MARKED) && retry_at <= until
-            }
-            (NextStep::Unmark, Outcome::Stays(StayReason::Exempt(exemption))) => {
-                exemption == EvictionExemption::Undecodable
-            }
-            (NextStep::Unmark, Outcome::Stays(_)) => pod.flags.has(PodFlags::MARKED),
-        };
-        if fits {
-            return None;
-        }
-        pod.set_phase(EvictionPhase::Idle, &mut self.counts);
-        self.queue.forget(&reference)
-    }
-
-    /// An attempt goes on; whether its pod has to go may have changed, even if only for a while.
-    fn keep_in_hand(&mut self, pod: &PodEntry, outcome: Outcome, node: &NodeName, now: Mono) {
-        let reference = reference(pod, node);
-        self.queue.set_deadline(&reference, deadline(outcome));
-        let Some(attempt) = self.queue.attempts.get_mut(&reference) else { return };
-        match outcome {
-            Outcome::Leaves { .. } if attempt.wavered => {
-                attempt.wavered = false;
-                attempt.known_due = Some(now);
-            }
-            Outcome::Leaves { .. } => {}
-            Outcome::Stays(_) | Outcome::StaysUntil(_) => attempt.wavered = true,
-        }
+        self.queue.withdraw_at(at, reference(pod, node), pod.order(), outcome);
     }
 
     fn notice_unsupported_toleration(&mut self, pod: &mut PodEntry, outcome: Outcome, node: &NodeName) {
@@ -184,7 +130,7 @@ impl EvictionState {
     pub(super) fn unqueue(&mut self, pod: &mut PodEntry, node: &NodeName) -> Option<Mono> {
         let EvictionPhase::Due(due) = pod.phase() else { return None };
         pod.set_phase(EvictionPhase::Idle, &mut self.counts);
-        self.queue.due.remove(&key(pod, node, due))
+        self.queue.remove(reference(pod, node), due, pod.order())
     }
 
     /// A pod is gone. An eviction whose request is out is kept for its answer.
@@ -192,28 +138,13 @@ impl EvictionState {
         self.unqueue(pod, node);
         pod.set_phase(EvictionPhase::Deleted, &mut self.counts);
         self.pods -= 1;
-        let reference = reference(pod, node);
-        match self.queue.attempts.get_mut(&reference) {
-            Some(attempt) if attempt.in_flight.is_some() => attempt.vanished = true,
-            _ => {
-                self.queue.forget(&reference);
-            }
-        }
+        self.queue.pod_gone(&reference(pod, node));
     }
 
-    /// A pod that bears our mark goes, and no DELETE of ours was accepted: somebody else's was, in the moment between the
-    /// two (P39), unless the one that is out now was. Only where nothing else went wrong: then there was a moment.
-    ///
-    /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that one sign
-    /// alone may be chance.
+    /// A pod that bears our mark goes (P39).
     pub(super) fn deleted_by_other(&mut self, pod: &PodRef) {
-        let Some(attempt) = self.queue.attempts.get_mut(pod) else { return };
-        if !attempt.marked_here || !attempt.is_smooth() {
-            return;
-        }
-        match attempt.in_flight {
-            Some(InFlightRequest::Delete) => attempt.deleted_by_other = true,
-            _ => self.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() }),
+        if self.queue.is_deleted_by_other(pod) {
+            self.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
         }
     }
 }

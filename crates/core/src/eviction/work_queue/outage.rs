@@ -4,6 +4,8 @@
 //!   answers only some requests is overloaded: pauses stay (L6).
 
 use crate::api_error::ApiFailure;
+use crate::backoff::jitter;
+use crate::identity::PodRef;
 use crate::time::{Mono, Span};
 
 /// The distance between two retries that go before their time.
@@ -11,6 +13,9 @@ const PROBE_EVERY: Span = Span::from_secs(1);
 
 /// Without a single answer for so long the API server is away. Pauses that grew for less are short by themselves.
 const AWAY_AFTER: Span = Span::from_secs(3);
+
+/// Over how long the retries of an outage are spread when it is over.
+const RETRIES_SPREAD: Span = Span::from_secs(1);
 
 /// Whether the API server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,4 +75,10 @@ impl ServerOutage {
     pub(super) fn counts(self, failed_at: Mono) -> bool {
         self.ongoing.is_some() || self.ended < failed_at
     }
+}
+
+/// When a pod has its turn whose requests went unanswered in an outage that is over `now`.
+pub(super) fn retry_after(pod: &PodRef, failures: u32, now: Mono) -> Mono {
+    let share = i64::from(jitter(pod.node.as_str(), &pod.uid, failures));
+    now.plus(Span::from_micros(RETRIES_SPREAD.as_micros() * share / 1024))
 }
