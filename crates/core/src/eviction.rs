@@ -1,47 +1,34 @@
 //! Runs taint eviction: takes facts about nodes and pods as input and returns the requests that evict pods.
 //!
 //! - Invariant: level-triggered. The end depends on the facts, not on their order or number.
-//! - See `eviction/node_updates.rs` and `eviction/pod_updates.rs` for inputs, `eviction/reassess.rs` for the passing of
-//!   time, `eviction/dispatch.rs` for effects, `verdict.rs` for the decision.
+//! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects,
+//!   `eviction/responses.rs` for their answers, `verdict.rs` for the decision.
 
 use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane, LiveRead};
 use crate::fact::{NodeFact, PodFact, PodOwnerKind};
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::{TaintInstance, Verdict};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 mod cache;
 mod confirmation;
-mod deadlines;
-mod dispatch;
-mod hold;
-mod list_sync;
-mod node_state;
-mod node_updates;
 mod notice;
 mod order;
-mod phase;
-mod pod_updates;
-mod reassess;
 mod responses;
 mod stats;
-mod transitions;
 mod work_queue;
 
 pub use notice::{EvictionNotice, EvictionReason};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
 
-use cache::{NodeEntry, TolerationInterner};
+use cache::{Cache, CacheUpdate, CountdownCounts};
 use confirmation::NodeConfirmation;
-use list_sync::ListSync;
-use phase::CountdownCounts;
 use work_queue::WorkQueue;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
@@ -220,12 +207,7 @@ struct EvictionState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EvictionEngine {
     config: EvictionConfig,
-    nodes: BTreeMap<NodeName, NodeEntry>,
-    lists: TolerationInterner,
-    /// When each entry with counting pods is to be looked at again.
-    wakeups: BTreeSet<(Mono, NodeName)>,
-    nodes_sync: ListSync<NodeName>,
-    pods_sync: ListSync<Uid>,
+    cache: Cache,
     state: EvictionState,
 }
 
@@ -233,6 +215,34 @@ impl EvictionEngine {
     /// An engine that knows nothing yet.
     pub fn new(config: EvictionConfig) -> Self {
         Self { config, ..Self::default() }
+    }
+
+    fn update(&mut self) -> CacheUpdate<'_> {
+        CacheUpdate::new(&mut self.cache, &mut self.state, &self.config)
+    }
+
+    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
+    pub fn deadline_at(&self) -> Option<Mono> {
+        let first = self.cache.next_deadline().into_iter();
+        first.chain(self.state.queue.next_deadline()).min().filter(|at| *at != Mono::NEVER)
+    }
+
+    /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
+    /// no room for retries waits for deadlines only (L6).
+    pub fn retry_at(&self) -> Option<Mono> {
+        self.state.queue.next_retry().filter(|at| self.is_synced() && *at != Mono::NEVER)
+    }
+
+    /// The next effect of a lane, decided at this moment; `None` if there is nothing to do yet.
+    fn dequeue_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
+        loop {
+            let (pod, is_probe) = self.state.queue.dequeue(lane, now.mono)?;
+            match self.update().take_turn(&pod, is_probe, now) {
+                Some(Dispatch::Send(effect)) => return Some(effect),
+                Some(Dispatch::Waiting) => {}
+                Some(Dispatch::Finished) | None => self.update().finish_without_eviction(&pod, now.mono),
+            }
+        }
     }
 
     /// What an answer tells of the API server, whomever it is about.
@@ -258,21 +268,23 @@ impl Engine for EvictionEngine {
     fn handle(&mut self, input: EvictionInput, now: Now) {
         self.learn(&input, now.mono);
         match input {
-            EvictionInput::Nodes(event) => self.apply(event, now),
-            EvictionInput::Pods(event) => self.apply(event, now),
-            EvictionInput::CountdownHold(on) => self.hold(on, now.mono),
-            EvictionInput::NodeConfirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
+            EvictionInput::Nodes(event) => self.update().apply(event, now),
+            EvictionInput::Pods(event) => self.update().apply(event, now),
+            EvictionInput::CountdownHold(on) => self.update().hold(on, now.mono),
+            EvictionInput::NodeConfirmed { node, sent, result } => {
+                self.update().confirm_node(&node, sent, result, now)
+            }
             EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
             EvictionInput::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
             EvictionInput::PodRead { pod, result, half_deleted } => {
-                self.looked(&pod, result, half_deleted, now)
+                self.pod_read(&pod, result, half_deleted, now)
             }
             EvictionInput::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
         }
     }
 
     fn tick(&mut self, now: Mono) {
-        self.pass_deadlines(now);
+        self.update().pass_deadlines(now);
     }
 
     fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
@@ -292,6 +304,6 @@ impl Engine for EvictionEngine {
 
     /// Before both lists were complete once, no pod is evicted (TE-7).
     fn is_synced(&self) -> bool {
-        self.nodes_sync.is_complete() && self.pods_sync.is_complete()
+        self.cache.is_synced()
     }
 }

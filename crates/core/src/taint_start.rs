@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a start is never in the future, before the object was created, or before the last observation to the
 //!   contrary. Upstream has no start (TE-24).
-//! - See `verdict.rs` for what follows from it, `eviction/cache.rs` for where it is kept.
+//! - See `verdict.rs` for what follows from it, `eviction/cache/` for where it is kept.
 
 use crate::fact::{BindingTimes, NodeFact};
 use crate::taint::Taint;

@@ -2,277 +2,182 @@
 //!
 //! - Invariant: the cache has its own index of pods by node (TE-8), sorted by UID, so that equal facts make equal
 //!   caches.
+//! - See `cache/judgement.rs` for what follows for pods from a change.
 
 use super::confirmation::NodeConfirmation;
-use super::deadlines::NodeDeadlines;
-use super::node_state::NodeState;
-use super::order::{EvictionOrder, PriorityClass};
-use super::phase::{CountdownCounts, EvictionPhase, LastNotice};
-use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
-use crate::identity::{PodName, ResourceVersion, Uid};
-use crate::intern::SharedInterner;
-use crate::taint_start::{BindingSource, PodBinding};
-use crate::time::Mono;
-use crate::toleration::Toleration;
-use crate::verdict::{EvictionExemption, PodInput, TaintInstance};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::num::NonZeroU64;
+use super::{EvictionConfig, EvictionState, PendingEviction};
+use crate::countdown_hold::HoldHistory;
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::time::{Mono, Now};
+use crate::toleration_matching::NumericOperators;
+use crate::verdict::{self, TaintInstance, Verdict};
+use alloc::collections::{BTreeMap, BTreeSet};
+use list_sync::ListSync;
+use node_pods::NodePods;
+use node_state::NodeState;
+use pod_entry::{EvictionPhase, PodEntry, TolerationInterner};
 
-/// A list of tolerations, shared by all pods that have the same; one pointer wide.
-pub(super) type TolerationList = Arc<Vec<Toleration>>;
+mod judgement;
+mod list_sync;
+mod node_pods;
+mod node_read;
+mod node_state;
+mod node_updates;
+mod pod_entry;
+mod pod_updates;
 
-/// Every distinct list of tolerations.
-pub(super) type TolerationInterner = SharedInterner<Vec<Toleration>>;
-
-/// Yes-or-no facts of a pod, in one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PodFlags(u8);
-
-impl PodFlags {
-    pub(super) const MIRROR: Self = Self(1);
-    pub(super) const NODE_CRITICAL: Self = Self(2);
-    /// The eviction's condition is on the pod.
-    pub(super) const MARKED: Self = Self(4);
-    /// Its object could not be decoded lately (D11).
-    pub(super) const UNREADABLE: Self = Self(8);
-    /// Seen in the running list; always set outside one.
-    pub(super) const SEEN: Self = Self(16);
-    /// It would go but for something that is not understood, and that was told.
-    pub(super) const NOT_UNDERSTOOD: Self = Self(32);
-    /// A list has begun since its deletion was accepted.
-    pub(super) const LISTED_SINCE_GONE: Self = Self(64);
-    /// Another than Taintward has put the condition on it.
-    pub(super) const MARKED_BY_ANOTHER: Self = Self(128);
-
-    pub(super) const fn has(self, flag: Self) -> bool {
-        self.0 & flag.0 != 0
-    }
-
-    pub(super) fn set(&mut self, flag: Self, on: bool) {
-        self.0 = if on { self.0 | flag.0 } else { self.0 & !flag.0 };
-    }
-}
-
-/// A phase without its moment, so that both fit where they waste no space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum PhaseKind {
-    Idle,
-    CountingDown,
-    OnHold(LastNotice),
-    Due,
-    InProgress,
-    Deleted,
-}
-
-/// One pod as the engine remembers it. There are very many: moments and what is said of them are kept apart, which
-/// saves 16 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PodEntry {
-    pub(super) uid: Uid,
-    pub(super) name: PodName,
-    pub(super) tolerations: TolerationList,
-    bound_at: Mono,
-    /// The moment of the phase; the time of arrival where the phase has none.
-    phase_at: Mono,
-    version: Option<NonZeroU64>,
-    pub(super) priority: i32,
-    pub(super) generation: u32,
-    binding_source: BindingSource,
-    phase: PhaseKind,
-    pub(super) owner: PodOwnerKind,
-    pub(super) standing: PodLifePhase,
-    pub(super) flags: PodFlags,
-}
-
-impl PodEntry {
-    pub(super) fn new(fact: PodFact, arrival: PodBinding, lists: &mut TolerationInterner) -> Self {
-        let mut pod = Self {
-            uid: fact.id.uid().clone(),
-            name: fact.id.name().clone(),
-            tolerations: lists.take(fact.tolerations),
-            bound_at: arrival.at,
-            phase_at: arrival.at,
-            version: None,
-            priority: fact.priority,
-            generation: fact.generation,
-            binding_source: arrival.source,
-            phase: PhaseKind::Idle,
-            owner: fact.owner,
-            standing: fact.standing,
-            flags: PodFlags(0),
-        };
-        pod.set_version(fact.version);
-        pod.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
-        pod
-    }
-
-    /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
-    pub(super) fn update(&mut self, fact: PodFact, lists: &mut TolerationInterner) {
-        if *self.tolerations != fact.tolerations {
-            lists.give_back(&self.tolerations);
-            self.tolerations = lists.take(fact.tolerations);
-        }
-        self.set_version(fact.version);
-        self.priority = fact.priority;
-        self.generation = fact.generation;
-        self.owner = fact.owner;
-        self.standing = fact.standing;
-        self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
-    }
-
-    fn set_flags(&mut self, mirror: bool, node_critical: bool, marked: bool, by_another: bool) {
-        self.flags.set(PodFlags::MIRROR, mirror);
-        self.flags.set(PodFlags::NODE_CRITICAL, node_critical);
-        self.flags.set(PodFlags::MARKED, marked);
-        self.flags.set(PodFlags::MARKED_BY_ANOTHER, by_another);
-        self.flags.set(PodFlags::UNREADABLE, false);
-        self.flags.set(PodFlags::SEEN, true);
-    }
-
-    pub(super) fn phase(&self) -> EvictionPhase {
-        match self.phase {
-            PhaseKind::Idle => EvictionPhase::Idle,
-            PhaseKind::CountingDown => EvictionPhase::CountingDown(self.phase_at),
-            PhaseKind::OnHold(last_notice) => EvictionPhase::OnHold(last_notice),
-            PhaseKind::Due => EvictionPhase::Due(self.phase_at),
-            PhaseKind::InProgress => EvictionPhase::InProgress,
-            PhaseKind::Deleted => EvictionPhase::Deleted,
-        }
-    }
-
-    pub(super) fn set_phase(&mut self, phase: EvictionPhase, counts: &mut CountdownCounts) {
-        counts.change(self.phase(), phase);
-        (self.phase, self.phase_at) = match phase {
-            EvictionPhase::Idle => (PhaseKind::Idle, self.bound_at),
-            EvictionPhase::CountingDown(at) => (PhaseKind::CountingDown, at),
-            EvictionPhase::OnHold(last_notice) => (PhaseKind::OnHold(last_notice), self.bound_at),
-            EvictionPhase::Due(at) => (PhaseKind::Due, at),
-            EvictionPhase::InProgress => (PhaseKind::InProgress, self.bound_at),
-            EvictionPhase::Deleted => (PhaseKind::Deleted, self.bound_at),
-        };
-    }
-
-    pub(super) fn version(&self) -> Option<ResourceVersion> {
-        self.version.map(|version| ResourceVersion(version.get()))
-    }
-
-    /// Remembers a version; zero is none that an API server issues.
-    pub(super) fn set_version(&mut self, version: Option<ResourceVersion>) {
-        self.version = version.and_then(|version| NonZeroU64::new(version.0));
-    }
-
-    /// What a verdict needs; `undecodable`: the node's own taints are not readable.
-    pub(super) fn input(&self, undecodable: bool) -> PodInput<'_> {
-        let unreadable = undecodable || self.flags.has(PodFlags::UNREADABLE);
-        let exemption = EvictionExemption::of(self.standing, self.flags.has(PodFlags::MIRROR))
-            .or(unreadable.then_some(EvictionExemption::Undecodable));
-        let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
-        PodInput { tolerations: &self.tolerations, arrival, exemption }
-    }
-
-    /// The order among pods that are due at the same instant (TE-46: the original has none): ordinary pods, then
-    /// DaemonSet pods, then node-critical ones, and within each the lower priority first.
-    pub(super) fn order(&self) -> EvictionOrder {
-        let class =
-            match (self.flags.has(PodFlags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner) {
-                (true, _) => PriorityClass::NodeCritical,
-                (false, PodOwnerKind::DaemonSet) => PriorityClass::DaemonSet,
-                (false, _) => PriorityClass::Ordinary,
-            };
-        EvictionOrder { class, priority: self.priority }
-    }
-}
-
-/// The priority of the built-in class `system-node-critical`.
-const NODE_CRITICAL: i32 = 2_000_001_000;
+pub(super) use pod_entry::CountdownCounts;
 
 /// A node's place: the node, if it exists, and the pods bound to its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NodeEntry {
-    pub(super) state: Option<NodeState>,
-    /// Sorted by UID.
-    #[expect(
-        clippy::vec_box,
-        reason = "inserting moves pointers, not pods, even on a node with 100,000 of them"
-    )]
-    pods: Vec<Box<PodEntry>>,
+struct NodeEntry {
+    state: Option<NodeState>,
+    pods: NodePods,
     /// The earliest deadline of its counting pods; [`Mono::NEVER`]: there is none.
-    pub(super) wakeup: Mono,
-    pub(super) deadlines: NodeDeadlines,
-    pub(super) confirmation: NodeConfirmation,
+    wakeup: Mono,
+    confirmation: NodeConfirmation,
 }
 
 impl Default for NodeEntry {
     fn default() -> Self {
-        let (deadlines, confirmation) = (NodeDeadlines::default(), NodeConfirmation::default());
-        Self { state: None, pods: Vec::new(), wakeup: Mono::NEVER, deadlines, confirmation }
+        let (pods, confirmation) = (NodePods::default(), NodeConfirmation::default());
+        Self { state: None, pods, wakeup: Mono::NEVER, confirmation }
     }
 }
 
 impl NodeEntry {
-    /// The earliest deadline, as the pods say themselves.
-    pub(super) fn earliest_deadline(&mut self) -> Mono {
-        self.deadlines.earliest(&self.pods)
-    }
-
-    /// One of its pods went from one phase to another.
-    pub(super) fn deadline_changed(&mut self, uid: &Uid, before: EvictionPhase, after: EvictionPhase) {
-        self.deadlines.change(uid, before, after, self.pods.len());
-    }
-
-    pub(super) fn pod(&self, uid: &Uid) -> Option<&PodEntry> {
-        self.position(uid).ok().map(|at| &*self.pods[at])
-    }
-
-    pub(super) fn pod_mut(&mut self, uid: &Uid) -> Option<&mut PodEntry> {
-        self.position(uid).ok().map(|at| &mut *self.pods[at])
-    }
-
-    pub(super) fn pods(&self) -> impl ExactSizeIterator<Item = &PodEntry> {
-        self.pods.iter().map(|pod| &**pod)
-    }
-
-    pub(super) fn insert(&mut self, pod: PodEntry) {
-        if let Err(at) = self.position(&pod.uid) {
-            self.pods.insert(at, Box::new(pod));
-        }
-    }
-
-    pub(super) fn remove(&mut self, uid: &Uid) -> Option<Box<PodEntry>> {
-        self.position(uid).ok().map(|at| self.pods.remove(at))
-    }
-
-    fn position(&self, uid: &Uid) -> Result<usize, usize> {
-        self.pods.binary_search_by(|pod| pod.uid.cmp(uid))
-    }
-
-    pub(super) fn taints(&self) -> &[TaintInstance] {
+    fn taints(&self) -> &[TaintInstance] {
         self.state.as_ref().map_or(&[], NodeState::taints)
     }
 
-    pub(super) fn is_undecodable(&self) -> bool {
+    fn is_undecodable(&self) -> bool {
         self.state.as_ref().is_some_and(NodeState::is_undecodable)
     }
 
-    /// Taints and pods side by side, for a walk that changes the pods.
-    pub(super) fn split(&mut self) -> (&[TaintInstance], bool, impl Iterator<Item = &mut PodEntry>) {
-        let undecodable = self.is_undecodable();
-        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], NodeState::taints);
-        (taints, undecodable, self.pods.iter_mut().map(|pod| &mut **pod))
-    }
-
-    /// The taints and one of the pods, to change.
-    pub(super) fn taints_and_pod(&mut self, uid: &Uid) -> (&[TaintInstance], Option<&mut PodEntry>) {
-        let pod = self.position(uid).ok();
-        let taints: &[TaintInstance] = self.state.as_ref().map_or(&[], NodeState::taints);
-        (taints, pod.map(|at| &mut *self.pods[at]))
-    }
-
     /// Nobody lives here, there is no such node, and no answer about it is awaited.
-    pub(super) fn is_vacant(&self) -> bool {
+    fn is_vacant(&self) -> bool {
         let awaited = matches!(self.confirmation, NodeConfirmation::InFlight { .. });
-        self.state.is_none() && self.pods.is_empty() && !awaited
+        self.state.is_none() && self.pods.iter().len() == 0 && !awaited
+    }
+}
+
+/// What is known of nodes and pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Cache {
+    nodes: BTreeMap<NodeName, NodeEntry>,
+    lists: TolerationInterner,
+    /// When each entry with counting pods is to be looked at again.
+    wakeups: BTreeSet<(Mono, NodeName)>,
+    nodes_sync: ListSync<NodeName>,
+    pods_sync: ListSync<Uid>,
+}
+
+impl Cache {
+    /// Whether both lists were complete once.
+    pub(super) fn is_synced(&self) -> bool {
+        self.nodes_sync.is_complete() && self.pods_sync.is_complete()
+    }
+
+    /// When the first deadline of a counting pod comes.
+    pub(super) fn next_deadline(&self) -> Option<Mono> {
+        self.wakeups.first().map(|(at, _)| *at)
+    }
+
+    /// How many nodes there are, and how many of them have a NoExecute taint.
+    pub(super) fn node_counts(&self) -> (usize, usize) {
+        let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
+        let tainted = known.clone().filter(|known| !known.taints().is_empty());
+        (known.count(), tainted.count())
+    }
+
+    /// All pods with a deadline, in no particular order of time.
+    pub(super) fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
+        self.pods().filter_map(|(node, pod)| match pod.phase() {
+            EvictionPhase::CountingDown(until) => {
+                Some(PendingEviction { node, uid: pod.uid(), name: pod.name(), until })
+            }
+            _ => None,
+        })
+    }
+
+    /// All pods that have a deadline, a turn or an attempt, in no particular order.
+    pub(super) fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
+        let concerned = |phase| {
+            matches!(
+                phase,
+                EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
+            )
+        };
+        let pods = self.pods().filter(move |(_, pod)| concerned(pod.phase()));
+        pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
+    }
+
+    fn pods(&self) -> impl Iterator<Item = (&NodeName, &PodEntry)> {
+        self.nodes.iter().flat_map(|(node, entry)| entry.pods.iter().map(move |pod| (node, pod)))
+    }
+
+    /// The version of a pod, if it is known.
+    pub(super) fn version(&self, pod: &PodRef) -> Option<ResourceVersion> {
+        self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.version()
+    }
+
+    /// The name and the full verdict of a pod, with the taints it is judged by.
+    pub(super) fn explain(
+        &self,
+        pod: &PodRef,
+        holds: &HoldHistory,
+        numeric: NumericOperators,
+        now: Now,
+    ) -> Option<(&PodName, Verdict, &[TaintInstance])> {
+        let entry = self.nodes.get(&pod.node)?;
+        let pod = entry.pods.get(&pod.uid)?;
+        let (subject, taints) = (pod.input(entry.is_undecodable()), entry.taints());
+        Some((pod.name(), verdict::judge_held(&subject, taints, holds, numeric, now), taints))
+    }
+
+    /// Finds the earliest deadline of a node's pods.
+    fn reschedule_wakeup(&mut self, node: &NodeName) {
+        let Some(entry) = self.nodes.get_mut(node) else { return };
+        let earliest = entry.pods.earliest_deadline();
+        self.set_wakeup(node, earliest);
+    }
+
+    fn set_wakeup(&mut self, node: &NodeName, wake: Mono) {
+        let Some(entry) = self.nodes.get_mut(node) else { return };
+        if entry.wakeup == wake {
+            return;
+        }
+        let old = core::mem::replace(&mut entry.wakeup, wake);
+        if old != Mono::NEVER {
+            self.wakeups.remove(&(old, node.clone()));
+        }
+        if wake != Mono::NEVER {
+            self.wakeups.insert((wake, node.clone()));
+        }
+    }
+
+    /// Gives up an entry that holds nothing.
+    fn remove_empty_entry(&mut self, node: &NodeName) {
+        if self.nodes.get(node).is_some_and(NodeEntry::is_vacant) {
+            self.set_wakeup(node, Mono::NEVER);
+            self.nodes.remove(node);
+        }
+    }
+}
+
+/// A change of the cache, with all that follows from it for what is planned and what is to be told.
+pub(super) struct CacheUpdate<'u> {
+    cache: &'u mut Cache,
+    state: &'u mut EvictionState,
+    config: &'u EvictionConfig,
+}
+
+impl<'u> CacheUpdate<'u> {
+    pub(super) fn new(
+        cache: &'u mut Cache,
+        state: &'u mut EvictionState,
+        config: &'u EvictionConfig,
+    ) -> Self {
+        Self { cache, state, config }
     }
 }

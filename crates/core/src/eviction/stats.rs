@@ -1,13 +1,12 @@
 //! Reads the state of the engine for metrics and for people: counts, explanations, pending and failing evictions.
 
-use super::EvictionEngine;
-use super::phase::EvictionPhase;
+use super::{EvictionEngine, EvictionState};
 use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane};
 use crate::identity::PodRef;
 use crate::identity::{NodeName, PodName, Uid};
 use crate::time::{Mono, Now};
-use crate::verdict::{self, TaintInstance, Verdict};
+use crate::verdict::{TaintInstance, Verdict};
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,13 +60,15 @@ pub struct FailingEviction<'a> {
 impl EvictionEngine {
     /// Counts.
     pub fn stats(&self) -> EvictionStats {
-        let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
-        self.state.queue.stats(EvictionStats {
-            nodes: known.clone().count(),
-            tainted_nodes: known.filter(|known| !known.taints().is_empty()).count(),
-            pods: self.state.pods,
-            counting: self.state.counts.counting,
-            held: self.state.counts.held,
+        let (nodes, tainted_nodes) = self.cache.node_counts();
+        let EvictionState { queue, pods, counts, .. } = &self.state;
+        let (counting, held) = (counts.counting(), counts.held());
+        queue.stats(EvictionStats {
+            nodes,
+            tainted_nodes,
+            pods: *pods,
+            counting,
+            held,
             ..EvictionStats::default()
         })
     }
@@ -79,12 +80,7 @@ impl EvictionEngine {
 
     /// The name and the full verdict of a pod, with the taints it was judged by.
     pub fn explain(&self, pod: &PodRef, now: Now) -> Option<(&PodName, Verdict, &[TaintInstance])> {
-        let entry = self.nodes.get(&pod.node)?;
-        let held = entry.pod(&pod.uid)?;
-        let subject = held.input(entry.is_undecodable());
-        let (holds, numeric) = (&self.state.holds, self.config.numeric);
-        let verdict = verdict::judge_held(&subject, entry.taints(), holds, numeric, now);
-        Some((&held.name, verdict, entry.taints()))
+        self.cache.explain(pod, &self.state.holds, self.config.numeric, now)
     }
 
     /// Since when countdowns are held, if they are (NL-48).
@@ -94,32 +90,14 @@ impl EvictionEngine {
 
     /// All pods with a deadline, in no particular order of time.
     pub fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
-        self.nodes.iter().flat_map(|(node, entry)| {
-            entry.pods().filter_map(move |pod| match pod.phase() {
-                EvictionPhase::CountingDown(until) => {
-                    Some(PendingEviction { node, uid: &pod.uid, name: &pod.name, until })
-                }
-                _ => None,
-            })
-        })
+        self.cache.pending()
     }
 
     /// All pods that have a deadline, a turn or an attempt, in no particular order. Whether one goes, and when, its verdict
     /// tells ([`EvictionEngine::explain`]): a pod whose mark is to be withdrawn (S9) may count down all the same, and one whose
     /// mark nobody withdraws in time goes.
     pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
-        self.nodes.iter().flat_map(|(node, entry)| {
-            let concerned = |phase| {
-                matches!(
-                    phase,
-                    EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
-                )
-            };
-            entry
-                .pods()
-                .filter(move |pod| concerned(pod.phase()))
-                .map(|pod| PodRef { node: node.clone(), uid: pod.uid.clone() })
-        })
+        self.cache.pods_with_eviction_state()
     }
 
     /// All evictions that failed at least once and are not over.

@@ -1,8 +1,7 @@
 //! Tests the index of deadlines against a scan of all pods.
 
 use super::*;
-use crate::eviction::cache::TolerationInterner;
-use crate::eviction::phase::CountdownCounts;
+use crate::eviction::cache::pod_entry::{CountdownCounts, TolerationInterner};
 use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};
@@ -48,7 +47,7 @@ proptest! {
                 EvictionPhase::CountingDown(Mono::from_micros((now + deadline) * 100 + own + 1))
             });
             pod.set_phase(after, &mut counts);
-            let uid = pod.uid.clone();
+            let uid = pod.uid().clone();
             deadlines.change(&uid, before, after, pods.len());
             if !asked {
                 continue;
@@ -62,7 +61,7 @@ proptest! {
             let mut due: Vec<_> = pods.iter_mut().filter(is_due).collect();
             if let Some(mut taken) = taken {
                 taken.sort();
-                prop_assert_eq!(due.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>(), taken);
+                prop_assert_eq!(due.iter().map(|pod| pod.uid().clone()).collect::<Vec<_>>(), taken);
             } else {
                 deadlines.forget();
             }

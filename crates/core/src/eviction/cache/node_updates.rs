@@ -1,8 +1,7 @@
 //! Applies node facts and lists to the cache.
 
-use super::EvictionEngine;
-use super::cache::NodeEntry;
 use super::node_state::{NodeChange, NodeSource, NodeState};
+use super::{CacheUpdate, NodeEntry};
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
@@ -10,17 +9,17 @@ use crate::taint_start::ObservedVia;
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
 
-impl ObjectIndex<NodeFact> for EvictionEngine {
+impl ObjectIndex<NodeFact> for CacheUpdate<'_> {
     fn list_started(&mut self, silent_since: Option<Mono>) {
-        self.nodes_sync.start(silent_since);
-        for known in self.nodes.values_mut().filter_map(|entry| entry.state.as_mut()) {
+        self.cache.nodes_sync.start(silent_since);
+        for known in self.cache.nodes.values_mut().filter_map(|entry| entry.state.as_mut()) {
             known.start_list();
         }
     }
 
     /// A node by the watch or a list.
     fn applied(&mut self, fact: NodeFact, listed: bool, now: Now) {
-        let observed = self.nodes_sync.observed_via(&fact.name, listed);
+        let observed = self.cache.nodes_sync.observed_via(&fact.name, listed);
         let source = match observed {
             ObservedVia::WatchEvent => NodeSource::Watch,
             ObservedVia::List { absent_until } => NodeSource::List { absent_until },
@@ -38,22 +37,27 @@ impl ObjectIndex<NodeFact> for EvictionEngine {
     }
 
     fn list_completed(&mut self, now: Now) {
-        if !self.nodes_sync.complete() {
+        if !self.cache.nodes_sync.complete() {
             return;
         }
         let vanished = |entry: &NodeEntry| entry.state.as_ref().is_some_and(|known| !known.is_seen());
-        let gone: Vec<_> =
-            self.nodes.iter().filter(|(_, entry)| vanished(entry)).map(|(name, _)| name.clone()).collect();
+        let gone: Vec<_> = self
+            .cache
+            .nodes
+            .iter()
+            .filter(|(_, entry)| vanished(entry))
+            .map(|(name, _)| name.clone())
+            .collect();
         for name in gone {
             self.delete_node(&name, None, now.mono);
         }
     }
 }
 
-impl EvictionEngine {
-    pub(super) fn mark_node_undecodable(&mut self, name: &NodeName, now: Mono) {
-        let Some(known) = self.nodes.get_mut(name).and_then(|entry| entry.state.as_mut()) else {
-            return self.nodes_sync.mark_undecodable(name.clone(), now);
+impl CacheUpdate<'_> {
+    fn mark_node_undecodable(&mut self, name: &NodeName, now: Mono) {
+        let Some(known) = self.cache.nodes.get_mut(name).and_then(|entry| entry.state.as_mut()) else {
+            return self.cache.nodes_sync.mark_undecodable(name.clone(), now);
         };
         if known.mark_undecodable() {
             self.reassess(name, now);
@@ -62,7 +66,7 @@ impl EvictionEngine {
 
     pub(super) fn apply_observed_node(&mut self, fact: NodeFact, source: NodeSource, now: Now) {
         let name = fact.name.clone();
-        let entry = self.nodes.entry(name.clone()).or_default();
+        let entry = self.cache.nodes.entry(name.clone()).or_default();
         let change = NodeState::update(&mut entry.state, fact, source, now, &mut self.state.notices);
         let NodeChange::Applied { is_other, reassess } = change else { return };
         if is_other {
@@ -75,8 +79,8 @@ impl EvictionEngine {
 
     /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
     fn delete_node(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
-        self.nodes_sync.forget(name);
-        let Some(entry) = self.nodes.get_mut(name) else { return };
+        self.cache.nodes_sync.forget(name);
+        let Some(entry) = self.cache.nodes.get_mut(name) else { return };
         let Some(known) = &entry.state else { return };
         if uid.is_some_and(|uid| !known.is(uid)) {
             return;
@@ -84,6 +88,6 @@ impl EvictionEngine {
         entry.state = None;
         entry.confirmation = entry.confirmation.of_another_node();
         self.reassess(name, now);
-        self.remove_empty_entry(name);
+        self.cache.remove_empty_entry(name);
     }
 }

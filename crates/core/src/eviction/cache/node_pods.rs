@@ -1,9 +1,8 @@
-//! Indexes the earliest deadlines of a node with very many pods.
+//! Keeps the pods of a node, with an index of the earliest deadlines where there are very many.
 //!
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
-use super::cache::PodEntry;
-use super::phase::EvictionPhase;
+use super::pod_entry::{EvictionPhase, PodEntry};
 use crate::identity::Uid;
 use crate::time::Mono;
 use alloc::boxed::Box;
@@ -18,9 +17,78 @@ fn kept(pods: usize) -> usize {
     (pods / 8).max(1)
 }
 
+/// The pods of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct NodePods {
+    /// Sorted by UID.
+    #[expect(
+        clippy::vec_box,
+        reason = "inserting moves pointers, not pods, even on a node with 100,000 of them"
+    )]
+    pods: Vec<Box<PodEntry>>,
+    deadlines: NodeDeadlines,
+}
+
+impl NodePods {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &PodEntry> {
+        self.pods.iter().map(|pod| &**pod)
+    }
+
+    pub(super) fn get(&self, uid: &Uid) -> Option<&PodEntry> {
+        self.position(uid).ok().map(|at| &*self.pods[at])
+    }
+
+    pub(super) fn insert(&mut self, pod: PodEntry) {
+        if let Err(at) = self.position(pod.uid()) {
+            self.pods.insert(at, Box::new(pod));
+        }
+    }
+
+    pub(super) fn remove(&mut self, uid: &Uid) -> Option<Box<PodEntry>> {
+        let pod = self.position(uid).ok().map(|at| self.pods.remove(at))?;
+        self.deadlines.change(uid, pod.phase(), EvictionPhase::Deleted, self.pods.len());
+        Some(pod)
+    }
+
+    /// Changes one pod, and its deadline with it.
+    pub(super) fn update<R>(&mut self, uid: &Uid, change: impl FnOnce(&mut PodEntry) -> R) -> Option<R> {
+        let at = self.position(uid).ok()?;
+        let pods = self.pods.len();
+        let pod = &mut self.pods[at];
+        let before = pod.phase();
+        let result = change(pod);
+        self.deadlines.change(uid, before, pod.phase(), pods);
+        Some(result)
+    }
+
+    /// Changes any number of pods, and their deadlines with them.
+    pub(super) fn update_all(&mut self, change: impl FnMut(&mut PodEntry)) {
+        self.pods.iter_mut().map(|pod| &mut **pod).for_each(change);
+        self.deadlines.forget();
+    }
+
+    pub(super) fn start_list(&mut self) {
+        self.pods.iter_mut().for_each(|pod| pod.start_list());
+    }
+
+    /// The earliest deadline among all of them; [`Mono::NEVER`]: there is none.
+    pub(super) fn earliest_deadline(&mut self) -> Mono {
+        self.deadlines.earliest(&self.pods)
+    }
+
+    /// The pods whose deadline has come; `None`: there may be others, look through all.
+    pub(super) fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
+        self.deadlines.take_due(now)
+    }
+
+    fn position(&self, uid: &Uid) -> Result<usize, usize> {
+        self.pods.binary_search_by(|pod| pod.uid().cmp(uid))
+    }
+}
+
 /// An index over what the pods say themselves: it tells no two rosters apart.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NodeDeadlines(Option<Box<EarliestDeadlines>>);
+struct NodeDeadlines(Option<Box<EarliestDeadlines>>);
 
 #[derive(Clone, Debug)]
 struct EarliestDeadlines {
@@ -51,12 +119,12 @@ fn deadline(phase: EvictionPhase) -> Option<Mono> {
 
 impl NodeDeadlines {
     /// Any number of pods were judged.
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         self.0 = None;
     }
 
     /// One of `pods` pods was judged, or is gone.
-    pub(super) fn change(&mut self, uid: &Uid, before: EvictionPhase, after: EvictionPhase, pods: usize) {
+    fn change(&mut self, uid: &Uid, before: EvictionPhase, after: EvictionPhase, pods: usize) {
         let Some(next) = &mut self.0 else { return };
         if before != after {
             deadline(before).into_iter().for_each(|at| next.remove(at, uid));
@@ -66,11 +134,11 @@ impl NodeDeadlines {
     }
 
     /// The earliest deadline among all pods of the node; [`Mono::NEVER`]: there is none.
-    pub(super) fn earliest(&mut self, pods: &[Box<PodEntry>]) -> Mono {
+    fn earliest(&mut self, pods: &[Box<PodEntry>]) -> Mono {
         if let Some((at, _)) = self.0.as_ref().and_then(|next| next.pods.last()) {
             return *at;
         }
-        let counting = pods.iter().filter_map(|pod| Some((deadline(pod.phase())?, &pod.uid)));
+        let counting = pods.iter().filter_map(|pod| Some((deadline(pod.phase())?, pod.uid())));
         if pods.len() <= LOOKED_THROUGH_MAX {
             self.forget();
             return counting.map(|(at, _)| at).min().unwrap_or(Mono::NEVER);
@@ -82,7 +150,7 @@ impl NodeDeadlines {
     }
 
     /// The pods whose deadline has come, taken out; `None`: there may be others, look through all.
-    pub(super) fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
+    fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
         let next = self.0.as_mut().filter(|next| next.horizon > now)?;
         let due = next.pods.iter().rev().take_while(|(at, _)| *at <= now).count();
         let due = next.pods.drain(next.pods.len() - due..).rev();

@@ -3,7 +3,7 @@
 //! - Invariant: every change counts (TE-9). A start never changes while its taint instance lives (S4), unless the taint
 //!   may have been removed and added again unseen: then it starts later, so that no pod leaves early (S3).
 
-use super::notice::EvictionNotice;
+use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{ResourceVersion, Uid};
 use crate::taint::{Taint, TaintEffect};

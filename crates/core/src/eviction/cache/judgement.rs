@@ -1,0 +1,218 @@
+//! Judges pods again: all of a node after a change, or those whose deadline has come.
+//!
+//! - Invariant: the earliest deadline of each node is known exactly.
+//! - See `pod_entry/transition.rs` for what follows from an outcome.
+
+use super::pod_entry::{EvictionPhase, PodEntry, TolerationList};
+use super::{CacheUpdate, NodeEntry};
+use crate::countdown_hold::HoldHistory;
+use crate::eviction::confirmation::NodeConfirmation;
+use crate::eviction::{Dispatch, EvictionNotice, EvictionState, PodTurn};
+use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use crate::time::{Mono, Now};
+use crate::toleration_matching::{self, NumericOperators, TaintMatch};
+use crate::verdict::{self, TaintInstance};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
+const ANSWERS_REMEMBERED_MAX: usize = 32;
+
+impl CacheUpdate<'_> {
+    /// Deadlines that have come make pods due, not earlier and not batched (TE-25).
+    pub(in crate::eviction) fn pass_deadlines(&mut self, now: Mono) {
+        while self.cache.wakeups.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, node)) = self.cache.wakeups.pop_first() else { break };
+            let Some(entry) = self.cache.nodes.get_mut(&node) else { continue };
+            entry.wakeup = Mono::NEVER;
+            match entry.pods.take_due(now) {
+                Some(due) => {
+                    for uid in due {
+                        self.judge_pod(&node, &uid, None, now);
+                    }
+                    self.cache.reschedule_wakeup(&node);
+                }
+                None => self.reassess(&node, now),
+            }
+        }
+        while let Some(pod) = self.state.queue.pop_deadline(now) {
+            self.reassess_pod(&pod, None, now);
+            self.state.queue.hasten(&pod);
+        }
+    }
+
+    /// Starts or ends a countdown hold (NL-48).
+    pub(in crate::eviction) fn hold(&mut self, on: bool, now: Mono) {
+        if on == self.state.holds.is_on() {
+            return;
+        }
+        if on {
+            self.state.holds.begin(now);
+            self.reassess_held(now);
+            self.state.notices.push(EvictionNotice::CountdownsHeld { pods: self.state.counts.held() });
+        } else if let Some(held) = self.state.holds.end(now) {
+            let pods = self.state.counts.held();
+            self.state.notices.push(EvictionNotice::CountdownsResumed { held, pods });
+            self.reassess_held(now);
+        }
+    }
+
+    /// Judges the pods of all nodes that a hold concerns.
+    fn reassess_held(&mut self, now: Mono) {
+        let concerned = |entry: &NodeEntry| {
+            entry.taints().iter().any(|instance| HoldHistory::applies_to(&instance.taint))
+        };
+        let nodes = self.cache.nodes.iter().filter(|(_, entry)| concerned(entry));
+        let names: Vec<_> = nodes.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.reassess(&name, now);
+        }
+    }
+
+    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
+    pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
+        let Some(entry) = self.cache.nodes.get_mut(node) else { return };
+        let numeric = self.config.numeric;
+        let undecodable = entry.is_undecodable();
+        let NodeEntry { state: known, pods, .. } = entry;
+        let taints = known.as_ref().map_or(&[][..], |known| known.taints());
+        let mut remembered: Vec<(TolerationList, Vec<TaintMatch>)> = Vec::new();
+        pods.update_all(|pod| {
+            let at = remembered.iter().position(|(list, _)| Arc::ptr_eq(list, pod.tolerations()));
+            let at = at.unwrap_or_else(|| {
+                remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
+                remembered.push((pod.tolerations().clone(), toleration_matches(pod, taints, numeric)));
+                remembered.len() - 1
+            });
+            let subject = pod.input(undecodable);
+            let outcome = verdict::outcome(&subject, taints, &self.state.holds, &remembered[at].1, now);
+            pod.transition(node, self.state).apply_outcome(outcome, None, now);
+        });
+        self.cache.reschedule_wakeup(node);
+    }
+
+    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
+    /// out of the queue for this.
+    pub(in crate::eviction) fn reassess_pod(&mut self, pod: &PodRef, known_due: Option<Mono>, now: Mono) {
+        let node = &pod.node;
+        let Some((before, after)) = self.judge_pod(node, &pod.uid, known_due, now) else { return };
+        let wake = self.cache.nodes.get(node).map_or(Mono::NEVER, |entry| entry.wakeup);
+        match (before, after) {
+            (before, after) if before == after => {}
+            (_, EvictionPhase::CountingDown(at)) if at < wake => self.cache.set_wakeup(node, at),
+            (EvictionPhase::CountingDown(at), _) if at == wake && at != Mono::NEVER => {
+                self.cache.reschedule_wakeup(node)
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges one pod without finding its node's next deadline; says from which phase to which.
+    fn judge_pod(
+        &mut self,
+        node: &NodeName,
+        uid: &Uid,
+        known_due: Option<Mono>,
+        now: Mono,
+    ) -> Option<(EvictionPhase, EvictionPhase)> {
+        let entry = self.cache.nodes.get_mut(node)?;
+        let undecodable = entry.is_undecodable();
+        let NodeEntry { state: known, pods, .. } = entry;
+        let taints = known.as_ref().map_or(&[][..], |known| known.taints());
+        pods.update(uid, |pod| {
+            let before = pod.phase();
+            let answers = toleration_matches(pod, taints, self.config.numeric);
+            let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &answers, now);
+            pod.transition(node, self.state).apply_outcome(outcome, known_due, now);
+            (before, pod.phase())
+        })
+    }
+
+    /// It is a pod's turn: decides what is sent for it. `None`: it is not known.
+    pub(in crate::eviction) fn take_turn(
+        &mut self,
+        pod: &PodRef,
+        is_probe: bool,
+        now: Now,
+    ) -> Option<Dispatch> {
+        let entry = self.cache.nodes.get_mut(&pod.node)?;
+        if is_probe {
+            entry.confirmation = entry.confirmation.without_pause(now.mono);
+        }
+        let counts = &mut self.state.counts;
+        entry.pods.update(&pod.uid, |pod| pod.set_phase(EvictionPhase::InProgress, counts))?;
+        let mut confirmation = entry.confirmation;
+        let node_version = entry.state.as_ref().and_then(|known| known.version());
+        let (taints, holds) = (entry.taints(), &self.state.holds);
+        let known = entry.pods.get(&pod.uid)?;
+        let subject = known.input(entry.is_undecodable());
+        let facts = PodTurn {
+            name: known.name(),
+            generation: known.generation(),
+            version: known.version(),
+            is_marked: known.is_marked(),
+            owner: known.owner(),
+            verdict: verdict::judge_held(&subject, taints, holds, self.config.numeric, now),
+            taints,
+            holds,
+            node_version,
+            confirmation: &mut confirmation,
+        };
+        let dispatch = self.state.queue.take_turn(pod, facts, self.config, now.mono);
+        entry.confirmation = confirmation;
+        Some(dispatch)
+    }
+
+    /// An attempt is over without a deletion: the pod goes back to its plan.
+    pub(in crate::eviction) fn finish_without_eviction(&mut self, pod: &PodRef, now: Mono) {
+        let known_due = self.state.queue.forget(pod);
+        let idle = self.update_pod(pod, |pod, state| pod.set_phase(EvictionPhase::Idle, &mut state.counts));
+        if idle.is_some() {
+            self.reassess_pod(pod, known_due, now);
+        }
+    }
+
+    /// The deletion of a pod is accepted, whichever version it had if `any_version`.
+    pub(in crate::eviction) fn accept_deletion(&mut self, pod: &PodRef, any_version: bool) {
+        self.update_pod(pod, |pod, state| pod.accept_deletion(any_version, &mut state.counts));
+    }
+
+    /// The condition was put on a pod or taken off, which made this version; false if the pod is not known.
+    pub(in crate::eviction) fn set_marked(
+        &mut self,
+        pod: &PodRef,
+        on: bool,
+        version: Option<ResourceVersion>,
+    ) -> bool {
+        self.update_pod(pod, |pod, _| pod.set_marked(on, version)).is_some()
+    }
+
+    /// The last read of a node confirms nothing any more.
+    pub(in crate::eviction) fn unconfirm(&mut self, node: &NodeName) {
+        let entry = self.cache.nodes.get_mut(node);
+        if let Some(entry) = entry.filter(|entry| matches!(entry.confirmation, NodeConfirmation::At(_))) {
+            entry.confirmation = NodeConfirmation::None;
+        }
+    }
+
+    fn update_pod<R>(
+        &mut self,
+        pod: &PodRef,
+        change: impl FnOnce(&mut PodEntry, &mut EvictionState) -> R,
+    ) -> Option<R> {
+        let entry = self.cache.nodes.get_mut(&pod.node)?;
+        entry.pods.update(&pod.uid, |pod| change(pod, self.state))
+    }
+}
+
+fn toleration_matches(
+    pod: &PodEntry,
+    taints: &[TaintInstance],
+    numeric: NumericOperators,
+) -> Vec<TaintMatch> {
+    toleration_matching::match_taints(
+        pod.tolerations(),
+        taints.iter().map(|instance| &instance.taint),
+        numeric,
+    )
+}

@@ -1,0 +1,209 @@
+//! Moves a pod between its phases: idle, counting down, due, in progress, deleted.
+//!
+//! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
+
+use super::{EvictionPhase, LastNotice, PodEntry, PodFlags, TolerationInterner};
+use crate::eviction::EvictionState;
+use crate::eviction::notice::EvictionNotice;
+use crate::fact::{PodFact, PodLifePhase};
+use crate::identity::{NodeName, PodRef};
+use crate::time::{Mono, Span};
+use crate::verdict::{EvictionExemption, Outcome, StayReason};
+
+/// How long a mark that nobody acts on is left alone before it is withdrawn: longer than a predecessor's request can
+/// be under way, within S9's 60 s.
+const WITHDRAW_AFTER: Span = Span::from_secs(30);
+
+/// A pod on its way to another phase.
+pub(in crate::eviction::cache) struct Transition<'t> {
+    pod: &'t mut PodEntry,
+    node: &'t NodeName,
+    state: &'t mut EvictionState,
+}
+
+impl<'t> Transition<'t> {
+    pub(super) fn new(pod: &'t mut PodEntry, node: &'t NodeName, state: &'t mut EvictionState) -> Self {
+        Self { pod, node, state }
+    }
+
+    fn reference(&self) -> PodRef {
+        PodRef { node: self.node.clone(), uid: self.pod.uid.clone() }
+    }
+
+    fn set_phase(&mut self, phase: EvictionPhase) {
+        self.pod.set_phase(phase, &mut self.state.counts);
+    }
+
+    /// Brings a pod's phase in line with an outcome; `known_due`: when a pod just taken out of the queue was known to
+    /// be due.
+    pub(in crate::eviction::cache) fn apply_outcome(
+        &mut self,
+        outcome: Outcome,
+        known_due: Option<Mono>,
+        now: Mono,
+    ) {
+        self.notice_unsupported_toleration(outcome);
+        let known_due = match (self.pod.phase(), outcome) {
+            (EvictionPhase::Deleted, _) => return,
+            (EvictionPhase::InProgress, _) => {
+                let is_marked = self.pod.is_marked();
+                match self.state.queue.reconsider(&self.reference(), outcome, is_marked, now) {
+                    Some(known_due) => known_due,
+                    None => return,
+                }
+            }
+            (EvictionPhase::Due(due), Outcome::Leaves { due: same }) if due == same => return,
+            (EvictionPhase::CountingDown(at), Outcome::StaysUntil(same)) if at == same => {
+                return self.schedule_unmark(outcome, now.plus(WITHDRAW_AFTER));
+            }
+            (EvictionPhase::OnHold(_), Outcome::Stays(StayReason::OnHold)) => {
+                return self.schedule_unmark(outcome, now.plus(WITHDRAW_AFTER));
+            }
+            (
+                EvictionPhase::Idle
+                | EvictionPhase::CountingDown(_)
+                | EvictionPhase::OnHold(_)
+                | EvictionPhase::Due(_),
+                _,
+            ) => known_due.or_else(|| self.unqueue()),
+        };
+        let (last_notice, was_held) = match self.pod.phase() {
+            EvictionPhase::CountingDown(_) => (LastNotice::Countdown, false),
+            EvictionPhase::OnHold(last_notice) => (last_notice, true),
+            _ if known_due.is_some() => (LastNotice::Due, false),
+            _ => (LastNotice::None, false),
+        };
+        self.set_phase(EvictionPhase::Idle);
+        match outcome {
+            Outcome::Leaves { due } => {
+                self.set_phase(EvictionPhase::Due(due));
+                self.state.queue.add(self.reference(), due, self.pod.order(), known_due.unwrap_or(now));
+            }
+            Outcome::StaysUntil(until) => self.set_phase(EvictionPhase::CountingDown(until)),
+            Outcome::Stays(StayReason::OnHold) => self.set_phase(EvictionPhase::OnHold(last_notice)),
+            Outcome::Stays(_) => {}
+        }
+        let goes_on = was_held && !self.state.holds.is_on();
+        self.state.notices.extend(notice_for(last_notice, goes_on, outcome, || self.reference()));
+        // A pod this process was about to evict bears its own mark, if any, and nobody's request is under way.
+        let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
+        self.schedule_unmark(outcome, withdraw_at);
+    }
+
+    /// A pod that stays and bears the mark is not left with it (S9): a predecessor crashed, or the reason went.
+    fn schedule_unmark(&mut self, outcome: Outcome, at: Mono) {
+        let at = match outcome {
+            Outcome::Leaves { .. } => return,
+            Outcome::Stays(StayReason::Exempt(exemption)) if exemption != EvictionExemption::Undecodable => {
+                return;
+            }
+            Outcome::Stays(_) => at,
+            Outcome::StaysUntil(until) => at.min(until),
+        };
+        if !self.pod.is_marked() || self.pod.standing != PodLifePhase::Live {
+            return;
+        }
+        self.set_phase(EvictionPhase::InProgress);
+        self.state.queue.withdraw_at(at, self.reference(), self.pod.order(), outcome);
+    }
+
+    fn notice_unsupported_toleration(&mut self, outcome: Outcome) {
+        let stays = outcome == Outcome::Stays(StayReason::UnsupportedToleration);
+        if stays && !self.pod.flags.has(PodFlags::NOT_UNDERSTOOD) {
+            self.state.notices.push(EvictionNotice::UnsupportedToleration { pod: self.reference() });
+        }
+        self.pod.flags.set(PodFlags::NOT_UNDERSTOOD, stays);
+    }
+
+    /// Takes a due pod's queue key out of the queue; says when it was known to be due. Does nothing for other pods.
+    fn unqueue(&mut self) -> Option<Mono> {
+        let EvictionPhase::Due(due) = self.pod.phase() else { return None };
+        self.set_phase(EvictionPhase::Idle);
+        self.state.queue.remove(self.reference(), due, self.pod.order())
+    }
+
+    /// Takes a newer fact over; `None`: it changes nothing. Otherwise the pod is to be judged again: says when it was known
+    /// to be due, if it was.
+    pub(in crate::eviction::cache) fn apply_fact(
+        &mut self,
+        fact: PodFact,
+        listed: bool,
+        lists: &mut TolerationInterner,
+    ) -> Option<Option<Mono>> {
+        let older = fact.version.is_some() && fact.version < self.pod.version();
+        if older && !listed {
+            return None;
+        }
+        if self.pod.phase() == EvictionPhase::Deleted && fact.standing == PodLifePhase::Live {
+            if !self.is_back(&fact, listed) {
+                self.pod.flags.set(PodFlags::SEEN, true);
+                return None;
+            }
+            self.set_phase(EvictionPhase::Idle);
+        }
+        if fact.marked_by_another && !self.pod.flags.has(PodFlags::MARKED_BY_ANOTHER) && !listed {
+            self.state.notices.push(EvictionNotice::OtherControllerDetected { pod: self.reference() });
+        }
+        if fact.standing == PodLifePhase::Terminating
+            && self.pod.standing == PodLifePhase::Live
+            && fact.marked
+        {
+            self.notice_deleted_by_other();
+        }
+        // Its rank may change, and with it its place in the queue.
+        let known_due = self.unqueue();
+        self.pod.update(fact, lists);
+        Some(known_due)
+    }
+
+    /// Whether a pod whose deletion was accepted is there all the same, neither terminating nor gone: the store was put
+    /// back to an earlier state. News from before the DELETE may still be on its way, so only these count: a list that
+    /// began after it was accepted, or a newer version than the one it was accepted for, which no pod that is deleted can
+    /// get while it lives.
+    fn is_back(&self, fact: &PodFact, listed: bool) -> bool {
+        let newer = self.pod.version().is_some() && fact.version > self.pod.version();
+        newer || listed && self.pod.flags.has(PodFlags::LISTED_SINCE_GONE)
+    }
+
+    /// A pod is gone. An eviction whose request is out is kept for its answer.
+    pub(in crate::eviction::cache) fn remove(mut self, lists: &mut TolerationInterner) {
+        if self.pod.standing == PodLifePhase::Live && self.pod.is_marked() {
+            self.notice_deleted_by_other();
+        }
+        self.unqueue();
+        self.set_phase(EvictionPhase::Deleted);
+        self.state.pods -= 1;
+        self.state.queue.pod_gone(&self.reference());
+        lists.give_back(&self.pod.tolerations);
+    }
+
+    /// A pod that bears our mark goes (P39).
+    fn notice_deleted_by_other(&mut self) {
+        let pod = self.reference();
+        if self.state.queue.is_deleted_by_other(&pod) {
+            self.state.notices.push(EvictionNotice::EvictedByOther { pod });
+        }
+    }
+}
+
+/// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
+/// (`goes_on`): that is told once for all (NL-48).
+fn notice_for(
+    last_notice: LastNotice,
+    goes_on: bool,
+    outcome: Outcome,
+    reference: impl FnOnce() -> PodRef,
+) -> Option<EvictionNotice> {
+    match (outcome, last_notice) {
+        (Outcome::Leaves { .. }, LastNotice::Due) => None,
+        (Outcome::Leaves { due }, _) => Some(EvictionNotice::BecameDue { pod: reference(), due }),
+        (Outcome::StaysUntil(_), LastNotice::Countdown) if goes_on => None,
+        (Outcome::StaysUntil(until), LastNotice::None) => {
+            Some(EvictionNotice::CountdownStarted { pod: reference(), until })
+        }
+        (Outcome::StaysUntil(until), _) => Some(EvictionNotice::CountdownMoved { pod: reference(), until }),
+        (Outcome::Stays(StayReason::Exempt(_) | StayReason::OnHold), _)
+        | (Outcome::Stays(_), LastNotice::None) => None,
+        (Outcome::Stays(_), _) => Some(EvictionNotice::CountdownCancelled { pod: reference() }),
+    }
+}

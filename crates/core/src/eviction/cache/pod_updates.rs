@@ -1,0 +1,102 @@
+//! Applies pod facts and lists to the cache.
+//!
+//! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
+
+use super::pod_entry::{EvictionPhase, PodEntry};
+use super::{CacheUpdate, NodeEntry};
+use crate::fact::PodFact;
+use crate::identity::{NodeName, PodRef, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::taint_start;
+use crate::time::{Mono, Now};
+use alloc::vec::Vec;
+
+impl ObjectIndex<PodFact> for CacheUpdate<'_> {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
+        self.cache.pods_sync.start(silent_since);
+        self.cache.nodes.values_mut().for_each(|entry| entry.pods.start_list());
+    }
+
+    fn applied(&mut self, fact: PodFact, listed: bool, now: Now) {
+        let entry = self.cache.nodes.entry(fact.node.clone());
+        let pod = PodRef { node: entry.key().clone(), uid: fact.id.uid().clone() };
+        let pods = &mut entry.or_default().pods;
+        if pods.get(&pod.uid).is_none() {
+            return self.add_pod(pod, fact, listed, now);
+        }
+        let (lists, state) = (&mut self.cache.lists, &mut *self.state);
+        let applied =
+            pods.update(&pod.uid, |known| known.transition(&pod.node, state).apply_fact(fact, listed, lists));
+        if let Some(known_due) = applied.flatten() {
+            self.reassess_pod(&pod, known_due, now.mono);
+        }
+    }
+
+    /// A pod on no node was never known, so its end changes nothing.
+    fn deleted(&mut self, pod: ObjectRef, _: Now) {
+        if let Some(pod) = pod.into_pod() {
+            self.delete_pod(&pod);
+        }
+    }
+
+    /// It stays where it is (D11). Its node may not be known.
+    fn undecodable(&mut self, pod: ObjectRef, now: Now) {
+        let Some(uid) = pod.uid else { return };
+        let nodes = &mut self.cache.nodes;
+        let holds = |(name, entry): (&NodeName, &NodeEntry)| entry.pods.get(&uid).map(|_| name.clone());
+        let node = pod.node.or_else(|| nodes.iter().find_map(holds));
+        let entry = node.and_then(|node| Some((nodes.get_mut(&node)?, node)));
+        let marked = entry.and_then(|(entry, node)| {
+            entry.pods.update(&uid, PodEntry::mark_undecodable)?;
+            Some(node)
+        });
+        match marked {
+            Some(node) => self.reassess_pod(&PodRef { node, uid }, None, now.mono),
+            None => self.cache.pods_sync.mark_undecodable(uid, now.mono),
+        }
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        if !self.cache.pods_sync.complete() {
+            return;
+        }
+        let unseen = self.cache.pods().filter(|(_, pod)| !pod.is_seen());
+        let reference = |(node, pod): (&NodeName, &PodEntry)| (node.clone(), pod.uid().clone());
+        let gone: Vec<(NodeName, Uid)> = unseen.map(reference).collect();
+        for (node, uid) in gone {
+            self.delete_pod(&PodRef { node, uid });
+        }
+    }
+}
+
+impl CacheUpdate<'_> {
+    fn add_pod(&mut self, pod: PodRef, fact: PodFact, listed: bool, now: Now) {
+        let observed = self.cache.pods_sync.observed_via(&pod.uid, listed);
+        let arrival = taint_start::pod_binding(&fact.arrival, observed, now);
+        let mut new = PodEntry::new(fact, arrival, &mut self.cache.lists);
+        if self.state.queue.pod_came(&pod) {
+            new.set_phase(EvictionPhase::InProgress, &mut self.state.counts);
+        }
+        let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
+        let nothing_to_judge = entry.taints().is_empty() && !new.is_marked();
+        entry.pods.insert(new);
+        self.state.pods += 1;
+        if !nothing_to_judge {
+            self.reassess_pod(&pod, None, now.mono);
+        }
+    }
+
+    /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
+    /// TE-40).
+    fn delete_pod(&mut self, pod: &PodRef) {
+        self.cache.pods_sync.forget(&pod.uid);
+        let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
+        let Some(mut gone) = entry.pods.remove(&pod.uid) else { return };
+        let is_next = matches!(gone.phase(), EvictionPhase::CountingDown(at) if at == entry.wakeup);
+        gone.transition(&pod.node, self.state).remove(&mut self.cache.lists);
+        if is_next {
+            self.cache.reschedule_wakeup(&pod.node);
+        }
+        self.cache.remove_empty_entry(&pod.node);
+    }
+}
