@@ -1,204 +1,40 @@
 //! Runs taint eviction: takes facts about nodes and pods as input and returns the requests that evict pods.
 //!
 //! - Invariant: level-triggered. The end depends on the facts, not on their order or number.
-//! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects,
-//!   `eviction/responses.rs` for their answers, `verdict.rs` for the decision.
+//! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects
+//!   and their answers, `verdict.rs` for the decision.
 
 use crate::api_error::ApiFailure;
-use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane, LiveRead};
-use crate::fact::{NodeFact, PodFact, PodOwnerKind};
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
-use crate::object_event::{ObjectEvent, ObjectIndex as _};
-use crate::time::{Mono, Now, Span};
-use crate::toleration_matching::NumericOperators;
+use crate::fact::PodFact;
+use crate::identity::{PodName, PodRef, ResourceVersion};
+use crate::object_event::ObjectIndex;
+use crate::time::{Mono, Now};
 use crate::verdict::{TaintInstance, Verdict};
 use alloc::vec::Vec;
+use cache::{Cache, CacheUpdate};
+use pod_turn::Dispatch;
+use state::EvictionState;
 
 mod cache;
+mod config;
 mod confirmation;
+mod effect;
+mod input;
 mod notice;
 mod order;
-mod responses;
+mod phase;
+mod pod_turn;
+mod state;
 mod stats;
 mod work_queue;
 
+pub use config::{DisruptionConditionPolicy, EvictionConfig};
+pub use effect::EvictionEffect;
+pub use input::EvictionInput;
 pub use notice::{EvictionNotice, EvictionReason};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
-
-use cache::{Cache, CacheUpdate, CountdownCounts};
-use confirmation::NodeConfirmation;
-use work_queue::WorkQueue;
-
-/// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DisruptionConditionPolicy {
-    /// All, as upstream.
-    #[default]
-    Always,
-    /// Those owned by a Job, whose failure policy may read it.
-    Jobs,
-    /// None.
-    Never,
-}
-
-/// What an engine is told once.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct EvictionConfig {
-    /// Whether `Lt` and `Gt` are compared (MATCH-6).
-    pub numeric: NumericOperators,
-    /// Who is marked before deletion.
-    pub condition: DisruptionConditionPolicy,
-    /// How old a node's live confirmation may be when a DELETE is decided by it (D5, S2).
-    pub confirm_age_max: Span,
-}
-
-impl Default for EvictionConfig {
-    fn default() -> Self {
-        Self {
-            numeric: NumericOperators::Off,
-            condition: DisruptionConditionPolicy::Always,
-            confirm_age_max: Span::from_secs(2),
-        }
-    }
-}
-
-/// Everything the engine can be told.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum EvictionInput {
-    /// What the watch of nodes says.
-    Nodes(ObjectEvent<NodeFact>),
-    /// What the watch of pods says.
-    Pods(ObjectEvent<PodFact>),
-    /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
-    /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
-    CountdownHold(bool),
-    /// The answer to [`EvictionEffect::ReadNode`].
-    NodeConfirmed {
-        /// The node asked about.
-        node: NodeName,
-        /// When the read was sent.
-        sent: Mono,
-        /// What it said.
-        result: Result<LiveRead<NodeFact>, ApiFailure>,
-    },
-    /// The answer to [`EvictionEffect::SetDisruptionTarget`]: the pod's new version.
-    Marked {
-        /// The pod.
-        pod: PodRef,
-        /// How it went.
-        result: Result<Option<ResourceVersion>, ApiFailure>,
-    },
-    /// The answer to [`EvictionEffect::DeletePod`].
-    Deleted {
-        /// The pod.
-        pod: PodRef,
-        /// How it went.
-        result: Result<(), ApiFailure>,
-    },
-    /// The answer to [`EvictionEffect::ReadPod`].
-    PodRead {
-        /// The pod.
-        pod: PodRef,
-        /// What it said.
-        result: Result<LiveRead<PodFact>, ApiFailure>,
-        /// Its deletion has begun and waits for nothing, neither a grace period nor a finalizer: it was cut in two.
-        half_deleted: bool,
-    },
-    /// The answer to [`EvictionEffect::ClearDisruptionTarget`].
-    Unmarked {
-        /// The pod.
-        pod: PodRef,
-        /// How it went.
-        result: Result<(), ApiFailure>,
-    },
-}
-
-/// Everything the engine can ask for. Each effect names the incarnation it was decided for (D4, S1).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum EvictionEffect {
-    /// Read this node, past all caches (D5).
-    ReadNode {
-        /// The node.
-        node: NodeName,
-    },
-    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID and, where given, its version: what
-    /// the answer's version stands for is then what the pod was judged by (S1).
-    SetDisruptionTarget {
-        /// The pod.
-        pod: PodRef,
-        /// Its name.
-        name: PodName,
-        /// The version it was judged by.
-        version: Option<ResourceVersion>,
-        /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
-        generation: u32,
-        /// An earlier request for this pod went unanswered: the server gets as long as there is.
-        slow: bool,
-    },
-    /// Delete this pod (TE-30), demanding its UID and, where given, its version.
-    DeletePod {
-        /// The pod.
-        pod: PodRef,
-        /// Its name.
-        name: PodName,
-        /// The version it was judged by.
-        version: Option<ResourceVersion>,
-        /// When the node's confirming read was sent: the age of the decision (S2).
-        confirmed: Mono,
-        /// As [`EvictionEffect::SetDisruptionTarget`] has it.
-        slow: bool,
-    },
-    /// Read this pod, past all caches: a precondition failed or an answer was lost (P31, P45).
-    ReadPod {
-        /// The pod.
-        pod: PodRef,
-        /// Its name.
-        name: PodName,
-    },
-    /// Take the condition away again, demanding the UID: the pod is not going (S9).
-    ClearDisruptionTarget {
-        /// The pod.
-        pod: PodRef,
-        /// Its name.
-        name: PodName,
-    },
-}
-
-/// What a pod's turn is decided by.
-struct PodTurn<'a> {
-    name: &'a PodName,
-    generation: u32,
-    version: Option<ResourceVersion>,
-    is_marked: bool,
-    owner: PodOwnerKind,
-    verdict: Verdict,
-    taints: &'a [TaintInstance],
-    holds: &'a HoldHistory,
-    node_version: Option<ResourceVersion>,
-    confirmation: &'a mut NodeConfirmation,
-}
-
-/// What a turn came to.
-enum Dispatch {
-    /// Send this.
-    Send(EvictionEffect),
-    /// It waits for something; another pod's turn.
-    Waiting,
-    /// It stays after all: nothing more to do.
-    Finished,
-}
-
-/// Everything beside the facts: what is planned, what is to be told, what is counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct EvictionState {
-    queue: WorkQueue,
-    notices: Vec<EvictionNotice>,
-    pods: usize,
-    counts: CountdownCounts,
-    holds: HoldHistory,
-}
 
 /// The eviction engine. Equal when the facts, and what is under way, are equal.
 ///
@@ -260,6 +96,114 @@ impl EvictionEngine {
     }
 }
 
+/// What answers to requests about pods come to.
+impl EvictionEngine {
+    fn marked(&mut self, pod: &PodRef, result: Result<Option<ResourceVersion>, ApiFailure>, now: Mono) {
+        if !self.state.queue.answer(pod).marked(result.is_ok(), now) {
+            return;
+        }
+        match result {
+            Ok(version) => {
+                if self.update().set_marked(pod, true, version) {
+                    self.state.queue.answer(pod).requeue();
+                }
+            }
+            Err(failure) => self.failed(pod, failure, now),
+        }
+    }
+
+    fn deleted(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
+        let refused = matches!(result, Err(ApiFailure::NotFound | ApiFailure::Conflict));
+        if refused && self.state.queue.answer(pod).came_late() {
+            self.state.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
+        }
+        if !self.state.queue.answer(pod).deleted(result) {
+            return;
+        }
+        match result {
+            Ok(()) => self.evicted(pod),
+            Err(failure) => self.failed(pod, failure, now),
+        }
+    }
+
+    /// The API server has accepted the deletion; whether the watch has said so already does not matter.
+    fn evicted(&mut self, pod: &PodRef) {
+        let completed = self.state.queue.answer(pod).complete();
+        let (reason, any_version) = completed.unwrap_or_default();
+        self.update().accept_deletion(pod, any_version);
+        if let Some(reason) = reason {
+            self.state.notices.push(EvictionNotice::Evicted { pod: pod.clone(), reason });
+        }
+    }
+
+    fn pod_read(
+        &mut self,
+        pod: &PodRef,
+        result: Result<LiveRead<PodFact>, ApiFailure>,
+        half_deleted: bool,
+        now: Now,
+    ) {
+        let answer = self.state.queue.answer(pod);
+        let Some((asked, known, any_version)) = answer.read(half_deleted, now.mono) else { return };
+        match result {
+            Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
+                let late = now.mono > asked.plus(self.config.confirm_age_max);
+                let counts = any_version || fact.version.is_none();
+                // As with nodes: older than what was known means that the store was put back.
+                let rewound = fact.version.is_some() && fact.version < known;
+                let is_as_known = self.cache.version(pod) == known;
+                if rewound {
+                    self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
+                }
+                self.update().applied(fact, rewound && is_as_known, now);
+                match (rewound && !is_as_known, late && counts) {
+                    (true, _) => self.failed(pod, ApiFailure::Conflict, now.mono),
+                    (_, true) => self.failed(pod, ApiFailure::Unavailable, now.mono),
+                    _ => self.state.queue.answer(pod).requeue(),
+                }
+            }
+            Ok(LiveRead::Found(successor)) => {
+                self.delete_pod(pod, now);
+                self.update().applied(successor, false, now);
+            }
+            Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod, now),
+            Ok(LiveRead::Undecodable) => {
+                ObjectIndex::<PodFact>::undecodable(&mut self.update(), pod.clone().into(), now);
+                self.state.queue.answer(pod).requeue();
+            }
+            Err(failure) => self.failed(pod, failure, now.mono),
+        }
+    }
+
+    fn unmarked(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
+        let Some(resume_at) = self.state.queue.answer(pod).unmarked(result.is_ok()) else { return };
+        if let Err(failure) = result {
+            self.failed(pod, failure, now);
+            return match resume_at {
+                Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
+                // Its deadline may come before the next try.
+                None => self.update().reassess_pod(pod, None, now),
+            };
+        }
+        self.update().set_marked(pod, false, None);
+        match resume_at {
+            Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
+            None => self.update().finish_without_eviction(pod, now),
+        }
+    }
+
+    fn delete_pod(&mut self, pod: &PodRef, now: Now) {
+        ObjectIndex::<PodFact>::deleted(&mut self.update(), pod.clone().into(), now);
+    }
+
+    fn failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) {
+        let any_version = self.state.queue.answer(pod).failed(failure, now);
+        if any_version {
+            self.update().unconfirm(&pod.node);
+        }
+    }
+}
+
 impl Engine for EvictionEngine {
     type Input = EvictionInput;
     type Effect = EvictionEffect;
@@ -305,5 +249,55 @@ impl Engine for EvictionEngine {
     /// Before both lists were complete once, no pod is evicted (TE-7).
     fn is_synced(&self) -> bool {
         self.cache.is_synced()
+    }
+}
+
+/// What metrics and people ask for.
+impl EvictionEngine {
+    /// Counts.
+    pub fn stats(&self) -> EvictionStats {
+        let (nodes, tainted_nodes) = self.cache.node_counts();
+        let EvictionState { queue, pods, counts, .. } = &self.state;
+        let (counting, held) = (counts.counting(), counts.held());
+        queue.stats(EvictionStats {
+            nodes,
+            tainted_nodes,
+            pods: *pods,
+            counting,
+            held,
+            ..EvictionStats::default()
+        })
+    }
+
+    /// Whether a pull of this lane could find something now.
+    pub fn has_work(&self, lane: Lane, now: Mono) -> bool {
+        self.is_synced() && self.state.queue.has_work(lane, now)
+    }
+
+    /// The name and the full verdict of a pod, with the taints it was judged by.
+    pub fn explain(&self, pod: &PodRef, now: Now) -> Option<(&PodName, Verdict, &[TaintInstance])> {
+        self.cache.explain(pod, &self.state.holds, self.config.numeric, now)
+    }
+
+    /// Since when countdowns are held, if they are (NL-48).
+    pub const fn held_since(&self) -> Option<Mono> {
+        self.state.holds.since()
+    }
+
+    /// All pods with a deadline, in no particular order of time.
+    pub fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
+        self.cache.pending()
+    }
+
+    /// All pods that have a deadline, a turn or an attempt, in no particular order. Whether one goes, and when, its verdict
+    /// tells ([`EvictionEngine::explain`]): a pod whose mark is to be withdrawn (S9) may count down all the same, and one whose
+    /// mark nobody withdraws in time goes.
+    pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
+        self.cache.pods_with_eviction_state()
+    }
+
+    /// All evictions that failed at least once and are not over.
+    pub fn failing_evictions(&self) -> impl Iterator<Item = FailingEviction<'_>> {
+        self.state.queue.failing()
     }
 }

@@ -4,8 +4,11 @@
 //!   caches.
 //! - See `cache/judgement.rs` for what follows for pods from a change.
 
+use super::config::EvictionConfig;
 use super::confirmation::NodeConfirmation;
-use super::{EvictionConfig, EvictionState, PendingEviction};
+use super::phase::EvictionPhase;
+use super::state::EvictionState;
+use super::stats::PendingEviction;
 use crate::countdown_hold::HoldHistory;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
@@ -15,7 +18,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use list_sync::ListSync;
 use node_pods::NodePods;
 use node_state::NodeState;
-use pod_entry::{EvictionPhase, PodEntry, TolerationInterner};
+use pod_entry::{PodEntry, TolerationInterner};
 
 mod judgement;
 mod list_sync;
@@ -25,8 +28,6 @@ mod node_state;
 mod node_updates;
 mod pod_entry;
 mod pod_updates;
-
-pub(super) use pod_entry::CountdownCounts;
 
 /// A node's place: the node, if it exists, and the pods bound to its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

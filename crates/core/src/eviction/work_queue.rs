@@ -3,9 +3,11 @@
 //! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 //! - See `work_queue/turn.rs` for what is sent when it is a pod's turn, `work_queue/answer.rs` for what follows from answers.
 
+use super::config::EvictionConfig;
 use super::notice::EvictionReason;
 use super::order::EvictionOrder;
-use super::{Dispatch, EvictionConfig, EvictionStats, FailingEviction, PodTurn};
+use super::pod_turn::{Dispatch, PodTurn};
+use super::stats::{EvictionStats, FailingEviction};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
 use crate::identity::{NodeName, PodRef, ResourceVersion};
@@ -17,7 +19,6 @@ use alloc::vec::Vec;
 use answer::Answer;
 use next_step::{InFlightRequest, NextStep};
 use outage::ServerOutage;
-use turn::Turn;
 
 mod answer;
 mod next_step;
@@ -141,7 +142,6 @@ pub(super) struct WorkQueue {
     outage: ServerOutage,
 }
 
-/// What follows for a pod from its facts.
 impl WorkQueue {
     /// A pod is due and was never tried.
     pub(super) fn add(&mut self, pod: PodRef, due: Mono, rank: EvictionOrder, known_due: Mono) {
@@ -234,10 +234,7 @@ impl WorkQueue {
         attempt.deleted_by_other |= attempt.in_flight == Some(InFlightRequest::Delete);
         attempt.in_flight != Some(InFlightRequest::Delete)
     }
-}
 
-/// Whose turn it is, and when.
-impl WorkQueue {
     /// The next pod of a lane, taken out; true: it goes before its time, to find out whether the API server is back.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
         loop {
@@ -380,7 +377,7 @@ impl WorkQueue {
         config: &EvictionConfig,
         now: Mono,
     ) -> Dispatch {
-        Turn::new(self, pod, facts, config, now).dispatch()
+        turn::dispatch(self, pod, facts, config, now)
     }
 
     pub(super) fn answer<'q>(&'q mut self, pod: &'q PodRef) -> Answer<'q> {

@@ -3,11 +3,14 @@
 //! - Invariant: the earliest deadline of each node is known exactly.
 //! - See `pod_entry/transition.rs` for what follows from an outcome.
 
-use super::pod_entry::{EvictionPhase, PodEntry, TolerationList};
+use super::pod_entry::{PodEntry, TolerationList};
 use super::{CacheUpdate, NodeEntry};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::confirmation::NodeConfirmation;
-use crate::eviction::{Dispatch, EvictionNotice, EvictionState, PodTurn};
+use crate::eviction::notice::EvictionNotice;
+use crate::eviction::phase::EvictionPhase;
+use crate::eviction::pod_turn::{Dispatch, PodTurn};
+use crate::eviction::state::EvictionState;
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 use crate::toleration_matching::{self, NumericOperators, TaintMatch};

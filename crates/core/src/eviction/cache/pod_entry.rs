@@ -3,8 +3,9 @@
 //! - Invariant: the binding time never changes while the pod lives (S4).
 //! - See `pod_entry/transition.rs` for how a pod comes from one phase to another.
 
-use crate::eviction::EvictionState;
 use crate::eviction::order::{EvictionOrder, PriorityClass};
+use crate::eviction::phase::{CountdownCounts, EvictionPhase, LastNotice};
+use crate::eviction::state::EvictionState;
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
@@ -24,35 +25,6 @@ pub(super) type TolerationList = Arc<Vec<Toleration>>;
 
 /// Every distinct list of tolerations.
 pub(super) type TolerationInterner = SharedInterner<Vec<Toleration>>;
-
-/// Where a pod stands in the engine state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum EvictionPhase {
-    /// Nothing is planned.
-    #[default]
-    Idle,
-    /// It has a deadline.
-    CountingDown(Mono),
-    /// It would have one, but its time is held (NL-48).
-    OnHold(LastNotice),
-    /// It goes, and waits for its turn in the queue under this due date.
-    Due(Mono),
-    /// Its eviction is under way (`attempts`).
-    InProgress,
-    /// Its deletion is accepted; the watch has not said so yet. Newer news that it is alive ends this.
-    Deleted,
-}
-
-/// What was last told of a pod's going.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LastNotice {
-    /// Nothing, or that it stays.
-    None,
-    /// That it has a deadline.
-    Countdown,
-    /// That it is due.
-    Due,
-}
 
 /// Yes-or-no facts of a pod, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -280,30 +252,3 @@ impl PodEntry {
 
 /// The priority of the built-in class `system-node-critical`.
 const NODE_CRITICAL: i32 = 2_000_001_000;
-
-/// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
-/// ([`PodEntry::set_phase`]), so that they are right whoever changes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(in crate::eviction) struct CountdownCounts {
-    counting: usize,
-    held: usize,
-}
-
-impl CountdownCounts {
-    /// Pods with a deadline.
-    pub(in crate::eviction) const fn counting(&self) -> usize {
-        self.counting
-    }
-
-    /// Pods whose time is held.
-    pub(in crate::eviction) const fn held(&self) -> usize {
-        self.held
-    }
-
-    fn change(&mut self, from: EvictionPhase, to: EvictionPhase) {
-        let counting = |phase| usize::from(matches!(phase, EvictionPhase::CountingDown(_)));
-        let held = |phase| usize::from(matches!(phase, EvictionPhase::OnHold(_)));
-        self.counting = self.counting + counting(to) - counting(from);
-        self.held = self.held + held(to) - held(from);
-    }
-}

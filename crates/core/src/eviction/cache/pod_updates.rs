@@ -2,8 +2,9 @@
 //!
 //! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
 
-use super::pod_entry::{EvictionPhase, PodEntry};
+use super::pod_entry::PodEntry;
 use super::{CacheUpdate, NodeEntry};
+use crate::eviction::phase::EvictionPhase;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};

@@ -4,9 +4,11 @@
 //!   before its deadline (S3).
 
 use super::{EvictionAttempt, InFlightRequest, NextStep, WorkQueue};
+use crate::eviction::config::{DisruptionConditionPolicy, EvictionConfig};
 use crate::eviction::confirmation::NodeConfirmation;
+use crate::eviction::effect::EvictionEffect;
 use crate::eviction::notice::EvictionReason;
-use crate::eviction::{Dispatch, DisruptionConditionPolicy, EvictionConfig, EvictionEffect, PodTurn};
+use crate::eviction::pod_turn::{Dispatch, PodTurn};
 use crate::fact::PodOwnerKind;
 use crate::identity::{PodRef, ResourceVersion};
 use crate::taint_start::TaintStartSource;
@@ -23,8 +25,19 @@ const FIRST_READ_PAUSE: Span = Span::from_millis(100);
 /// A node that nobody wanted to read for so long begins anew: its pauses have been over for a while.
 const FAILURES_REMEMBERED: Span = Span::from_secs(75);
 
+/// Decides what is sent for a pod whose turn it is.
+pub(super) fn dispatch(
+    queue: &mut WorkQueue,
+    pod: &PodRef,
+    facts: PodTurn<'_>,
+    config: &EvictionConfig,
+    now: Mono,
+) -> Dispatch {
+    Turn { queue, pod, facts, config, now }.dispatch()
+}
+
 /// One turn of a pod.
-pub(super) struct Turn<'t> {
+struct Turn<'t> {
     queue: &'t mut WorkQueue,
     pod: &'t PodRef,
     facts: PodTurn<'t>,
@@ -32,18 +45,8 @@ pub(super) struct Turn<'t> {
     now: Mono,
 }
 
-impl<'t> Turn<'t> {
-    pub(super) fn new(
-        queue: &'t mut WorkQueue,
-        pod: &'t PodRef,
-        facts: PodTurn<'t>,
-        config: &'t EvictionConfig,
-        now: Mono,
-    ) -> Self {
-        Self { queue, pod, facts, config, now }
-    }
-
-    pub(super) fn dispatch(mut self) -> Dispatch {
+impl Turn<'_> {
+    fn dispatch(mut self) -> Dispatch {
         let Some(attempt) = self.queue.attempts.get(self.pod) else { return Dispatch::Finished };
         let is_leaving = matches!(self.facts.verdict.outcome, Outcome::Leaves { .. });
         match attempt.step {

@@ -2,9 +2,10 @@
 //!
 //! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
-use super::{EvictionPhase, LastNotice, PodEntry, PodFlags, TolerationInterner};
-use crate::eviction::EvictionState;
+use super::{PodEntry, PodFlags, TolerationInterner};
 use crate::eviction::notice::EvictionNotice;
+use crate::eviction::phase::{EvictionPhase, LastNotice};
+use crate::eviction::state::EvictionState;
 use crate::fact::{PodFact, PodLifePhase};
 use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
