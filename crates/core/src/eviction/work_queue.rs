@@ -395,3 +395,6 @@ impl WorkQueue {
         parked.iter().flatten().for_each(|pod| self.answer(pod).postpone(failure, retry_at));
     }
 }
+
+#[cfg(test)]
+mod tests;

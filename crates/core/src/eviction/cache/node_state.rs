@@ -257,3 +257,6 @@ fn evicting(fact: &NodeFact) -> impl Iterator<Item = &Taint> {
 fn identity(taint: &Taint) -> (&str, &TaintEffect) {
     (&taint.key, &taint.effect)
 }
+
+#[cfg(test)]
+mod tests;

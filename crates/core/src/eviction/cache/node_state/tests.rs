@@ -1,0 +1,55 @@
+//! Tests which facts about a node change what is known of it.
+
+use super::*;
+use crate::identity::NodeName;
+use alloc::vec;
+
+const NOW: Now = Now::exact(Mono::from_secs(1000), Wall::from_secs(1_800_000_000));
+
+fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
+    let taint = |key: &&str| Taint {
+        key: (*key).into(),
+        value: "".into(),
+        effect: TaintEffect::NoExecute,
+        time_added: None,
+    };
+    NodeFact {
+        name: NodeName::new("n"),
+        uid: Uid::new(uid),
+        version: Some(ResourceVersion(version)),
+        created: None,
+        taints: taints.iter().map(taint).collect(),
+        taints_changed: None,
+    }
+}
+
+/// Whether the node is another one, and whether its pods are to be judged again; `None`: the fact is outdated.
+fn update(state: &mut Option<NodeState>, fact: NodeFact, source: NodeSource) -> Option<(bool, bool)> {
+    match NodeState::update(state, fact, source, NOW, &mut vec![]) {
+        NodeChange::Outdated => None,
+        NodeChange::Applied { is_other, reassess } => Some((is_other, reassess)),
+    }
+}
+
+#[test]
+fn only_what_is_newer_or_listed_changes_a_node() {
+    let list = NodeSource::List { absent_until: None };
+    let mut state = None;
+    assert_eq!(update(&mut state, fact("a", 5, &[]), NodeSource::Watch), Some((true, true)));
+    assert_eq!(update(&mut state, fact("a", 6, &[]), NodeSource::Watch), Some((false, false)));
+    assert_eq!(update(&mut state, fact("a", 7, &["k"]), NodeSource::Watch), Some((false, true)));
+    assert_eq!(update(&mut state, fact("a", 6, &[]), NodeSource::Watch), None);
+    assert_eq!(update(&mut state, fact("a", 6, &[]), NodeSource::NewerRead), None);
+    assert_eq!(update(&mut state, fact("a", 6, &[]), list), Some((true, true)));
+    assert_eq!(update(&mut state, fact("b", 8, &[]), NodeSource::Watch), Some((true, true)));
+}
+
+#[test]
+fn a_node_that_can_be_decoded_again_is_judged_again() {
+    let mut state = None;
+    update(&mut state, fact("a", 5, &["k"]), NodeSource::Watch);
+    let known = state.as_mut().expect("it is known");
+    assert!(known.mark_undecodable() && !known.mark_undecodable() && known.is_undecodable());
+    assert_eq!(update(&mut state, fact("a", 6, &["k"]), NodeSource::Watch), Some((false, true)));
+    assert!(!state.expect("it is known").is_undecodable());
+}
