@@ -11,7 +11,7 @@ mod secret;
 mod trust_bundle;
 
 pub use file_reloader::CertificateFileReloader;
-pub use issuer::{IssueError, Issuer, RcgenIssuer};
+pub use issuer::{IssueError, Issuer, IssuingAuthority, RcgenIssuer, RotationPlan, ServingPair};
 pub use live_certificate::LiveCertificate;
 pub use secret::{AUTHORITY_KEY, SERVING_KEY, SecretError};
 pub use trust_bundle::TrustBundle;

@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use taintward_admission::certificate::rotation::{
-    IssuingAuthority, ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
+use taintward_admission::certificate::rotation::{ObservedState, RotationStep, StoredState, step};
+use taintward_admission::certificate::{
+    IssueError, Issuer, IssuingAuthority, RotationPlan, ServingPair, TrustBundle,
 };
-use taintward_admission::certificate::{IssueError, Issuer, TrustBundle};
 use taintward_core::time::{Span, Wall};
 use taintward_server::certificate::Validity;
 

@@ -10,10 +10,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_admission::certificate::rotation::{
-    ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
-};
-use taintward_admission::certificate::{RcgenIssuer, TrustBundle};
+use taintward_admission::certificate::rotation::{ObservedState, RotationStep, StoredState, step};
+use taintward_admission::certificate::{RcgenIssuer, RotationPlan, ServingPair, TrustBundle};
 use taintward_core::time::{Span, Wall};
 
 const DAY: i64 = 86_400;

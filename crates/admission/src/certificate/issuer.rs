@@ -1,8 +1,7 @@
-//! Issues authorities, and certificates for the names of a Service.
+//! Issues authorities, and certificates for the names of a Service, as a plan says.
 //!
 //! - Invariant: no certificate outlives its authority; all begin in the past, because clocks differ.
 
-use super::rotation::{IssuingAuthority, RotationPlan, ServingPair};
 use super::trust_bundle::pem;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -17,6 +16,56 @@ const SKEW: Span = Span::from_secs(3600);
 
 /// The last second of the year 9999, after which certificates cannot name a time.
 const LAST_SECOND: u64 = 253_402_300_799;
+
+/// What certificates are to be like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RotationPlan {
+    /// The names of the Service.
+    pub names: Vec<String>,
+    /// How long an authority lasts.
+    pub authority_life: Span,
+    /// How long a certificate lasts that is shown.
+    pub serving_life: Span,
+    /// How long the configurations must have trusted an authority, until every API server has heard of it.
+    pub settle: Span,
+}
+
+impl RotationPlan {
+    /// An authority for a year, certificates for 90 days, each renewed when two thirds are over; a minute to settle.
+    pub fn new(names: Vec<String>) -> Self {
+        const DAY: i64 = 86_400;
+        Self {
+            names,
+            authority_life: Span::from_secs(365 * DAY),
+            serving_life: Span::from_secs(90 * DAY),
+            settle: Span::from_secs(60),
+        }
+    }
+}
+
+/// A certificate authority with its key, which signs serving certificates.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IssuingAuthority {
+    /// Its certificate, in DER.
+    pub certificate: Vec<u8>,
+    /// Its key, in PEM.
+    pub key: String,
+    /// From when to when it is believed.
+    pub validity: Validity,
+}
+
+/// A serving certificate with its key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ServingPair {
+    /// The certificate, in PEM.
+    pub certificate: String,
+    /// Its key, in PEM.
+    pub key: String,
+    /// The names it is for.
+    pub names: Vec<String>,
+    /// From when to when it is believed.
+    pub validity: Validity,
+}
 
 /// No certificate could be made.
 #[derive(Debug, thiserror::Error)]
@@ -116,4 +165,18 @@ fn limit(params: &mut CertificateParams, validity: Validity) {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     params.not_before = epoch + Duration::from_secs(since(validity.from));
     params.not_after = epoch + Duration::from_secs(since(validity.until));
+}
+
+impl std::fmt::Debug for IssuingAuthority {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "authority of {:?}", self.validity)
+    }
+}
+
+impl std::fmt::Debug for ServingPair {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "certificate of {:?}", self.validity)
+    }
 }

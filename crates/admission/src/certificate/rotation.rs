@@ -3,63 +3,12 @@
 //! - Invariant: an authority is trusted everywhere, and has been for a while, before a certificate that it signed is
 //!   served, and until all of them have expired; any number of replicas may run this.
 
-use super::issuer::{IssueError, Issuer};
+use super::issuer::{IssueError, Issuer, IssuingAuthority, RotationPlan, ServingPair};
 use super::trust_bundle::TrustBundle;
 use taintward_core::time::{Span, Wall};
-use taintward_server::certificate::Validity;
 
 /// The most authorities that are believed for what they once signed.
 const FORMER_MAX: usize = 8;
-
-/// What certificates are to be like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RotationPlan {
-    /// The names of the Service.
-    pub names: Vec<String>,
-    /// How long an authority lasts.
-    pub authority_life: Span,
-    /// How long a certificate lasts that is shown.
-    pub serving_life: Span,
-    /// How long the configurations must have trusted an authority, until every API server has heard of it.
-    pub settle: Span,
-}
-
-impl RotationPlan {
-    /// An authority for a year, certificates for 90 days, each renewed when two thirds are over; a minute to settle.
-    pub fn new(names: Vec<String>) -> Self {
-        const DAY: i64 = 86_400;
-        Self {
-            names,
-            authority_life: Span::from_secs(365 * DAY),
-            serving_life: Span::from_secs(90 * DAY),
-            settle: Span::from_secs(60),
-        }
-    }
-}
-
-/// Who signs.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct IssuingAuthority {
-    /// Its certificate, in DER.
-    pub certificate: Vec<u8>,
-    /// Its key, in PEM.
-    pub key: String,
-    /// From when to when it is believed.
-    pub validity: Validity,
-}
-
-/// What is shown.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ServingPair {
-    /// The certificate, in PEM.
-    pub certificate: String,
-    /// Its key, in PEM.
-    pub key: String,
-    /// The names it is for.
-    pub names: Vec<String>,
-    /// From when to when it is believed.
-    pub validity: Validity,
-}
 
 /// An authority that signs no more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -289,19 +238,5 @@ fn shorten(former: &mut Vec<RetiredAuthority>) {
     while former.len() > FORMER_MAX {
         let first = former.iter().enumerate().min_by_key(|(_, each)| each.until).map(|(index, _)| index);
         former.remove(first.unwrap_or(0));
-    }
-}
-
-impl std::fmt::Debug for IssuingAuthority {
-    /// Without the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "authority of {:?}", self.validity)
-    }
-}
-
-impl std::fmt::Debug for ServingPair {
-    /// Without the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "certificate of {:?}", self.validity)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! - Invariant: keys match their certificates, and the served certificate was signed by the stored authority.
 
-use super::rotation::{IssuingAuthority, RetiredAuthority, ServingPair, StoredState, TrustedAuthority};
+use super::issuer::{IssuingAuthority, ServingPair};
+use super::rotation::{RetiredAuthority, StoredState, TrustedAuthority};
 use super::trust_bundle::pem;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;

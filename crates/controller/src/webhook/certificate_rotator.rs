@@ -8,10 +8,10 @@ use super::SelfSignedSettings;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_admission::certificate::rotation::{
-    ObservedState, RotationPlan, RotationStep, ServingPair, StoredState, step,
+use taintward_admission::certificate::rotation::{ObservedState, RotationStep, StoredState, step};
+use taintward_admission::certificate::{
+    IssueError, LiveCertificate, RcgenIssuer, RotationPlan, SecretError, ServingPair, TrustBundle,
 };
-use taintward_admission::certificate::{IssueError, LiveCertificate, RcgenIssuer, SecretError, TrustBundle};
 use taintward_admission::metrics::WebhookMetrics;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Wall;

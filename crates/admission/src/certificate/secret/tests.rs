@@ -1,8 +1,8 @@
 //! Tests that real certificates survive being written and read.
 
 use super::*;
-use crate::certificate::rotation::{ObservedState, RotationPlan, RotationStep, step};
-use crate::certificate::{Issuer as _, RcgenIssuer, TrustBundle};
+use crate::certificate::rotation::{ObservedState, RotationStep, step};
+use crate::certificate::{Issuer as _, RcgenIssuer, RotationPlan, TrustBundle};
 use taintward_core::time::Span;
 
 type Data = BTreeMap<String, Vec<u8>>;
