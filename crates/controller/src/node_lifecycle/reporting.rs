@@ -33,7 +33,11 @@ pub(super) fn report(
 fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metrics: &ControllerMetrics) {
     match notice {
         NodeLifecycleNotice::Tainted { node, zone, add, remove, why } => {
-            tell_tainted(node, zone, (*add, *remove), *why, now, metrics);
+            let is_not_ready = matches!(why, TaintCause::NotReady | TaintCause::Silent { .. });
+            if is_not_ready && !add.no_execute().is_empty() {
+                metrics.node_health.evicted(zone.as_str());
+            }
+            log_taints("node tainted", node, zone, (*add, *remove), *why, now);
         }
         NodeLifecycleNotice::Declared { node, silent_since } => tracing::warn!(
             node = node.name.as_str(),
@@ -45,8 +49,9 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             if !add.no_execute().is_empty() {
                 metrics.node_health.would_taint.inc();
             }
-            if lines.admit("would taint node now", now.mono) {
-                would_taint(node, zone, (*add, *remove), *why, now);
+            const MESSAGE: &str = "would taint node now";
+            if lines.admit(MESSAGE, now.mono) {
+                log_taints(MESSAGE, node, zone, (*add, *remove), *why, now);
             }
         }
         NodeLifecycleNotice::WouldDeclare { node, silent_since } => {
@@ -106,34 +111,13 @@ fn log_node(lines: &mut WriteLogLimits, node: &NodeRef, message: &'static str, n
     }
 }
 
-fn tell_tainted(
+/// Logs a change of a node's taints, made or, in observe mode, only decided (S14).
+fn log_taints(
+    message: &'static str,
     node: &NodeRef,
     zone: &ZoneKey,
     (add, remove): (ManagedTaints, ManagedTaints),
-    why: TaintCause,
-    now: Now,
-    metrics: &ControllerMetrics,
-) {
-    if matches!(why, TaintCause::NotReady | TaintCause::Silent { .. }) && !add.no_execute().is_empty() {
-        metrics.node_health.evicted(zone.as_str());
-    }
-    tracing::info!(
-        node = node.name.as_str(),
-        uid = %node.uid,
-        zone = zone.to_string(),
-        add = log_text::taints(add),
-        remove = log_text::taints(remove),
-        reason = log_text::why(why, now),
-        "node tainted"
-    );
-}
-
-/// In observe mode (S14).
-fn would_taint(
-    node: &NodeRef,
-    zone: &ZoneKey,
-    (add, remove): (ManagedTaints, ManagedTaints),
-    why: TaintCause,
+    cause: TaintCause,
     now: Now,
 ) {
     tracing::info!(
@@ -142,8 +126,8 @@ fn would_taint(
         zone = zone.to_string(),
         add = log_text::taints(add),
         remove = log_text::taints(remove),
-        reason = log_text::why(why, now),
-        "would taint node now"
+        reason = log_text::why(cause, now),
+        "{message}"
     );
 }
 
