@@ -54,7 +54,7 @@ pub struct WebhookListener {
     metrics: Option<TcpListener>,
     limits: ServerLimits,
     origin: RequestOrigin,
-    shown: Arc<LiveCertificate>,
+    live_certificate: Arc<LiveCertificate>,
     follow: Option<CertificateFileReloader>,
     clock: WallClock,
 }
@@ -89,14 +89,14 @@ impl WebhookListener {
         };
         let origin =
             if settings.clients.is_some() { RequestOrigin::ApiServer } else { RequestOrigin::Anybody };
-        let shown = Arc::new(LiveCertificate::to(clients));
+        let live_certificate = Arc::new(LiveCertificate::to(clients));
         let follow = match &settings.certificate {
             CertificateSource::SelfSigned { .. } => None,
             CertificateSource::Files { certificate, key, every } => Some(CertificateFileReloader::begin(
                 certificate,
                 key,
                 *every,
-                Arc::clone(&shown),
+                Arc::clone(&live_certificate),
                 Arc::clone(&clock),
             )?),
         };
@@ -107,7 +107,7 @@ impl WebhookListener {
             Some(address) => Some(admin::bind(address, "--metrics-port").await?),
             None => None,
         };
-        Ok(Self { listener, metrics, limits: settings.limits, origin, shown, follow, clock })
+        Ok(Self { listener, metrics, limits: settings.limits, origin, live_certificate, follow, clock })
     }
 
     /// Where questions are answered.
@@ -118,24 +118,24 @@ impl WebhookListener {
         self.listener.local_addr()
     }
 
-    /// Where metrics are shown.
+    /// Where metrics are served.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// The certificate on show, to put another in its place. Connections are closed until there is one.
-    pub fn shown(&self) -> Arc<LiveCertificate> {
-        Arc::clone(&self.shown)
+    pub fn live_certificate(&self) -> Arc<LiveCertificate> {
+        Arc::clone(&self.live_certificate)
     }
 
     /// Answers until `stop`, and then until everything in hand is answered.
     pub async fn serve(self, service: WebhookService, stop: impl Future<Output = ()>) {
-        let Self { listener, metrics, limits, origin, shown, follow, clock } = self;
-        shown.report_to(&service.metrics);
+        let Self { listener, metrics, limits, origin, live_certificate, follow, clock } = self;
+        live_certificate.report_to(&service.metrics);
         let stopping = Arc::new(AtomicBool::new(false));
         let mut checks = service.checks;
         checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
-        checks.push(Check::new("certificate", Scope::Ready, has_certificate(&shown, clock)));
+        checks.push(Check::new("certificate", Scope::Ready, has_certificate(&live_certificate, clock)));
         let page = Arc::new(CachedPage::new(service.metrics.clone(), METRICS_AGE));
         let admin = Arc::new(Admin { metrics: page, checks });
         let mut beside = JoinSet::new();
@@ -160,18 +160,18 @@ impl WebhookListener {
             stopping.store(true, Ordering::Relaxed);
             sleep(limits.farewell).await;
         };
-        accept(listener, &Arc::new(common), &shown, ending).await;
+        accept(listener, &Arc::new(common), &live_certificate, ending).await;
     }
 }
 
-/// Accepts until the `end`, and sees everybody out.
+/// Accepts until the `end`, and lets open connections finish.
 async fn accept(
     listener: TcpListener,
     common: &Arc<ConnectionContext>,
-    shown: &LiveCertificate,
+    live_certificate: &LiveCertificate,
     end: impl Future<Output = ()>,
 ) {
-    let crowd = Arc::new(ConnectionLimit::new(common.limits.connections));
+    let limit = Arc::new(ConnectionLimit::new(common.limits.connections));
     let (closing, closes) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut end = std::pin::pin!(end);
@@ -181,19 +181,19 @@ async fn accept(
             Some(_) = connections.join_next() => {}
             (stream, from) = next(&listener, common.limits) => {
                 common.metrics.accepted.inc();
-                let Some(place) = crowd.enter(from) else {
+                let Some(guard) = limit.admit(from) else {
                     common.metrics.ended.of(Ended::Refused).inc();
                     continue;
                 };
-                let work = connection::serve(stream, shown.acceptor(), place, Arc::clone(common), closes.clone());
+                let work = connection::serve(stream, live_certificate.acceptor(), guard, Arc::clone(common), closes.clone());
                 connections.spawn(work);
             }
         }
     }
     drop(listener);
     closing.send_replace(true);
-    let everybody = async { while connections.join_next().await.is_some() {} };
-    if timeout(common.limits.drain, everybody).await.is_err() {
+    let all_closed = async { while connections.join_next().await.is_some() {} };
+    if timeout(common.limits.drain, all_closed).await.is_err() {
         tracing::warn!("some clients take too long to take their answers; they are left");
     }
 }
@@ -221,11 +221,11 @@ fn is_going_on(stopping: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + 
 }
 
 fn has_certificate(
-    shown: &Arc<LiveCertificate>,
+    live_certificate: &Arc<LiveCertificate>,
     clock: WallClock,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
-    let shown = Arc::clone(shown);
-    move || match shown.validity() {
+    let live_certificate = Arc::clone(live_certificate);
+    move || match live_certificate.validity() {
         None => Err("there is none to show yet".into()),
         Some(validity) if validity.holds(clock()) => Ok(()),
         Some(_) => Err("the one on show is not valid now".into()),

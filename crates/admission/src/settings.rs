@@ -55,7 +55,8 @@ pub enum CertificateSource {
 /// What clients may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at the same time; with one more, somebody goes, or it is turned away (`taintward_server::crowd`).
+    /// Connections at the same time; with one more, one of them is closed or the new one is refused
+    /// (`taintward_server::connection_limit`).
     pub connections: usize,
     /// Until a connection has asked something, TLS included.
     pub head: Duration,

@@ -93,7 +93,7 @@ pub async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Result<()
             keeping,
             names: names.clone(),
             clock: clock.clone(),
-            shown: listening.shown(),
+            shown: listening.live_certificate(),
             metrics: Arc::clone(&metrics),
         };
         tasks.spawn(async move { match keeper.run().await {} });

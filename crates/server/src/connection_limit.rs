@@ -10,12 +10,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a newcomer may take until its handshake is done. A server that is under attack itself does one in a few
-/// milliseconds.
-pub const SHAKING: Duration = Duration::from_millis(500);
+/// How long a new connection may take for its handshake. A server under attack still does one in a few milliseconds.
+pub const HANDSHAKE_MAX: Duration = Duration::from_millis(500);
 
-/// How long it may take until it is of use, the handshake included.
-pub const CHANCE: Duration = Duration::from_secs(2);
+/// How long a new connection may take until its first useful request is answered, the handshake included.
+pub const FIRST_REQUEST_MAX: Duration = Duration::from_secs(2);
 
 /// The open connections.
 ///
@@ -23,7 +22,7 @@ pub const CHANCE: Duration = Duration::from_secs(2);
 /// connections loses the last one, not the first.
 ///
 /// There is no fixed limit per address: API servers are few, but all of them may use one address (a proxy, an agent of
-/// a managed control plane, a masquerading node), and that address may then have all places that no other one wants. A
+/// a managed control plane, a masquerading node), and that address may then have all connections that no other address wants. A
 /// client with very many addresses still gets a share for each; client certificates help against that.
 #[derive(Debug)]
 pub struct ConnectionLimit {
@@ -34,60 +33,65 @@ pub struct ConnectionLimit {
 #[derive(Debug, Default)]
 struct ConnectionTable {
     next: u64,
-    seats: BTreeMap<u64, ConnectionSlot>,
+    connections: BTreeMap<u64, OpenConnection>,
     /// How many each address has.
     counts: HashMap<IpAddr, usize>,
 }
 
 #[derive(Debug)]
-struct ConnectionSlot {
+struct OpenConnection {
     from: IpAddr,
-    began: Instant,
-    shaken: bool,
-    /// When it was last of use.
-    of_use: Option<Instant>,
-    leave: Arc<Notify>,
+    opened_at: Instant,
+    handshake_done: bool,
+    /// When a useful request was last answered.
+    last_useful: Option<Instant>,
+    close: Arc<Notify>,
 }
 
-impl ConnectionSlot {
-    fn has_its_chance(&self, now: Instant) -> bool {
-        let limit = if self.shaken { CHANCE } else { SHAKING };
-        self.of_use.is_none() && now.duration_since(self.began) < limit
+impl OpenConnection {
+    fn is_in_grace_period(&self, now: Instant) -> bool {
+        let limit = if self.handshake_done { FIRST_REQUEST_MAX } else { HANDSHAKE_MAX };
+        self.last_useful.is_none() && now.duration_since(self.opened_at) < limit
     }
 }
 
-/// One connection's place; given back when dropped.
+/// Keeps one connection within the limit until it is dropped.
 #[derive(Debug)]
 pub struct ConnectionGuard {
-    crowd: Arc<ConnectionLimit>,
+    limit: Arc<ConnectionLimit>,
     number: u64,
-    leave: Arc<Notify>,
+    close: Arc<Notify>,
 }
 
 impl ConnectionLimit {
-    /// Room for so many.
+    /// At most `most` connections.
     pub fn new(most: usize) -> Self {
         Self { most, state: Mutex::default() }
     }
 
-    /// A place for somebody new from this address. If there are too many, somebody is told to leave; `None` if that could
-    /// only be somebody who has a right to be here.
-    pub fn enter(self: &Arc<Self>, from: IpAddr) -> Option<ConnectionGuard> {
+    /// Admits a new connection from this address. If there are too many, one of them is told to close; `None` if all that
+    /// could close are in their grace period or belong to an address with fewer connections.
+    pub fn admit(self: &Arc<Self>, from: IpAddr) -> Option<ConnectionGuard> {
         let (from, now) = (from.to_canonical(), Instant::now());
-        let leave = Arc::new(Notify::new());
+        let close = Arc::new(Notify::new());
         let mut state = self.lock();
-        if state.seats.len() >= self.most {
-            let number = state.to_go(from, now)?;
-            state.remove(number)?.leave.notify_one();
+        if state.connections.len() >= self.most {
+            let number = state.connection_to_close(from, now)?;
+            state.remove(number)?.close.notify_one();
         }
         let number = state.next;
         state.next += 1;
         *state.counts.entry(from).or_default() += 1;
-        let seat =
-            ConnectionSlot { from, began: now, shaken: false, of_use: None, leave: Arc::clone(&leave) };
-        state.seats.insert(number, seat);
+        let connection = OpenConnection {
+            from,
+            opened_at: now,
+            handshake_done: false,
+            last_useful: None,
+            close: Arc::clone(&close),
+        };
+        state.connections.insert(number, connection);
         drop(state);
-        Some(ConnectionGuard { crowd: Arc::clone(self), number, leave })
+        Some(ConnectionGuard { limit: Arc::clone(self), number, close })
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionTable> {
@@ -96,56 +100,58 @@ impl ConnectionLimit {
 }
 
 impl ConnectionTable {
-    /// Who goes for somebody new from this address.
-    fn to_go(&self, from: IpAddr, now: Instant) -> Option<u64> {
+    /// Which connection closes in favour of a new one from this address.
+    fn connection_to_close(&self, from: IpAddr, now: Instant) -> Option<u64> {
         let own = self.counts.get(&from).copied().unwrap_or(0);
-        let (richest, most) =
+        let (largest, most) =
             self.counts.iter().map(|(from, count)| (*from, *count)).max_by_key(|one| one.1)?;
         let beyond_its_share = most > own + 1;
-        let whose = if beyond_its_share { richest } else { from };
-        let of_it = || self.seats.iter().filter(|(_, seat)| seat.from == whose);
-        // Numbers grow, so of those who never were of use the first in the order is the oldest.
-        let idle = of_it().filter(|(_, seat)| !seat.has_its_chance(now)).min_by_key(|(_, seat)| seat.of_use);
-        let youngest = || of_it().next_back().filter(|_| beyond_its_share);
+        let address = if beyond_its_share { largest } else { from };
+        let of_address = || self.connections.iter().filter(|(_, connection)| connection.from == address);
+        // Numbers grow, so of connections without a useful request the first in the order is the oldest.
+        let idle = of_address()
+            .filter(|(_, connection)| !connection.is_in_grace_period(now))
+            .min_by_key(|(_, connection)| connection.last_useful);
+        let youngest = || of_address().next_back().filter(|_| beyond_its_share);
         idle.or_else(youngest).map(|(number, _)| *number)
     }
 
-    fn remove(&mut self, number: u64) -> Option<ConnectionSlot> {
-        let seat = self.seats.remove(&number)?;
-        if let Some(count) = self.counts.get_mut(&seat.from) {
+    fn remove(&mut self, number: u64) -> Option<OpenConnection> {
+        let connection = self.connections.remove(&number)?;
+        if let Some(count) = self.counts.get_mut(&connection.from) {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&seat.from);
+                self.counts.remove(&connection.from);
             }
         }
-        Some(seat)
+        Some(connection)
     }
 }
 
 impl ConnectionGuard {
-    /// The handshake is done.
-    pub fn is_shaken(&self) {
-        if let Some(seat) = self.crowd.lock().seats.get_mut(&self.number) {
-            seat.shaken = true;
+    /// Records that the handshake is done.
+    pub fn on_handshake_done(&self) {
+        if let Some(connection) = self.limit.lock().connections.get_mut(&self.number) {
+            connection.handshake_done = true;
         }
     }
 
-    /// What was asked here was answered, and made sense.
-    pub fn was_of_use(&self) {
-        if let Some(seat) = self.crowd.lock().seats.get_mut(&self.number) {
-            seat.of_use = Some(Instant::now());
+    /// Records that a request made sense and was answered.
+    pub fn on_useful_request(&self) {
+        if let Some(connection) = self.limit.lock().connections.get_mut(&self.number) {
+            connection.last_useful = Some(Instant::now());
         }
     }
 
-    /// Waits until somebody else needs the place.
-    pub async fn is_needed(&self) {
-        self.leave.notified().await;
+    /// Waits until this connection must close in favour of another.
+    pub async fn closed_by_limit(&self) {
+        self.close.notified().await;
     }
 }
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.crowd.lock().remove(self.number);
+        self.limit.lock().remove(self.number);
     }
 }
 
@@ -158,73 +164,85 @@ mod tests {
     const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
     const THIRD: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 3));
 
-    async fn leaves(place: &ConnectionGuard) -> bool {
-        timeout(Duration::from_millis(1), place.is_needed()).await.is_ok()
+    async fn is_closed(guard: &ConnectionGuard) -> bool {
+        timeout(Duration::from_millis(1), guard.closed_by_limit()).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_was_of_no_use_goes_first_and_then_who_was_silent_for_the_longest() {
-        let crowd = Arc::new(ConnectionLimit::new(3));
-        let [old, mute, young] = [ONE; 3].map(|from| crowd.enter(from).unwrap());
+    async fn connections_without_useful_requests_close_first_and_then_those_silent_for_the_longest() {
+        let limit = Arc::new(ConnectionLimit::new(3));
+        let [old, mute, young] = [ONE; 3].map(|from| limit.admit(from).unwrap());
         advance(Duration::from_secs(1)).await;
-        young.was_of_use();
+        young.on_useful_request();
         advance(Duration::from_secs(1)).await;
-        old.was_of_use();
+        old.on_useful_request();
 
-        let new = crowd.enter(ONE).unwrap();
-        assert!(leaves(&mute).await && !leaves(&old).await && !leaves(&young).await && !leaves(&new).await);
+        let new = limit.admit(ONE).unwrap();
+        assert!(
+            is_closed(&mute).await
+                && !is_closed(&old).await
+                && !is_closed(&young).await
+                && !is_closed(&new).await
+        );
         advance(Duration::from_secs(1)).await;
-        new.was_of_use();
-        let newer = crowd.enter(ONE).unwrap();
-        assert!(leaves(&young).await && !leaves(&old).await && !leaves(&newer).await);
+        new.on_useful_request();
+        let newer = limit.admit(ONE).unwrap();
+        assert!(is_closed(&young).await && !is_closed(&old).await && !is_closed(&newer).await);
         drop(mute);
         drop(newer);
-        let _last = crowd.enter(ONE).unwrap();
-        assert!(!leaves(&old).await && !leaves(&new).await, "there was a place");
+        let _last = limit.admit(ONE).unwrap();
+        assert!(!is_closed(&old).await && !is_closed(&new).await, "the limit was not reached");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_newcomer_has_its_chance_and_who_comes_too_many_is_turned_away() {
-        let crowd = Arc::new(ConnectionLimit::new(2));
-        let [mute, shaken] = [ONE; 2].map(|from| crowd.enter(from).unwrap());
-        shaken.is_shaken();
-        advance(SHAKING - Duration::from_millis(2)).await;
-        assert!(crowd.enter(ONE).is_none());
+    async fn a_new_connection_has_a_grace_period_and_one_too_many_is_refused() {
+        let limit = Arc::new(ConnectionLimit::new(2));
+        let [mute, handshaken] = [ONE; 2].map(|from| limit.admit(from).unwrap());
+        handshaken.on_handshake_done();
+        advance(HANDSHAKE_MAX - Duration::from_millis(2)).await;
+        assert!(limit.admit(ONE).is_none());
         advance(Duration::from_millis(2)).await;
-        let third = crowd.enter(ONE).unwrap();
-        assert!(leaves(&mute).await && !leaves(&shaken).await);
-        assert!(crowd.enter(ONE).is_none(), "both have their chance");
-        third.was_of_use();
-        advance(CHANCE - SHAKING - Duration::from_millis(5)).await;
-        let fourth = crowd.enter(ONE).unwrap();
-        assert!(leaves(&third).await, "who was of use once has had its chance");
+        let third = limit.admit(ONE).unwrap();
+        assert!(is_closed(&mute).await && !is_closed(&handshaken).await);
+        assert!(limit.admit(ONE).is_none(), "both are in their grace period");
+        third.on_useful_request();
+        advance(FIRST_REQUEST_MAX - HANDSHAKE_MAX - Duration::from_millis(5)).await;
+        let fourth = limit.admit(ONE).unwrap();
+        assert!(is_closed(&third).await, "a useful request ends the grace period");
         advance(Duration::from_millis(5)).await;
-        assert!(crowd.enter(ONE).is_some());
-        assert!(leaves(&shaken).await && !leaves(&fourth).await);
+        assert!(limit.admit(ONE).is_some());
+        assert!(is_closed(&handshaken).await && !is_closed(&fourth).await);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_more_than_a_share_makes_room_for_others_and_not_the_other_way_round() {
-        let crowd = Arc::new(ConnectionLimit::new(8));
-        let first = crowd.enter(OTHER).unwrap();
-        first.was_of_use();
-        let flood: Vec<ConnectionGuard> = (0..7).map(|_| crowd.enter(ONE).unwrap()).collect();
-        assert!(crowd.enter(ONE).is_none(), "nobody of others goes for it, nor of its own before its time");
+    async fn an_address_with_more_than_its_share_loses_connections_to_others_and_not_the_other_way_round() {
+        let limit = Arc::new(ConnectionLimit::new(8));
+        let first = limit.admit(OTHER).unwrap();
+        first.on_useful_request();
+        let flood: Vec<ConnectionGuard> = (0..7).map(|_| limit.admit(ONE).unwrap()).collect();
+        assert!(
+            limit.admit(ONE).is_none(),
+            "no other address loses one, nor does this one within the grace period"
+        );
         let mut others = vec![first];
         for number in 2..=4 {
-            others.push(crowd.enter(OTHER).unwrap_or_else(|| panic!("{number}")));
+            others.push(limit.admit(OTHER).unwrap_or_else(|| panic!("{number}")));
         }
-        // The last come are the first to go: the others had less of their chance left.
+        // The latest close first: the grace period of the others has less time left.
         let mut stay = Vec::new();
-        for place in &flood {
-            stay.push(!leaves(place).await);
+        for guard in &flood {
+            stay.push(!is_closed(guard).await);
         }
         assert_eq!(stay, [true, true, true, true, false, false, false]);
-        assert!(crowd.enter(ONE).is_none(), "four each");
-        let third = crowd.enter(THIRD);
-        assert!(third.is_some(), "one of them goes");
+        assert!(limit.admit(ONE).is_none(), "four each");
+        let third = limit.admit(THIRD);
+        assert!(third.is_some(), "one of them closes");
         drop((flood, third));
-        let state = crowd.lock();
-        assert_eq!(state.counts, [(OTHER, state.seats.len())].into(), "who left takes no place");
+        let state = limit.lock();
+        assert_eq!(
+            state.counts,
+            [(OTHER, state.connections.len())].into(),
+            "closed connections do not count"
+        );
     }
 }

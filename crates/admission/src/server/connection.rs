@@ -1,7 +1,7 @@
 //! Serves one connection with TLS and HTTP/1.1.
 //!
-//! - Invariant: a client that is idle, slow or gone holds its place only for a while, and loses it first when others
-//!   need it.
+//! - Invariant: a client that is idle, slow or gone stays connected only for a while, and is closed first when there are
+//!   too many.
 
 use super::ConnectionContext;
 use super::memory_budget::BUFFER;
@@ -27,37 +27,37 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// For somebody who must leave to take the answer he waits for.
-const LEAVE_MAX: Duration = Duration::from_secs(1);
+/// How long a client that must close may take to receive the answer it waits for.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 type ConnectionStream = TokioIo<TlsStream<TimeoutStream<TcpStream>>>;
 
 /// A connection that got through its handshake.
 struct ActiveConnection {
-    place: ConnectionGuard,
-    /// Whether anything was ever asked here.
-    asked: AtomicBool,
+    guard: ConnectionGuard,
+    /// Whether a request ever came.
+    has_request: AtomicBool,
 }
 
 /// Serves one connection to its end.
 pub(super) async fn serve(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    place: ConnectionGuard,
+    guard: ConnectionGuard,
     common: Arc<ConnectionContext>,
     closes: watch::Receiver<bool>,
 ) {
     common.metrics.connections.inc();
-    if let Err(reason) = converse(stream, acceptor, place, &common, closes).await {
+    if let Err(reason) = serve_requests(stream, acceptor, guard, &common, closes).await {
         common.metrics.ended.of(reason).inc();
     }
     common.metrics.connections.dec();
 }
 
-async fn converse(
+async fn serve_requests(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    place: ConnectionGuard,
+    guard: ConnectionGuard,
     common: &Arc<ConnectionContext>,
     closes: watch::Receiver<bool>,
 ) -> Result<(), Ended> {
@@ -68,57 +68,57 @@ async fn converse(
     let handshake = timeout(limits.head, acceptor.accept_with(stream, narrow));
     let stream = tokio::select! {
         done = handshake => done.ok().and_then(Result::ok).ok_or(Ended::Handshake)?,
-        () = place.is_needed() => return Err(Ended::Displaced),
+        () = guard.closed_by_limit() => return Err(Ended::Displaced),
     };
-    place.is_shaken();
-    let (stream, seat) =
-        (TokioIo::new(stream), Arc::new(ActiveConnection { place, asked: AtomicBool::new(false) }));
-    let (here, shared) = (Arc::clone(&seat), Arc::clone(common));
+    guard.on_handshake_done();
+    let (stream, connection) =
+        (TokioIo::new(stream), Arc::new(ActiveConnection { guard, has_request: AtomicBool::new(false) }));
+    let (connection_ref, context) = (Arc::clone(&connection), Arc::clone(common));
     let service = service_fn(move |request| {
-        let (seat, common) = (Arc::clone(&here), Arc::clone(&shared));
+        let (connection, common) = (Arc::clone(&connection_ref), Arc::clone(&context));
         async move {
-            seat.asked.store(true, Ordering::Relaxed);
-            Ok::<_, Infallible>(route::answer(request, &common, &seat.place).await)
+            connection.has_request.store(true, Ordering::Relaxed);
+            Ok::<_, Infallible>(route::answer(request, &common, &connection.guard).await)
         }
     });
-    watched(http_of(&limits).serve_connection(stream, service), &seat, limits, closes).await
+    serve_until_closed(http_of(&limits).serve_connection(stream, service), &connection, limits, closes).await
 }
 
-/// A conversation until it ends, by itself or for a reason of ours.
-async fn watched<S>(
-    conversation: http1::Connection<ConnectionStream, S>,
-    seat: &ActiveConnection,
+/// Serves requests until the client closes the connection, or a limit or the end of the server does.
+async fn serve_until_closed<S>(
+    serving: http1::Connection<ConnectionStream, S>,
+    connection: &ActiveConnection,
     limits: ServerLimits,
     mut closes: watch::Receiver<bool>,
 ) -> Result<(), Ended>
 where
     S: HttpService<Incoming, ResBody = Full<Bytes>, Error = Infallible>,
 {
-    let mut conversation = pin!(conversation);
-    let mute = async {
+    let mut serving = pin!(serving);
+    let no_request = async {
         sleep(limits.head).await;
-        if seat.asked.load(Ordering::Relaxed) {
+        if connection.has_request.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     };
     let reason = tokio::select! {
         // How it ends is the client's affair.
-        _ = &mut conversation => return Ok(()),
-        () = mute => return Err(Ended::Mute),
-        () = seat.place.is_needed() => Err(Ended::Displaced),
+        _ = &mut serving => return Ok(()),
+        () = no_request => return Err(Ended::Mute),
+        () = connection.guard.closed_by_limit() => Err(Ended::Displaced),
         // An error says that the server is gone, which is the same.
         _ = closes.wait_for(|&closes| closes) => Ok(()),
     };
-    // Answers what is asked already, and then ends.
-    conversation.as_mut().graceful_shutdown();
-    let limit = if reason.is_ok() { limits.drain } else { LEAVE_MAX };
-    let _ = timeout(limit, conversation).await;
+    // Answers the requests that are there already, and then ends.
+    serving.as_mut().graceful_shutdown();
+    let limit = if reason.is_ok() { limits.drain } else { CLOSE_MAX };
+    let _ = timeout(limit, serving).await;
     reason
 }
 
 fn http_of(limits: &ServerLimits) -> http1::Builder {
     let mut builder = http1::Builder::new();
-    // This limit counts from the last answer on, so it is also that of silence between questions.
+    // This limit counts from the last answer on, so it is also that of silence between requests.
     builder.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
     builder
 }

@@ -21,7 +21,7 @@ const JSON: &str = "application/json";
 pub(super) async fn answer<B>(
     request: Request<B>,
     common: &ConnectionContext,
-    place: &ConnectionGuard,
+    guard: &ConnectionGuard,
 ) -> Answer
 where
     B: Body<Data = Bytes> + Unpin,
@@ -61,7 +61,7 @@ where
     }
     let (head, mut body) = request.into_parts();
     let reason = match read(&mut body, &common.limits, &common.room).await {
-        Ok(question) => match review(half, question, common, place).await {
+        Ok(question) => match review(half, question, common, guard).await {
             Ok(answer) => return answer,
             Err(reason) => reason,
         },
@@ -99,7 +99,7 @@ async fn review(
     half: Half,
     question: ReviewBody,
     common: &ConnectionContext,
-    place: &ConnectionGuard,
+    guard: &ConnectionGuard,
 ) -> Result<Answer, BodyError> {
     let arrived = Instant::now();
     let (judged, took) = loop {
@@ -126,7 +126,7 @@ async fn review(
     };
     Ok(match judged {
         Ok(judged) => {
-            place.was_of_use();
+            guard.on_useful_request();
             shown(half, judged, took, &question.sifted, common)
         }
         Err(malformed) => makes_no_sense(half, &malformed, took, common),

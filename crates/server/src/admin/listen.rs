@@ -162,7 +162,7 @@ async fn accept(
     admin: Arc<Admin>,
     readers: MetricsAccess,
 ) -> Infallible {
-    let crowd = Arc::new(ConnectionLimit::new(CONNECTIONS_MAX));
+    let limit = Arc::new(ConnectionLimit::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
         let (stream, from) = match listener.accept().await {
@@ -177,13 +177,13 @@ async fn accept(
             }
         };
         while connections.try_join_next().is_some() {}
-        let Some(place) = crowd.enter(from.ip()) else { continue };
+        let Some(guard) = limit.admit(from.ip()) else { continue };
         let acceptor = shown.as_mut().map(ReloadingTls::acceptor);
         let client = client(stream, acceptor, admin.clone(), readers.clone());
         connections.spawn(async move {
             tokio::select! {
                 () = client => {}
-                () = place.is_needed() => {}
+                () = guard.closed_by_limit() => {}
             }
         });
     }
