@@ -5,7 +5,6 @@
 //! - Invariant: whether the watches can be trusted is checked just before effects are pulled (S7).
 
 mod effects;
-mod log_text;
 mod observation;
 mod reporting;
 

@@ -1,17 +1,18 @@
 //! Reports the notices of the node lifecycle engine: log lines, metrics and events.
 //!
-//! - See `node_lifecycle/log_text.rs` for the wording, and the core's `node_lifecycle/event_messages.rs` for upstream's events.
+//! - See the core's `node_lifecycle/event_messages.rs` for upstream's events.
 
-use super::log_text;
 use crate::controller::ReportSink;
 use crate::controller_context::ControllerContext;
+use crate::eviction::{length, moment};
 use crate::metrics::ControllerMetrics;
 use crate::write_log::WriteLogLimits;
 use taintward_core::identity::{PodName, PodRef};
 use taintward_core::node_lifecycle::{
-    ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
+    ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, TaintRate, ZoneKey,
+    ZoneState,
 };
-use taintward_core::time::{Mono, Now};
+use taintward_core::time::{Mono, Now, Span};
 use taintward_kube::events::Event;
 
 /// Zones that are named at start, at most.
@@ -42,7 +43,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
         NodeLifecycleNotice::Declared { node, silent_since } => tracing::warn!(
             node = node.name.as_str(),
             uid = %node.uid,
-            reason = log_text::why(TaintCause::Silent { since: *silent_since }, now),
+            reason = cause_text(TaintCause::Silent { since: *silent_since }, now),
             "conditions of node set to Unknown"
         ),
         NodeLifecycleNotice::WouldTaint { node, zone, add, remove, why } => {
@@ -59,7 +60,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
                 tracing::info!(
                     node = node.name.as_str(),
                     uid = %node.uid,
-                    reason = log_text::why(TaintCause::Silent { since: *silent_since }, now),
+                    reason = cause_text(TaintCause::Silent { since: *silent_since }, now),
                     "would set conditions of node to Unknown now"
                 );
             }
@@ -75,7 +76,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
         }
         NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
         NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
-            let (zone, from, to) = (zone.to_string(), log_text::state(*from), log_text::state(*to));
+            let (zone, from, to) = (zone.to_string(), state_text(*from), state_text(*to));
             if lines.admit("zone changed", now.mono) {
                 tracing::warn!(zone, from, to, "zone changed");
             }
@@ -124,9 +125,9 @@ fn log_taints(
         node = node.name.as_str(),
         uid = %node.uid,
         zone = zone.to_string(),
-        add = log_text::taints(add),
-        remove = log_text::taints(remove),
-        reason = log_text::why(cause, now),
+        add = taint_list(add),
+        remove = taint_list(remove),
+        reason = cause_text(cause, now),
         "{message}"
     );
 }
@@ -156,8 +157,8 @@ pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
             nodes = zone.size,
             not_ready = zone.unhealthy,
             excluded = zone.excluded,
-            mode = log_text::state(zone.state),
-            rate = log_text::rate(zone.rate),
+            mode = state_text(zone.state),
+            rate = rate_text(zone.rate),
             "zone"
         );
     }
@@ -169,6 +170,50 @@ pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
     }
 }
 
+/// Why taints were written.
+fn cause_text(cause: TaintCause, now: Now) -> String {
+    match cause {
+        TaintCause::Conditions => "its conditions, or that it is cordoned, call for it".into(),
+        TaintCause::Recovered => "it is ready".into(),
+        TaintCause::Swap => "its reason for not being ready changed".into(),
+        TaintCause::EverythingDown => "all zones are down, so it is not this node".into(),
+        TaintCause::NotReady => "it says that it is not ready".into(),
+        TaintCause::Silent { since } => format!(
+            "not heard of within its grace period, which ended at {} ({} ago)",
+            moment(since, now),
+            length(now.mono.since(since))
+        ),
+    }
+}
+
+/// Taints as kubectl writes them; empty for none.
+fn taint_list(taints: ManagedTaints) -> String {
+    let all: Vec<String> = taints.iter().map(|taint| taint.to_string()).collect();
+    all.join(",")
+}
+
+/// How a zone is.
+const fn state_text(state: ZoneState) -> &'static str {
+    match state {
+        ZoneState::Normal => "normal",
+        ZoneState::PartialDisruption => "partly down",
+        ZoneState::FullDisruption => "down",
+    }
+}
+
+/// How fast nodes are tainted.
+fn rate_text(rate: TaintRate) -> String {
+    let millionths = rate.as_millionths();
+    match millionths {
+        0 => "none".into(),
+        1_000_000.. => format!("{} a second", rate.per_second()),
+        _ => {
+            let pause = i64::try_from(1_000_000_000_000 / millionths).unwrap_or(i64::MAX);
+            format!("one in {}", length(Span::from_micros(pause)))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +222,7 @@ mod tests {
     use crate::metrics::BuildInfo;
     use std::sync::Arc;
     use taintward_core::identity::{NodeName, Uid};
+    use taintward_core::node_lifecycle::ManagedTaint;
     use taintward_core::time::Wall;
 
     #[test]
@@ -205,5 +251,30 @@ mod tests {
         });
         assert_eq!(log.lines().count(), 4 * 101);
         assert_eq!(log.lines().filter(|line| line.contains(" withheld=4900 of=")).count(), 4);
+    }
+
+    #[test]
+    fn reasons_taints_and_rates_in_words() {
+        let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
+        assert_eq!(
+            cause_text(TaintCause::Silent { since: Mono::from_secs(90) }, now),
+            "not heard of within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"
+        );
+        let both =
+            ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute);
+        assert_eq!(
+            taint_list(both),
+            "node.kubernetes.io/unreachable:NoSchedule,node.kubernetes.io/unreachable:NoExecute"
+        );
+        assert_eq!(taint_list(ManagedTaints::NONE), "");
+        for (millionths, text) in [
+            (0, "none"),
+            (10_000, "one in 1m40s"),
+            (100_000, "one in 10s"),
+            (1_000_000, "1 a second"),
+            (2_500_000, "2.5 a second"),
+        ] {
+            assert_eq!(rate_text(TaintRate::from_millionths(millionths)), text);
+        }
     }
 }
