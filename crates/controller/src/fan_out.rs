@@ -22,7 +22,7 @@ pub(crate) trait Split: Sized + Send + 'static {
     /// What pools want to know.
     type Pools: Send + 'static;
 
-    /// What pools hear of it: it may be gone for them, or unreadable.
+    /// The event for pools: for them the object may be deleted, or undecodable.
     fn for_pools(&self, listed: bool) -> ObjectEvent<Self::Pools>;
 
     fn split(self) -> (Self::Eviction, Self::Health);
@@ -65,55 +65,56 @@ impl Split for DecodedPod {
     }
 }
 
-/// Batches on their way to one controller.
+/// The queue of batches for one controller.
 pub(crate) type ConsumerQueue<F> = mpsc::Sender<Vec<ObjectEvent<F>>>;
 
-/// Whoever listens; at least one.
+/// The controllers that receive the events; at least one.
 pub(crate) struct Consumers<S: Split> {
     pub(crate) eviction: Option<ConsumerQueue<S::Eviction>>,
     pub(crate) health: Option<ConsumerQueue<S::Health>>,
     pub(crate) pools: Option<OnDemandConsumer<S::Pools>>,
 }
 
-/// Batches on their way to pools, while they need any.
+/// The queue for pools, which receives batches while there are pools.
 pub(crate) struct OnDemandConsumer<F> {
-    way: Option<ConsumerQueue<F>>,
+    queue: Option<ConsumerQueue<F>>,
     needed: watch::Receiver<bool>,
     open: bool,
 }
 
 impl<F> OnDemandConsumer<F> {
-    pub(crate) fn new(way: ConsumerQueue<F>, needed: watch::Receiver<bool>) -> Self {
-        Self { way: Some(way), needed, open: false }
+    pub(crate) fn new(queue: ConsumerQueue<F>, needed: watch::Receiver<bool>) -> Self {
+        Self { queue: Some(queue), needed, open: false }
     }
 
-    /// What of a batch they take in: from the start of a list on. What only they cannot read is counted here.
-    fn part<S: Split<Pools = F>>(
+    /// The events of a batch for pools: from the start of a list on. Objects that only they cannot decode are counted here.
+    fn events<S: Split<Pools = F>>(
         &mut self,
         batch: &[ObjectEvent<S>],
         meter: &EventMeter,
     ) -> Vec<ObjectEvent<F>> {
         let needed = *self.needed.borrow();
         self.open &= needed;
-        let mut part = Vec::new();
+        let mut pool_events = Vec::new();
         for event in batch {
             self.open |= needed && matches!(event, ObjectEvent::ListStarted { .. });
             if self.open {
-                part.push(match event.as_object() {
+                pool_events.push(match event.as_object() {
                     Ok((object, listed)) => object.for_pools(listed),
                     Err(event) => event,
                 });
-                if let (ObjectEvent::Applied { .. }, Some(ObjectEvent::Undecodable(_))) = (event, part.last())
+                if let (ObjectEvent::Applied { .. }, Some(ObjectEvent::Undecodable(_))) =
+                    (event, pool_events.last())
                 {
                     meter.watches.undecodable.of(meter.resource).inc();
                 }
             }
         }
-        part
+        pool_events
     }
 }
 
-/// Counts what comes along.
+/// Counts the events of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct EventMeter {
     pub(crate) watches: WatchMetrics,
@@ -122,7 +123,7 @@ pub(crate) struct EventMeter {
 }
 
 impl EventMeter {
-    /// Counts a batch, and makes of it what engines take in.
+    /// Counts a batch and converts it for the engines.
     fn receive<F>(&self, batch: Vec<WatchEvent<F>>) -> Vec<ObjectEvent<F>> {
         let now = self.clock.now().mono;
         self.watches.heard(self.resource, now);
@@ -132,32 +133,33 @@ impl EventMeter {
     }
 }
 
-/// Hands everything on until the stream has ended, or nobody listens any more.
+/// Sends every batch to its consumers until the watch has ended or no consumer is left.
 pub(crate) async fn run<S: Split>(
     mut from: mpsc::Receiver<Vec<WatchEvent<S>>>,
-    mut ways: Consumers<S>,
+    mut consumers: Consumers<S>,
     meter: EventMeter,
 ) {
     while let Some(batch) = from.recv().await {
         let batch = meter.receive(batch);
-        let part = ways.pools.as_mut().map(|way| way.part(&batch, &meter)).unwrap_or_default();
+        let pool_events =
+            consumers.pools.as_mut().map(|pools| pools.events(&batch, &meter)).unwrap_or_default();
         let (eviction, health) = batch.into_iter().map(|event| event.split(S::split)).unzip();
-        pass(&mut ways.eviction, eviction).await;
-        pass(&mut ways.health, health).await;
-        if let Some(pools) = &mut ways.pools
-            && !part.is_empty()
+        send(&mut consumers.eviction, eviction).await;
+        send(&mut consumers.health, health).await;
+        if let Some(pools) = &mut consumers.pools
+            && !pool_events.is_empty()
         {
-            pass(&mut pools.way, part).await;
+            send(&mut pools.queue, pool_events).await;
         }
-        ways.pools = ways.pools.take().filter(|pools| pools.way.is_some());
-        if ways.eviction.is_none() && ways.health.is_none() && ways.pools.is_none() {
+        consumers.pools = consumers.pools.take().filter(|pools| pools.queue.is_some());
+        if consumers.eviction.is_none() && consumers.health.is_none() && consumers.pools.is_none() {
             return;
         }
     }
 }
 
-/// Hands on what only one listens to.
-pub(crate) async fn pass_on<F>(
+/// Sends every batch to the only consumer.
+pub(crate) async fn forward<F>(
     mut from: mpsc::Receiver<Vec<WatchEvent<F>>>,
     out: ConsumerQueue<F>,
     meter: EventMeter,
@@ -170,12 +172,13 @@ pub(crate) async fn pass_on<F>(
     }
 }
 
-async fn pass<F>(way: &mut Option<ConsumerQueue<F>>, batch: Vec<ObjectEvent<F>>) {
-    if let Some(open) = way
+/// Sends a batch; a consumer that has ended is removed.
+async fn send<F>(queue: &mut Option<ConsumerQueue<F>>, batch: Vec<ObjectEvent<F>>) {
+    if let Some(sender) = queue
         && !batch.is_empty()
-        && open.send(batch).await.is_err()
+        && sender.send(batch).await.is_err()
     {
-        *way = None;
+        *queue = None;
     }
 }
 
@@ -214,11 +217,11 @@ mod tests {
     }
 
     fn batch() -> Vec<WatchEvent<NodeForAllControllers>> {
-        let unreadable = UndecodableObject { identity: None, why: "odd".into() };
+        let undecodable = UndecodableObject { identity: None, why: "odd".into() };
         vec![
             WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(3)) },
             WatchEvent::Applied { fact: node("n1"), listed: true },
-            WatchEvent::Undecodable(unreadable),
+            WatchEvent::Undecodable(undecodable),
             WatchEvent::ListCompleted,
             WatchEvent::Applied { fact: node("n2"), listed: false },
             WatchEvent::Bookmark,
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_get_their_half_of_everything_in_the_same_order() {
+    async fn both_consumers_receive_their_part_of_every_event_in_order() {
         let (out, from) = mpsc::channel(1);
         let ((eviction, mut taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
         let meter = meter();
@@ -256,7 +259,7 @@ mod tests {
             panic!("{conditions:?}")
         };
         assert_eq!((fact.name.as_str(), fact.conditions.len()), ("n2", 1));
-        assert_eq!(undecodable.get(), 1, "counted once, though two are told");
+        assert_eq!(undecodable.get(), 1, "counted once, though two consumers receive it");
     }
 
     #[tokio::test]
@@ -276,47 +279,53 @@ mod tests {
         drop(conditions);
         out.send(batch()).await.unwrap();
         task.await.unwrap();
-        assert!(out.is_closed(), "nobody is left to listen");
+        assert!(out.is_closed(), "no consumer is left");
     }
 
     #[tokio::test]
-    async fn pools_hear_whole_lists_and_only_while_they_need_any() {
+    async fn pools_receive_whole_lists_and_only_while_they_need_any() {
         let (out, from) = mpsc::channel(1);
         let ((eviction, mut taints), (to_pools, mut pools)) = (mpsc::channel(1), mpsc::channel(1));
         let (needed, is_needed) = watch::channel(false);
-        let pools_way = Some(OnDemandConsumer::new(to_pools, is_needed));
+        let for_pools = Some(OnDemandConsumer::new(to_pools, is_needed));
         tokio::spawn(run(
             from,
-            Consumers { eviction: Some(eviction), health: None, pools: pools_way },
+            Consumers { eviction: Some(eviction), health: None, pools: for_pools },
             meter(),
         ));
-        let mut hear = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {
+        let mut receive = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {
             let all = received(batch.clone()).len();
             out.send(batch).await.unwrap();
             assert_eq!(taints.recv().await.unwrap().len(), all);
-            // The next batch is taken in only after this one was handed to everybody.
+            // The next batch is taken in only after this one was sent to every consumer.
             tokio::task::yield_now().await;
             pools.try_recv().ok()
         };
-        assert_eq!(hear(batch()).await, None);
+        assert_eq!(receive(batch()).await, None);
         needed.send_replace(true);
-        let seen = WatchEvent::Applied { fact: node("n3"), listed: false };
-        assert_eq!(hear(vec![seen.clone(), WatchEvent::ListCompleted]).await, None, "the rest of a list");
-        let begins = WatchEvent::ListStarted { silent_for: None };
-        let heard = hear(vec![seen.clone(), begins, seen.clone(), WatchEvent::ListCompleted]).await.unwrap();
+        let applied = WatchEvent::Applied { fact: node("n3"), listed: false };
+        assert_eq!(
+            receive(vec![applied.clone(), WatchEvent::ListCompleted]).await,
+            None,
+            "the rest of a list"
+        );
+        let started = WatchEvent::ListStarted { silent_for: None };
+        let delivered = receive(vec![applied.clone(), started, applied.clone(), WatchEvent::ListCompleted])
+            .await
+            .unwrap();
         let [
             ObjectEvent::ListStarted { .. },
             ObjectEvent::Applied { fact, listed: false },
             ObjectEvent::ListCompleted,
-        ] = &heard[..]
+        ] = &delivered[..]
         else {
-            panic!("{heard:?}")
+            panic!("{delivered:?}")
         };
         assert_eq!(&*fact.node.name, "n3");
-        assert!(hear(vec![seen.clone()]).await.is_some());
+        assert!(receive(vec![applied.clone()]).await.is_some());
         needed.send_replace(false);
-        assert_eq!(hear(vec![seen.clone()]).await, None);
+        assert_eq!(receive(vec![applied.clone()]).await, None);
         needed.send_replace(true);
-        assert_eq!(hear(vec![seen]).await, None, "not from the middle");
+        assert_eq!(receive(vec![applied]).await, None, "not from the middle");
     }
 }

@@ -147,7 +147,7 @@ impl WatchSpawner<'_> {
         let meter = self.meter(ear.resource);
         let from = self.stream::<F>(client, ear, while_demanded);
         let (out, to) = mpsc::channel(1);
-        self.tasks.0.push(tokio::spawn(fan_out::pass_on(from, out, meter)));
+        self.tasks.0.push(tokio::spawn(fan_out::forward(from, out, meter)));
         to
     }
 
