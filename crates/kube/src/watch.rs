@@ -8,22 +8,23 @@ use crate::decode::WatchedObject;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 
-mod attempt;
 mod background_list;
 mod backoff;
-mod batcher;
 mod body_stream;
 mod delivered_objects;
-mod list_pages;
+mod event_sequence;
+mod event_stream;
+mod health_reporter;
+mod list_page;
+mod list_watch_state;
+mod lister_watcher;
+mod next_request;
 mod relist;
-mod served_resources;
 mod stream_health;
 mod watch_error;
 mod watch_event;
 mod watch_loop;
-mod watch_query;
 mod watch_settings;
-mod watch_stream;
 
 pub use relist::RelistTrigger;
 pub use stream_health::{ListMode, MissingAccess, StreamCounters, StreamHealth, StreamPhase};
@@ -60,11 +61,11 @@ impl<F: WatchedObject> Watcher<F> {
     /// A slow consumer slows the reading down; nothing is dropped.
     pub async fn run(self, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: watch::Sender<StreamHealth>) {
         let closed = out.clone();
-        let session = WatchLoop::new(self.client, self.settings, out, health);
+        let watch_loop = WatchLoop::new(self.client, &self.settings, out, health);
         tokio::select! {
             biased;
             () = closed.closed() => {}
-            () = session.run() => {}
+            () = watch_loop.run() => {}
         }
     }
 }

@@ -1,43 +1,44 @@
 //! Lists everything again beside a running watch, and then replaces the watch.
 //!
-//! - Invariant: the watch goes on and is not affected if the list fails; `delivered_objects.rs` keeps both in order. At
+//! - Invariant: the watch goes on and is not affected if the list fails; `event_sequence.rs` keeps both in order. At
 //!   most one more connection is open.
 
-use super::attempt::{NextRequest, ReceivedCounts, WatchPosition};
-use super::body_stream::{self, BodyStream};
-use super::list_pages::{ListPage, NextPage, PageOutcome};
-use super::stream_health::{ListMode, StreamPhase};
+use super::body_stream::BodyStream;
+use super::event_stream::{EventStream, StreamStage};
+use super::list_page::{ListPage, PageOutcome};
+use super::list_watch_state::ListWatchState;
+use super::lister_watcher::{ListerWatcher, PendingResponse};
+use super::next_request::{NextPage, WatchPosition};
+use super::stream_health::ListMode;
 use super::watch_error::WatchError;
-use super::watch_event::WatchEvent;
-use super::watch_loop::WatchLoop;
-use super::watch_query;
-use super::watch_stream::StreamStage;
 use crate::decode::WatchedObject;
-use crate::decode::frames::FrameDecoder;
-use bytes::Bytes;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use taintward_core::identity::ResourceVersion;
+use std::time::Duration;
 
 /// A list that is being made beside the watch.
 ///
 /// The list counts as started before the first watch event that it may not include, so that no object that came or went
 /// meanwhile is lost or comes back.
 ///
-/// The new watch continues at the list's version. If the old watch was ahead of that, its events come again and are not
-/// news. If the list has an older version than the watch had when the list was requested, the server's store was
+/// The new watch continues at the list's version. If the old watch was ahead of that, its events come again and are
+/// dropped. If the list has an older version than the watch had when the list was requested, the server's store was
 /// replaced by an older one: then only the list counts.
-pub(super) enum BackgroundList {
-    /// A request was sent.
-    Asked(BoxFuture<'static, Result<BodyStream, WatchError>>, RequestedList),
-    /// A page is received.
-    Paged(BodyStream, ListPage),
-    /// A streamed list is received.
-    Streamed(BodyStream, FrameDecoder, StreamStage),
+pub(super) struct BackgroundList {
+    /// How long nothing of a page may come.
+    silence: Duration,
+    step: BackgroundStep,
 }
 
-/// What was asked for.
-pub(super) enum RequestedList {
+enum BackgroundStep {
+    /// A request was sent.
+    Requested(PendingResponse, BackgroundRequest),
+    /// A page is received.
+    Page(ListPage),
+    /// A streamed list is received.
+    Stream(EventStream),
+}
+
+/// What was requested.
+enum BackgroundRequest {
     /// A streamed list, and the watch that follows it.
     Stream,
     /// A page.
@@ -46,213 +47,147 @@ pub(super) enum RequestedList {
     Watch(WatchPosition),
 }
 
-/// What came.
+/// What was received.
 pub(super) enum ReceivedPart {
-    Answer(BodyStream),
-    Bytes(Option<Bytes>),
+    Response(BodyStream),
+    /// Bytes; false at the clean end.
+    Bytes(bool),
 }
 
 /// What follows.
 enum BackgroundListOutcome {
-    Check(BackgroundList),
+    Continue(BackgroundStep),
     /// The list is complete, and this watch follows it.
-    Watch(BodyStream, FrameDecoder),
+    Watch(EventStream),
 }
 
-/// What comes next of it; never, if there is none. Dropped, it loses nothing.
-pub(super) async fn next(check: &mut Option<BackgroundList>) -> Result<ReceivedPart, WatchError> {
-    match check {
-        None => std::future::pending().await,
-        Some(BackgroundList::Asked(answer, _)) => answer.await.map(ReceivedPart::Answer),
-        Some(BackgroundList::Paged(incoming, _) | BackgroundList::Streamed(incoming, ..)) => {
-            incoming.chunk().await.map(ReceivedPart::Bytes)
+impl BackgroundList {
+    /// Requests a list.
+    pub(super) fn start<F: WatchedObject>(
+        mode: ListMode,
+        silence: Duration,
+        state: &ListWatchState<F>,
+        requests: &ListerWatcher,
+    ) -> Self {
+        let request = match mode {
+            ListMode::WatchList => BackgroundRequest::Stream,
+            ListMode::PagedList => BackgroundRequest::Page(None),
+        };
+        Self { silence, step: BackgroundStep::request(request, silence, state, requests) }
+    }
+
+    /// Receives the next part; never, if there is no list. Dropped, it loses nothing.
+    pub(super) async fn receive(list: &mut Option<Self>) -> Result<ReceivedPart, WatchError> {
+        match list.as_mut().map(|list| &mut list.step) {
+            None => std::future::pending().await,
+            Some(BackgroundStep::Requested(response, _)) => response.await.map(ReceivedPart::Response),
+            Some(BackgroundStep::Page(page)) => page.receive().await.map(ReceivedPart::Bytes),
+            Some(BackgroundStep::Stream(stream)) => stream.receive().await.map(ReceivedPart::Bytes),
         }
     }
-}
 
-impl<F: WatchedObject> WatchLoop<F> {
-    /// Asks for a list beside the watch; false if the watch's position can't be compared with a list's.
-    pub(super) fn begin_check(&mut self) -> bool {
-        let NextRequest::Watch(WatchPosition::Number(position)) = self.next else { return false };
-        self.asked.mark_unchanged();
-        self.relist.begins();
-        self.told.clear();
-        self.checking = Some(position);
-        let mode = self.mode();
-        self.note(|health| {
-            health.mode = mode;
-            health.counters.relists_due += 1;
-        });
-        tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
-        self.check = Some(self.ask(match mode {
-            ListMode::WatchList => RequestedList::Stream,
-            ListMode::PagedList => RequestedList::Page(None),
-        }));
-        true
-    }
-
-    fn ask(&self, wanted: RequestedList) -> BackgroundList {
-        let (request, patience, verb) = match &wanted {
-            RequestedList::Stream => {
-                (watch_query::watch_list::<F>(&self.settings), self.opening_patience(), "watch")
-            }
-            RequestedList::Page(after) => (self.page_request(after), self.settings.silence, "list"),
-            RequestedList::Watch(from) => {
-                (watch_query::watch_from::<F>(&self.settings, from), self.opening_patience(), "watch")
-            }
-        };
-        let client = self.client.clone();
-        let answer = async move { body_stream::open(&client, request?, patience, Self::source(verb)).await };
-        BackgroundList::Asked(answer.boxed(), wanted)
-    }
-
-    /// Takes in what came. Goes out: the watch that takes the place of the present one. Trouble is that watch's own.
-    pub(super) fn checked(
-        &mut self,
-        arrived: Result<ReceivedPart, WatchError>,
-    ) -> Result<Option<(BodyStream, FrameDecoder)>, WatchError> {
-        let Some(check) = self.check.take() else { return Ok(None) };
-        let (of_stream, of_later_page) = match &check {
-            BackgroundList::Asked(_, wanted) => (
-                matches!(wanted, RequestedList::Stream),
-                matches!(wanted, RequestedList::Page(Some(_)) | RequestedList::Watch(_)),
+    /// Takes in what was received. Returns the watch that replaces the present one; an error is that watch's own.
+    pub(super) fn advance<F: WatchedObject>(
+        list: &mut Option<Self>,
+        received: Result<ReceivedPart, WatchError>,
+        state: &mut ListWatchState<F>,
+        requests: &ListerWatcher,
+    ) -> Result<Option<EventStream>, WatchError> {
+        let Some(Self { silence, step }) = list.take() else { return Ok(None) };
+        let (is_stream, is_later_page) = match &step {
+            BackgroundStep::Requested(_, request) => (
+                matches!(request, BackgroundRequest::Stream),
+                matches!(request, BackgroundRequest::Page(Some(_)) | BackgroundRequest::Watch(_)),
             ),
-            BackgroundList::Streamed(..) => (true, false),
-            BackgroundList::Paged(_, page) => (false, !page.is_first()),
+            BackgroundStep::Stream(_) => (true, false),
+            BackgroundStep::Page(page) => (false, !page.is_first()),
         };
-        match arrived.and_then(|arrived| self.go_on(check, arrived)) {
-            Ok(BackgroundListOutcome::Check(check)) => {
-                self.check = Some(check);
+        match received.and_then(|received| step.advance(received, silence, state, requests)) {
+            Ok(BackgroundListOutcome::Continue(step)) => {
+                *list = Some(Self { silence, step });
                 Ok(None)
             }
-            Ok(BackgroundListOutcome::Watch(incoming, frames)) => Ok(Some((incoming, frames))),
-            Err(trouble) if self.checking.is_none() => Err(trouble),
-            Err(trouble) => {
-                self.check_failed(&trouble, of_stream, of_later_page);
+            Ok(BackgroundListOutcome::Watch(stream)) => Ok(Some(stream)),
+            Err(error) if !state.events().has_background_list() => Err(error),
+            Err(error) => {
+                state.background_list_failed(&error, is_stream, is_later_page);
                 Ok(None)
             }
         }
     }
+}
 
-    fn go_on(
-        &mut self,
-        check: BackgroundList,
-        arrived: ReceivedPart,
+impl BackgroundStep {
+    fn request<F: WatchedObject>(
+        request: BackgroundRequest,
+        silence: Duration,
+        state: &ListWatchState<F>,
+        requests: &ListerWatcher,
+    ) -> Self {
+        let response = match &request {
+            BackgroundRequest::Stream => requests.watch::<F>(None),
+            BackgroundRequest::Page(after) => requests.page::<F>(state.lists_whole(), after, silence),
+            BackgroundRequest::Watch(from) => requests.watch::<F>(Some(from)),
+        };
+        Self::Requested(response, request)
+    }
+
+    fn advance<F: WatchedObject>(
+        self,
+        received: ReceivedPart,
+        silence: Duration,
+        state: &mut ListWatchState<F>,
+        requests: &ListerWatcher,
     ) -> Result<BackgroundListOutcome, WatchError> {
-        let limit = self.settings.frame_limit;
-        let check = match (check, arrived) {
-            (BackgroundList::Asked(_, RequestedList::Page(after)), ReceivedPart::Answer(incoming)) => {
-                let page = self.page_begins(incoming.encoding, after);
-                BackgroundList::Paged(incoming, page)
+        let step = match (self, received) {
+            (Self::Requested(_, BackgroundRequest::Page(after)), ReceivedPart::Response(body)) => {
+                Self::Page(state.start_page(body, after))
             }
-            (BackgroundList::Asked(_, RequestedList::Stream), ReceivedPart::Answer(mut incoming)) => {
-                self.note(|health| health.counters.watches_started += 1);
-                self.unfinished += 1;
-                incoming.progress(self.settings.silence);
-                let frames = FrameDecoder::new(incoming.encoding, limit);
-                BackgroundList::Streamed(incoming, frames, StreamStage::Asked)
+            (Self::Requested(_, BackgroundRequest::Stream), ReceivedPart::Response(body)) => {
+                Self::Stream(state.start_streamed_list(body))
             }
-            (BackgroundList::Asked(_, RequestedList::Watch(from)), ReceivedPart::Answer(mut incoming)) => {
-                self.note(|health| health.counters.watches_started += 1);
-                self.end_list(from);
-                self.in_step();
-                incoming.progress(self.watching_patience());
-                let frames = FrameDecoder::new(incoming.encoding, limit);
-                return Ok(BackgroundListOutcome::Watch(incoming, frames));
+            (Self::Requested(_, BackgroundRequest::Watch(from)), ReceivedPart::Response(body)) => {
+                state.end_list(from);
+                return Ok(BackgroundListOutcome::Watch(state.start_watch(body)));
             }
-            (BackgroundList::Paged(mut incoming, mut page), ReceivedPart::Bytes(Some(chunk))) => {
-                let mut tally = ReceivedCounts::default();
-                let understood = self.take_in_page(&mut page, &chunk, &mut tally);
-                self.received_beside(&tally);
-                understood?;
-                if tally.items > 0 {
-                    incoming.progress(self.settings.silence);
+            (Self::Page(mut page), ReceivedPart::Bytes(true)) => {
+                let absorbed = state.absorb_page(&mut page);
+                let counters = page.take_counters();
+                state.received_beside(&counters);
+                absorbed?;
+                if counters.items > 0 {
+                    page.restart_timeout(silence);
                 }
-                BackgroundList::Paged(incoming, page)
+                Self::Page(page)
             }
-            (BackgroundList::Paged(_, page), ReceivedPart::Bytes(None)) => self.ask(match page.turn()? {
-                PageOutcome::Onward(onward, since) => RequestedList::Page(Some((onward, since))),
-                PageOutcome::Complete(since) => RequestedList::Watch(since),
-            }),
-            (
-                BackgroundList::Streamed(mut incoming, mut frames, mut stage),
-                ReceivedPart::Bytes(Some(chunk)),
-            ) => {
-                let mut tally = ReceivedCounts { bytes: chunk.len() as u64, ..ReceivedCounts::default() };
-                frames.push(&chunk);
-                let understood = self.absorb(&mut frames, incoming.encoding, &mut stage, &mut tally);
-                self.received_beside(&tally);
-                understood?;
-                if tally.items > 0 {
-                    incoming.progress(self.silence_max(stage));
-                }
-                if stage == StreamStage::InStep {
-                    return Ok(BackgroundListOutcome::Watch(incoming, frames));
-                }
-                BackgroundList::Streamed(incoming, frames, stage)
+            (Self::Page(page), ReceivedPart::Bytes(false)) => {
+                let request = match page.finish()? {
+                    PageOutcome::Next(token, since) => BackgroundRequest::Page(Some((token, since))),
+                    PageOutcome::Complete(since) => BackgroundRequest::Watch(since),
+                };
+                Self::request(request, silence, state, requests)
             }
-            (BackgroundList::Streamed(..), ReceivedPart::Bytes(None)) => {
+            (Self::Stream(mut stream), ReceivedPart::Bytes(true)) => {
+                let absorbed = state.absorb_events(&mut stream);
+                let counters = stream.take_counters();
+                state.received_beside(&counters);
+                absorbed?;
+                if counters.items > 0 {
+                    stream.restart_timeout(state.stream_silence(stream.stage()));
+                }
+                if stream.stage() == StreamStage::InStep {
+                    return Ok(BackgroundListOutcome::Watch(stream));
+                }
+                Self::Stream(stream)
+            }
+            (Self::Stream(_), ReceivedPart::Bytes(false)) => {
                 return Err(WatchError::ConnectionLost(
                     "the server closed the stream before the list was complete".into(),
                 ));
             }
-            // An answer comes to a request, bytes come of an answer.
-            (check, _) => check,
+            // A response comes to a request, bytes come of a response.
+            (step, _) => step,
         };
-        Ok(BackgroundListOutcome::Check(check))
-    }
-
-    /// The list is given up; the watch has gone on all the while.
-    fn check_failed(&mut self, trouble: &WatchError, of_stream: bool, of_later_page: bool) {
-        self.give_up_check();
-        if std::mem::take(&mut self.listing) {
-            self.outbox.put(WatchEvent::ListAborted);
-        }
-        self.record(trouble, true);
-        let refused = matches!(trouble, WatchError::Refused(_)) && !trouble.is_absence();
-        if refused && of_stream {
-            // It is due all the same: by pages.
-            return self.refuse_watch_lists();
-        }
-        self.malformed += u32::from(matches!(trouble, WatchError::Malformed(_)));
-        if of_later_page && (refused || matches!(trouble, WatchError::Expired(_))) {
-            self.in_one_go = true;
-        }
-        self.list_failed(trouble.asked_wait(), &trouble.to_string());
-    }
-
-    /// The list beside the watch ends here, whatever it has told.
-    pub(super) fn give_up_check(&mut self) {
-        (self.check, self.checking) = (None, None);
-        if let NextRequest::Watch(WatchPosition::Number(position)) = self.next {
-            self.told.passed(position);
-        }
-    }
-
-    /// Where watching goes on after a list. What the watch told since the list's own version will come once more.
-    pub(super) fn position_after(&mut self, listed: WatchPosition) -> WatchPosition {
-        if let (Some(since), NextRequest::Watch(WatchPosition::Number(at)), WatchPosition::Number(version)) =
-            (self.checking.take(), &self.next, &listed)
-            && (since..*at).contains(version)
-        {
-            return WatchPosition::Number(*at);
-        }
-        self.told.clear();
-        listed
-    }
-
-    /// The version that the watch has told up to, of whatever is listed at present.
-    pub(super) fn watched_up_to(&self) -> Option<ResourceVersion> {
-        match (&self.next, &self.fallback) {
-            (NextRequest::Watch(WatchPosition::Number(version)), _)
-            | (_, Some(WatchPosition::Number(version))) => Some(*version),
-            _ => None,
-        }
-    }
-
-    /// From here on, changes are told as they happen.
-    pub(super) fn in_step(&mut self) {
-        self.in_step_since = Some(tokio::time::Instant::now());
-        self.agreed(StreamPhase::Watching);
+        Ok(BackgroundListOutcome::Continue(step))
     }
 }

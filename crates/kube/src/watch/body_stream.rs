@@ -1,6 +1,7 @@
 //! Sends one list or watch request and streams its body, with a timeout for silence.
 
-use super::watch_error::{WatchError, WatchedResource};
+use super::stream_health::MissingAccess;
+use super::watch_error::WatchError;
 use crate::api::seconds_asked;
 use crate::decode::{ApiStatus, Encoding, foreign_type, status_from_body};
 use crate::error_text::sanitize;
@@ -22,7 +23,7 @@ const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body that is being received.
 pub(super) struct BodyStream {
-    pub(super) encoding: Encoding,
+    encoding: Encoding,
     body: Body,
     silence: Duration,
     until: Instant,
@@ -33,13 +34,13 @@ pub(super) async fn open(
     client: &Client,
     request: Request<Body>,
     silence: Duration,
-    source: WatchedResource,
+    access: MissingAccess,
 ) -> Result<BodyStream, WatchError> {
     let answer =
         timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
     let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
     if response.status() != StatusCode::OK {
-        return Err(refusal(response, source).await);
+        return Err(refusal(response, access).await);
     }
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let compression = text(header::CONTENT_ENCODING);
@@ -56,6 +57,10 @@ pub(super) async fn open(
 }
 
 impl BodyStream {
+    pub(super) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// The next bytes; `None` at the clean end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, WatchError> {
         loop {
@@ -87,7 +92,7 @@ impl BodyStream {
 }
 
 /// What an answer other than 200 means.
-async fn refusal(response: Response<Body>, source: WatchedResource) -> WatchError {
+async fn refusal(response: Response<Body>, access: MissingAccess) -> WatchError {
     let (head, body) = response.into_parts();
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = timeout(ERROR_PATIENCE, beginning(body)).await.unwrap_or_default();
@@ -100,7 +105,7 @@ async fn refusal(response: Response<Body>, source: WatchedResource) -> WatchErro
     if let Some(seconds) = seconds_asked(&head.headers) {
         status.retry_after_seconds = Some(seconds);
     }
-    WatchError::of_status(status, source)
+    WatchError::of_status(status, access)
 }
 
 /// The body up to a limit.

@@ -5,14 +5,7 @@ use crate::decode::ApiStatus;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Which request met the trouble.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WatchedResource {
-    pub(super) verb: &'static str,
-    pub(super) group: &'static str,
-    pub(super) resource: &'static str,
-}
-
+/// Why an attempt failed.
 #[derive(Debug, Error)]
 pub(super) enum WatchError {
     #[error("the server has not kept the history since the last event, so everything is listed again: {0}")]
@@ -37,9 +30,9 @@ pub(super) enum WatchError {
     #[error(
         "somebody answers for the API server that there are no {resource} ({status}), and the API server does not say \
          so: a proxy in between, without a server to ask?",
-        resource = .0.resource, status = .1
+        resource = .0, status = .1
     )]
-    Foreign(WatchedResource, ApiStatus),
+    Foreign(&'static str, ApiStatus),
     #[error("the server asks for patience: {0}")]
     Throttled(ApiStatus),
     #[error("the server can't answer: {0}")]
@@ -54,8 +47,7 @@ pub(super) enum WatchError {
 
 impl WatchError {
     /// What a status means, whether it came as the answer or as an ERROR event.
-    pub(super) fn of_status(status: ApiStatus, source: WatchedResource) -> Self {
-        let missing = MissingAccess { verb: source.verb, group: source.group, resource: source.resource };
+    pub(super) fn of_status(status: ApiStatus, missing: MissingAccess) -> Self {
         match (status.code, status.reason.as_str()) {
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
             // Our position lies in the server's future: its store was replaced by an older one.
@@ -85,7 +77,7 @@ impl WatchError {
     }
 
     /// How long the server asks to wait.
-    pub(super) fn asked_wait(&self) -> Option<Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled(status) => {
                 Some(Duration::from_secs(status.retry_after_seconds.unwrap_or(1).into()))

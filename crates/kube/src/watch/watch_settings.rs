@@ -1,6 +1,6 @@
 //! Says which objects a watcher watches, and how.
 //!
-//! - See `watch_query.rs` for the queries that follow from them.
+//! - See `lister_watcher.rs` for the requests that follow from them.
 
 use super::relist::RelistTrigger;
 use std::hash::{BuildHasher, RandomState};

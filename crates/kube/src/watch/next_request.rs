@@ -1,7 +1,5 @@
-//! Defines the input and the result of one attempt to list or watch.
+//! Defines what a watcher requests next: a list, a page of it, or the changes after a position.
 
-use super::batcher::ReceiverDropped;
-use super::watch_error::WatchError;
 use std::fmt;
 use taintward_core::identity::ResourceVersion;
 
@@ -32,49 +30,16 @@ impl fmt::Display for WatchPosition {
     }
 }
 
-/// What to ask for next.
+/// The continue token of a page, and the position that its list stands for; `None` for the first page.
+pub(super) type NextPage = Option<(String, WatchPosition)>;
+
+/// What to request next.
 #[derive(Clone, Debug)]
 pub(super) enum NextRequest {
     /// A list from its beginning.
     List,
     /// The page after this token, of the list that stands for `since`.
-    Page { onward: String, since: WatchPosition },
+    Page { token: String, since: WatchPosition },
     /// The changes after this position.
     Watch(WatchPosition),
-}
-
-/// How an attempt that met no trouble ended.
-pub(super) enum AttemptEnd {
-    /// The server closed the stream.
-    Closed,
-    /// The last list has become old.
-    Due,
-    /// There is more to ask for at once.
-    Onward,
-}
-
-/// How an attempt was stopped.
-pub(super) enum AttemptError {
-    Trouble(WatchError),
-    HungUp,
-}
-
-impl From<WatchError> for AttemptError {
-    fn from(trouble: WatchError) -> Self {
-        Self::Trouble(trouble)
-    }
-}
-
-impl From<ReceiverDropped> for AttemptError {
-    fn from(_: ReceiverDropped) -> Self {
-        Self::HungUp
-    }
-}
-
-/// What was received: bytes; whole events or items in them, and how many of these made no sense.
-#[derive(Default)]
-pub(super) struct ReceivedCounts {
-    pub(super) bytes: u64,
-    pub(super) items: u64,
-    pub(super) unreadable: u64,
 }

@@ -1,0 +1,106 @@
+//! Receives and decodes one watch: a streamed list and its changes, or the changes after a version.
+
+use super::body_stream::BodyStream;
+use super::lister_watcher::access;
+use super::stream_health::StreamCounters;
+use super::watch_error::WatchError;
+use crate::decode::frames::FrameDecoder;
+use crate::decode::watch_event::{self, DecodedWatchEvent};
+use crate::decode::{Decoded, Encoding, WatchedObject};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// What the present event belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamStage {
+    /// A streamed list was requested; nothing of it has come.
+    Requested,
+    /// Inside a streamed list.
+    Listing,
+    /// In step with the server.
+    InStep,
+}
+
+/// A watch that is being received.
+pub(super) struct EventStream {
+    body: BodyStream,
+    encoding: Encoding,
+    frames: FrameDecoder,
+    stage: StreamStage,
+    counters: StreamCounters,
+}
+
+impl EventStream {
+    /// A watch whose response has begun.
+    pub(super) fn new(body: BodyStream, frame_limit: usize, stage: StreamStage) -> Self {
+        let encoding = body.encoding();
+        let frames = FrameDecoder::new(encoding, frame_limit);
+        Self { body, encoding, frames, stage, counters: StreamCounters::default() }
+    }
+
+    pub(super) fn stage(&self) -> StreamStage {
+        self.stage
+    }
+
+    pub(super) fn set_stage(&mut self, stage: StreamStage) {
+        self.stage = stage;
+    }
+
+    /// Receives the next bytes; false at the clean end.
+    pub(super) async fn receive(&mut self) -> Result<bool, WatchError> {
+        let chunk = self.body.chunk().await?;
+        Ok(self.push(chunk))
+    }
+
+    /// Receives bytes that have arrived already; `None` if the next have yet to come.
+    pub(super) fn receive_arrived(&mut self) -> Option<Result<bool, WatchError>> {
+        let chunk = self.body.arrived()?;
+        Some(chunk.map(|chunk| self.push(chunk)))
+    }
+
+    fn push(&mut self, chunk: Option<Bytes>) -> bool {
+        let Some(chunk) = chunk else { return false };
+        self.counters.bytes += chunk.len() as u64;
+        self.frames.push(&chunk);
+        true
+    }
+
+    /// The next event that has arrived as a whole.
+    pub(super) fn next_event<F: WatchedObject>(
+        &mut self,
+    ) -> Result<Option<DecodedWatchEvent<F>>, WatchError> {
+        let frame = self.frames.next().map_err(|error| WatchError::Malformed(error.to_string()))?;
+        let Some(frame) = frame else { return Ok(None) };
+        let event = watch_event::read::<F>(self.encoding, frame);
+        let event = event.map_err(|error| WatchError::Malformed(format!("a watch event: {error}")))?;
+        match &event {
+            DecodedWatchEvent::Error(status) => {
+                // Before a streamed list ends, whatever is not about time, load or permission says that the server
+                // can't stream lists.
+                return Err(match WatchError::of_status(status.clone(), access::<F>("watch")) {
+                    WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
+                        WatchError::Refused(status)
+                    }
+                    error => error,
+                });
+            }
+            DecodedWatchEvent::Applied(Decoded::Undecodable(_))
+            | DecodedWatchEvent::DeletedUndecodable(_) => {
+                self.counters.undecodable += 1;
+            }
+            _ => {}
+        }
+        self.counters.items += 1;
+        Ok(Some(event))
+    }
+
+    /// What was received since the last call.
+    pub(super) fn take_counters(&mut self) -> StreamCounters {
+        std::mem::take(&mut self.counters)
+    }
+
+    /// A whole event was received, or the stage changed: the time limit begins again.
+    pub(super) fn restart_timeout(&mut self, silence: Duration) {
+        self.body.progress(silence);
+    }
+}

@@ -1,0 +1,98 @@
+//! Receives and decodes one page of a list.
+
+use super::body_stream::BodyStream;
+use super::next_request::{NextPage, WatchPosition};
+use super::stream_health::StreamCounters;
+use super::watch_error::WatchError;
+use crate::decode::list::{ListBody, ListHead, ListPiece};
+use crate::decode::{DecodeError, Decoded, Encoding, WatchedObject, decoded};
+use std::time::Duration;
+
+/// A page that is being received.
+pub(super) struct ListPage {
+    body: BodyStream,
+    encoding: Encoding,
+    items: ListBody,
+    head: ListHead,
+    after: NextPage,
+    counters: StreamCounters,
+}
+
+/// What follows a page.
+pub(super) enum PageOutcome {
+    /// The page after this token.
+    Next(String, WatchPosition),
+    /// The list is complete as of this position.
+    Complete(WatchPosition),
+}
+
+impl ListPage {
+    /// A page whose response has begun; `after` is what it was requested with.
+    pub(super) fn new<F: WatchedObject>(body: BodyStream, frame_limit: usize, after: NextPage) -> Self {
+        let encoding = body.encoding();
+        let items = ListBody::new(encoding, F::KIND, frame_limit);
+        Self { body, encoding, items, head: ListHead::default(), after, counters: StreamCounters::default() }
+    }
+
+    /// Whether the list begins with it.
+    pub(super) fn is_first(&self) -> bool {
+        self.after.is_none()
+    }
+
+    /// Receives the next bytes; false at the clean end.
+    pub(super) async fn receive(&mut self) -> Result<bool, WatchError> {
+        let Some(chunk) = self.body.chunk().await? else { return Ok(false) };
+        self.counters.bytes += chunk.len() as u64;
+        self.items.push(&chunk);
+        Ok(true)
+    }
+
+    /// The next item that has arrived as a whole.
+    pub(super) fn next_item<F: WatchedObject>(&mut self) -> Result<Option<Decoded<F>>, WatchError> {
+        while let Some(piece) = self.items.next().map_err(malformed)? {
+            match piece {
+                ListPiece::Head(head) => self.head = head,
+                ListPiece::Item(bytes) => {
+                    let item = decoded::<F>(self.encoding, bytes);
+                    self.counters.items += 1;
+                    self.counters.undecodable += u64::from(matches!(item, Decoded::Undecodable(_)));
+                    return Ok(Some(item));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was received since the last call.
+    pub(super) fn take_counters(&mut self) -> StreamCounters {
+        std::mem::take(&mut self.counters)
+    }
+
+    /// A whole item was received: the time limit begins again.
+    pub(super) fn restart_timeout(&mut self, silence: Duration) {
+        self.body.progress(silence);
+    }
+
+    /// The page is complete: on to the next, or to the watch. The watch goes on from the version of the *first* page:
+    /// should later pages stand for a later one, nothing between is missed.
+    pub(super) fn finish(self) -> Result<PageOutcome, WatchError> {
+        self.items.finish().map_err(malformed)?;
+        let Self { head, after, .. } = self;
+        let (token, since) = match after {
+            Some((token, since)) => (token, Some(since)),
+            None => (String::new(), WatchPosition::of(&head.version)),
+        };
+        let since = since.ok_or_else(|| WatchError::Malformed("the list has no version".to_owned()))?;
+        if head.onward.is_empty() {
+            Ok(PageOutcome::Complete(since))
+        } else if head.onward == token {
+            Err(WatchError::Malformed("the list goes on where it already was".to_owned()))
+        } else {
+            Ok(PageOutcome::Next(head.onward, since))
+        }
+    }
+}
+
+fn malformed(error: DecodeError) -> WatchError {
+    WatchError::Malformed(format!("a list: {error}"))
+}

@@ -1,0 +1,338 @@
+//! Keeps what a watcher knows between and during its requests, and chooses the next one from it.
+//!
+//! - See `watch_loop.rs` for the requests, `event_sequence.rs` for the order of events.
+
+use super::body_stream::BodyStream;
+use super::event_sequence::EventSequence;
+use super::event_stream::{EventStream, StreamStage};
+use super::health_reporter::HealthReporter;
+use super::list_page::ListPage;
+use super::next_request::{NextPage, NextRequest, WatchPosition};
+use super::relist::RelistSchedule;
+use super::stream_health::{ListMode, StreamCounters, StreamPhase};
+use super::watch_error::WatchError;
+use super::watch_event::WatchEvent;
+use super::watch_settings::WatchSettings;
+use crate::decode::WatchedObject;
+use crate::decode::watch_event::DecodedWatchEvent;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// After a refusal, streamed lists are left alone for this long; servers are upgraded.
+const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
+/// So many streamed lists in a row that don't finish, or responses in a row that make no sense, change the approach.
+const ENOUGH: u32 = 3;
+/// While a list is made that only checks what is known, and no watch goes on beside it, no change is received: it gets
+/// no more than this for its first item, and from one item to the next.
+const RELIST_SILENCE_MAX: Duration = Duration::from_secs(20);
+/// A server may be this late in ending a watch.
+const END_LATE_MAX: Duration = Duration::from_secs(10);
+
+pub(super) struct ListWatchState<F> {
+    events: EventSequence<F>,
+    health: HealthReporter,
+    relist: RelistSchedule,
+    watch_list: bool,
+    silence: Duration,
+    watch_timeout: Duration,
+    frame_limit: usize,
+    /// Whether the list after an expired token is requested in one go: it can't expire half-way.
+    lists_whole: bool,
+    /// Whether the server has agreed to the present attempt.
+    agreed: bool,
+    /// Since when the present stream is in step with the server.
+    in_step_since: Option<Instant>,
+    /// Streamed lists in a row that began and did not finish.
+    unfinished: u32,
+    /// Responses in a row that made no sense.
+    malformed: u32,
+    watch_lists_refused_at: Option<Instant>,
+}
+
+impl<F: WatchedObject> ListWatchState<F> {
+    pub(super) fn new(
+        settings: &WatchSettings,
+        out: mpsc::Sender<Vec<WatchEvent<F>>>,
+        health: HealthReporter,
+    ) -> Self {
+        Self {
+            events: EventSequence::new(out, settings.batch_limit, health.clone()),
+            health,
+            relist: RelistSchedule::new(settings.relist_every, settings.pause_longest, settings.seed),
+            watch_list: settings.watch_list,
+            silence: settings.silence,
+            watch_timeout: settings.watch_timeout,
+            frame_limit: settings.frame_limit,
+            lists_whole: false,
+            agreed: false,
+            in_step_since: None,
+            unfinished: 0,
+            malformed: 0,
+            watch_lists_refused_at: None,
+        }
+    }
+
+    pub(super) fn events(&mut self) -> &mut EventSequence<F> {
+        &mut self.events
+    }
+
+    pub(super) fn relist(&mut self) -> &mut RelistSchedule {
+        &mut self.relist
+    }
+
+    /// A new attempt begins.
+    pub(super) fn begin_attempt(&mut self) {
+        (self.agreed, self.in_step_since) = (false, None);
+    }
+
+    /// The server agreed to the present attempt.
+    pub(super) fn agreed(&mut self, phase: StreamPhase) {
+        self.agreed = true;
+        self.health.agreed(phase);
+    }
+
+    pub(super) fn is_agreed(&self) -> bool {
+        self.agreed
+    }
+
+    /// For how long the present stream has been in step with the server.
+    pub(super) fn time_in_step(&self) -> Duration {
+        self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Whether lists are requested in one go.
+    pub(super) fn lists_whole(&self) -> bool {
+        self.lists_whole
+    }
+
+    /// How long to wait for a whole item of a list.
+    pub(super) fn list_silence(&self) -> Duration {
+        // Made in one go, a list may take long to begin.
+        if self.events.is_relisting() && !self.lists_whole {
+            self.silence.min(RELIST_SILENCE_MAX)
+        } else {
+            self.silence
+        }
+    }
+
+    /// How long nothing need come. A watch may be silent: it is to be ended by the server before.
+    pub(super) fn stream_silence(&self, stage: StreamStage) -> Duration {
+        match stage {
+            StreamStage::InStep => self.watch_timeout.saturating_add(END_LATE_MAX),
+            StreamStage::Requested | StreamStage::Listing => self.list_silence(),
+        }
+    }
+
+    /// How the next list is made: some servers and proxies can't stream one.
+    pub(super) fn mode(&mut self) -> ListMode {
+        if self.unfinished >= ENOUGH {
+            self.refuse_watch_lists();
+        }
+        if self.watch_lists_refused_at.is_some_and(|at| at.elapsed() >= REFUSAL_HOLDS) {
+            self.watch_lists_refused_at = None;
+        }
+        if self.watch_list && self.watch_lists_refused_at.is_none() {
+            ListMode::WatchList
+        } else {
+            ListMode::PagedList
+        }
+    }
+
+    fn refuse_watch_lists(&mut self) {
+        self.unfinished = 0;
+        self.watch_lists_refused_at = Some(Instant::now());
+        self.health.update(|health| health.counters.watch_lists_refused += 1);
+        tracing::info!(
+            resource = F::RESOURCE,
+            "streamed lists don't work with this server: listing by pages"
+        );
+    }
+
+    /// Lists again, without a watch beside it, if the last list is old (L4). True if a list is requested next.
+    pub(super) fn relist_if_due(&mut self) -> bool {
+        if let NextRequest::Watch(position) = self.events.next_request()
+            && self.relist.is_due()
+        {
+            let position = position.clone();
+            self.events.begin_relist(position);
+            self.health.update(|health| health.counters.relists_due += 1);
+            tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
+        }
+        let lists = matches!(self.events.next_request(), NextRequest::List);
+        if lists {
+            self.relist.begins();
+        }
+        lists
+    }
+
+    /// Prepares for a list beside the watch; `None` if the watch's position can't be compared with a list's.
+    pub(super) fn begin_background_list(&mut self) -> Option<ListMode> {
+        if !self.events.begin_background_list() {
+            return None;
+        }
+        self.relist.begins();
+        let mode = self.mode();
+        self.health.update(|health| {
+            health.mode = mode;
+            health.counters.relists_due += 1;
+        });
+        tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
+        Some(mode)
+    }
+
+    /// The list beside the watch failed; the watch has gone on all the while.
+    pub(super) fn background_list_failed(
+        &mut self,
+        error: &WatchError,
+        is_stream: bool,
+        is_later_page: bool,
+    ) {
+        self.events.end_background_list();
+        self.events.abort_list();
+        self.health.failed(error, true);
+        let refused = matches!(error, WatchError::Refused(_)) && !error.is_absence();
+        if refused && is_stream {
+            // It is due all the same: by pages.
+            return self.refuse_watch_lists();
+        }
+        self.malformed += u32::from(matches!(error, WatchError::Malformed(_)));
+        if is_later_page && (refused || matches!(error, WatchError::Expired(_))) {
+            self.lists_whole = true;
+        }
+        self.relist_failed(error.retry_after(), &error.to_string());
+    }
+
+    /// A list that only checks what is known failed: watching goes on where it stood.
+    pub(super) fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
+        let again = self.relist.fails(retry_after).as_secs();
+        tracing::warn!(
+            resource = F::RESOURCE,
+            err = why,
+            "listing again failed: watching goes on where it stood, the list is tried again in {again} s"
+        );
+    }
+
+    /// The server has agreed to a page.
+    pub(super) fn start_page(&mut self, body: BodyStream, after: NextPage) -> ListPage {
+        self.health.update(|health| health.counters.pages += 1);
+        if after.is_none() {
+            self.events.begin_list();
+        }
+        ListPage::new::<F>(body, self.frame_limit, after)
+    }
+
+    /// The server has agreed to a streamed list.
+    pub(super) fn start_streamed_list(&mut self, body: BodyStream) -> EventStream {
+        self.unfinished += 1;
+        self.start_stream(body, StreamStage::Requested)
+    }
+
+    /// The server has agreed to the changes after a position: from here on, changes are received as they happen.
+    pub(super) fn start_watch(&mut self, body: BodyStream) -> EventStream {
+        self.in_step();
+        self.start_stream(body, StreamStage::InStep)
+    }
+
+    fn start_stream(&mut self, body: BodyStream, stage: StreamStage) -> EventStream {
+        self.health.update(|health| health.counters.watches_started += 1);
+        let mut stream = EventStream::new(body, self.frame_limit, stage);
+        stream.restart_timeout(self.stream_silence(stage));
+        stream
+    }
+
+    fn in_step(&mut self) {
+        self.in_step_since = Some(Instant::now());
+        self.agreed(StreamPhase::Watching);
+    }
+
+    /// Takes in every whole item that has arrived.
+    pub(super) fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
+        while let Some(item) = page.next_item::<F>()? {
+            self.events.put_item(item);
+        }
+        Ok(())
+    }
+
+    /// Takes in every whole event that has arrived.
+    pub(super) fn absorb_events(&mut self, stream: &mut EventStream) -> Result<(), WatchError> {
+        while let Some(event) = stream.next_event::<F>()? {
+            if stream.stage() == StreamStage::Requested {
+                stream.set_stage(StreamStage::Listing);
+                self.events.begin_list();
+            }
+            let listed = stream.stage() != StreamStage::InStep;
+            match event {
+                DecodedWatchEvent::Bookmark { version, ends_initial: true } if listed => {
+                    let position = WatchPosition::of(&version).ok_or_else(|| {
+                        WatchError::Malformed("the streamed list ends without a version".to_owned())
+                    })?;
+                    self.end_list(position);
+                    stream.set_stage(StreamStage::InStep);
+                    self.in_step();
+                }
+                event => self.events.put_event(event, listed)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A list is complete as of `position`.
+    pub(super) fn end_list(&mut self, position: WatchPosition) {
+        self.events.end_list(position);
+        (self.unfinished, self.lists_whole) = (0, false);
+        self.relist.ends();
+    }
+
+    /// What was received of the present attempt.
+    pub(super) fn received(&mut self, received: &StreamCounters) {
+        if received.items > 0 && self.in_step_since.is_some() {
+            self.events.mark_complete();
+        }
+        self.received_beside(received);
+    }
+
+    /// What was received of a list beside the watch.
+    pub(super) fn received_beside(&mut self, received: &StreamCounters) {
+        if received.items > 0 {
+            self.malformed = 0;
+        }
+        self.health.received(received);
+    }
+
+    /// The server ended a watch in good order: it has sent everything up to this moment.
+    pub(super) fn closed(&mut self) {
+        if self.in_step_since.is_some() {
+            self.events.mark_complete();
+        }
+        self.health.update(|health| health.counters.watches_closed += 1);
+    }
+
+    /// Chooses what to request after an error. True if the next attempt needs no pause, because it is another request.
+    pub(super) fn redirect(&mut self, error: &WatchError, mode: ListMode) -> bool {
+        let expired = matches!(error, WatchError::Expired(_) | WatchError::ResourceVersionWentBack { .. });
+        let refused = matches!(error, WatchError::Refused(_));
+        // A response that is no API server's says nothing of the position.
+        if self.agreed && matches!(error, WatchError::Malformed(_)) {
+            self.malformed += 1;
+        }
+        if expired {
+            self.health.update(|health| health.counters.relists_410 += 1);
+        }
+        let gives_up = expired || refused || self.malformed >= ENOUGH;
+        match self.events.next_request() {
+            // A resource that is not there is no opinion on how it is requested.
+            NextRequest::List if refused && mode == ListMode::WatchList && !error.is_absence() => {
+                self.refuse_watch_lists();
+                return true;
+            }
+            NextRequest::Page { .. } if gives_up => {
+                self.lists_whole = true;
+                self.events.request_next(NextRequest::List);
+            }
+            NextRequest::Watch(_) if gives_up => self.events.request_next(NextRequest::List),
+            NextRequest::List | NextRequest::Page { .. } | NextRequest::Watch(_) => {}
+        }
+        false
+    }
+}
