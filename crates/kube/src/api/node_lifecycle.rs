@@ -7,7 +7,6 @@ use super::request_error::ErrorHints;
 use super::time_added::JSON_PATCH;
 use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, reading, whole};
 use crate::decode::{DecodedNode, Encoding, NODE_LEASES, WatchedObject, foreign_type};
-use crate::error_text::quiet;
 use bytes::Bytes;
 use http::Method;
 use node_bodies::{NodeBody, ReadinessBody};
@@ -20,7 +19,6 @@ use taintward_core::node_lifecycle::{
 use taintward_core::time::Wall;
 
 mod node_bodies;
-mod taints;
 
 const MERGE: &str = "application/merge-patch+json";
 
@@ -62,7 +60,7 @@ impl ApiClient {
         let resource = ResourcePath::node(&node.name, "")?;
         self.with_deadline(&resource, async {
             let seen = self.look(&resource, RequestSpec::default(), &node.uid, version).await?;
-            let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
+            let Some(body) = seen.taint_patch(add, remove, at) else { return Ok(seen.version()) };
             let ask = RequestSpec {
                 content: JSON_PATCH,
                 accept: ACCEPT_METADATA,
@@ -101,7 +99,7 @@ impl ApiClient {
                     let ask = RequestSpec { accept: ACCEPT_METADATA, ..RequestSpec::default() };
                     let seen =
                         self.look(&ResourcePath::node(&node.name, "")?, ask, &node.uid, version).await?;
-                    (seen.metadata.resource_version, seen.metadata.creation_timestamp)
+                    seen.into_version_and_creation()
                 }
             };
             let body = node_bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
@@ -139,11 +137,11 @@ impl ApiClient {
                 let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
                 let seen =
                     ReadinessBody::read(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
-                seen.metadata.demand(&read, uid, None)?;
+                seen.demand(&read, uid)?;
                 if !seen.can_be_taken() {
                     return Ok(false);
                 }
-                let body = node_bodies::unready(uid, &seen.metadata.resource_version, at);
+                let body = seen.not_ready_patch(uid, at);
                 tries -= 1;
                 match self.write(&write, patch(STRATEGIC, body)).await {
                     Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
@@ -191,7 +189,7 @@ impl ApiClient {
     ) -> Result<NodeBody, RequestError> {
         let answer = self.send(Method::GET, on, "", ask).await?;
         let seen = NodeBody::read(&answer.body).map_err(|why| RequestError::unreadable(on, &why))?;
-        seen.metadata.demand(on, uid, version)?;
+        seen.demand(on, uid, version)?;
         Ok(seen)
     }
 
@@ -207,26 +205,4 @@ impl ApiClient {
 
 fn patch(content: &'static str, body: Bytes) -> RequestSpec {
     RequestSpec { content, accept: ACCEPT_METADATA, body, ..RequestSpec::default() }
-}
-
-impl node_bodies::ObjectMeta {
-    /// Whether it is still what the decision was made for.
-    fn demand(
-        &self,
-        on: &ResourcePath<'_>,
-        uid: &Uid,
-        version: Option<ResourceVersion>,
-    ) -> Result<(), RequestError> {
-        let conflict = |message| Err(RequestError::ours(ApiFailure::Conflict, message));
-        if Uid::new(&self.uid) != *uid {
-            return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
-        }
-        match version {
-            Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
-                let (now, then) = (quiet(&self.resource_version), version.0);
-                conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
-            }
-            _ => Ok(()),
-        }
-    }
 }

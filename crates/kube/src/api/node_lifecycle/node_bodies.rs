@@ -1,33 +1,61 @@
-//! Builds the patches of node conditions, labels and pod readiness.
+//! Reads nodes and pods that node lifecycle changes, and builds the patches of taints, conditions, labels and readiness.
 
 use crate::api::bodies::second_time;
+use crate::api::path::ResourcePath;
+use crate::api::request_error::RequestError;
+use crate::error_text::quiet;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{ResourceVersion, Uid};
-use taintward_core::node_lifecycle::{ConditionExpiry, ConditionKind, event_messages};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, ManagedTaint, ManagedTaints, event_messages,
+};
 use taintward_core::time::Wall;
 
 /// What is read of an object's metadata.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ObjectMeta {
-    pub(super) uid: String,
-    pub(super) resource_version: String,
-    pub(super) creation_timestamp: Option<String>,
+struct ObjectMeta {
+    uid: String,
+    resource_version: String,
+    creation_timestamp: Option<String>,
 }
 
 /// What is read of a node that is to be changed.
 #[derive(Deserialize)]
 pub(super) struct NodeBody {
-    pub(super) metadata: ObjectMeta,
-    pub(super) spec: Option<NodeSpecBody>,
+    metadata: ObjectMeta,
+    spec: Option<NodeSpecBody>,
 }
 
 /// What is read of a node's spec: its taints, as they stand there.
 #[derive(Deserialize)]
-pub(super) struct NodeSpecBody {
-    pub(super) taints: Option<Vec<Value>>,
+struct NodeSpecBody {
+    taints: Option<Vec<Value>>,
+}
+
+impl ObjectMeta {
+    /// Whether it is still what the decision was made for.
+    fn demand(
+        &self,
+        on: &ResourcePath<'_>,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), RequestError> {
+        let conflict = |message| Err(RequestError::ours(ApiFailure::Conflict, message));
+        if Uid::new(&self.uid) != *uid {
+            return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
+        }
+        match version {
+            Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
+                let (now, then) = (quiet(&self.resource_version), version.0);
+                conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl NodeBody {
@@ -38,12 +66,57 @@ impl NodeBody {
     pub(super) fn version(&self) -> Option<ResourceVersion> {
         ResourceVersion::parse(&self.metadata.resource_version)
     }
+
+    /// The version as text, and when the node was created.
+    pub(super) fn into_version_and_creation(self) -> (String, Option<String>) {
+        (self.metadata.resource_version, self.metadata.creation_timestamp)
+    }
+
+    /// Whether it is still what the decision was made for.
+    pub(super) fn demand(
+        &self,
+        on: &ResourcePath<'_>,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), RequestError> {
+        self.metadata.demand(on, uid, version)
+    }
+
+    /// The JSON Patch that changes managed taints (NL-20, NL-45). It applies to exactly what was read and touches managed
+    /// taints only (S8): the tests name UID, version, and each taint that goes, whole. Taints are removed from the highest index down, so that no
+    /// index moves before it is used.
+    pub(super) fn taint_patch(&self, add: ManagedTaints, remove: ManagedTaints, at: Wall) -> Option<Bytes> {
+        let remove = remove.without(add);
+        let taints = self.spec.as_ref().and_then(|spec| spec.taints.as_deref());
+        let listed = taints.unwrap_or_default();
+        let removed: Vec<(usize, &Value)> =
+            listed.iter().enumerate().filter(|(_, taint)| is_one_of(taint, remove)).collect();
+        let new: Vec<Value> = add
+            .iter()
+            .filter(|own| !listed.iter().any(|taint| is(taint, *own)))
+            .map(|own| json!({ "key": own.key(), "effect": own.effect().as_str(), "timeAdded": second_time(at) }))
+            .collect();
+        if removed.is_empty() && new.is_empty() {
+            return None;
+        }
+        let mut steps = vec![
+            test("/metadata/uid".to_owned(), &json!(self.metadata.uid)),
+            test("/metadata/resourceVersion".to_owned(), &json!(self.metadata.resource_version)),
+        ];
+        for (index, taint) in removed.into_iter().rev() {
+            let path = format!("/spec/taints/{index}");
+            steps.push(test(path.clone(), taint));
+            steps.push(json!({ "op": "remove", "path": path }));
+        }
+        steps.extend(additions(self.spec.is_some(), taints.is_some(), new));
+        Some(Bytes::from(Value::Array(steps).to_string()))
+    }
 }
 
 /// What is read of a pod.
 #[derive(Deserialize)]
 pub(super) struct ReadinessBody {
-    pub(super) metadata: ObjectMeta,
+    metadata: ObjectMeta,
     #[serde(default)]
     status: ReadinessStatus,
 }
@@ -66,12 +139,28 @@ impl ReadinessBody {
         serde_json::from_slice(body).map_err(|why| why.to_string())
     }
 
+    /// Whether it is still the pod that the decision was made for.
+    pub(super) fn demand(&self, on: &ResourcePath<'_>, uid: &Uid) -> Result<(), RequestError> {
+        self.metadata.demand(on, uid, None)
+    }
+
     /// Whether its first condition `Ready`, the one a patch changes, says anything but False.
     pub(super) fn can_be_taken(&self) -> bool {
         let mut conditions = self.status.conditions.iter().flatten();
         conditions
             .find(|one| one.r#type == ConditionKind::Ready.as_str())
             .is_some_and(|one| one.status != "False")
+    }
+
+    /// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay.
+    pub(super) fn not_ready_patch(&self, uid: &Uid, at: Wall) -> Bytes {
+        let ready = json!({
+            "type": ConditionKind::Ready.as_str(),
+            "status": "False",
+            "lastTransitionTime": second_time(at),
+        });
+        let patch = json!({ "metadata": demanded(uid, Some(&self.metadata.resource_version)), "status": { "conditions": [ready] } });
+        Bytes::from(patch.to_string())
     }
 }
 
@@ -129,17 +218,6 @@ pub(super) fn label(
     Some(Bytes::from(json!({ "metadata": metadata }).to_string()))
 }
 
-/// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay.
-pub(super) fn unready(uid: &Uid, version: &str, at: Wall) -> Bytes {
-    let ready = json!({
-        "type": ConditionKind::Ready.as_str(),
-        "status": "False",
-        "lastTransitionTime": second_time(at),
-    });
-    let patch = json!({ "metadata": demanded(uid, Some(version)), "status": { "conditions": [ready] } });
-    Bytes::from(patch.to_string())
-}
-
 /// The preconditions of a merge patch: another incarnation or version makes the server refuse it.
 fn demanded(uid: &Uid, version: Option<&str>) -> Value {
     let mut metadata = json!({ "uid": uid.to_string() });
@@ -147,4 +225,28 @@ fn demanded(uid: &Uid, version: Option<&str>) -> Value {
         metadata["resourceVersion"] = json!(version);
     }
     metadata
+}
+
+/// Behind the last taint, or as the first ones.
+fn additions(has_spec: bool, has_taints: bool, new: Vec<Value>) -> Vec<Value> {
+    let add = |path: &str, value: Value| json!({ "op": "add", "path": path, "value": value });
+    match (has_spec, has_taints) {
+        _ if new.is_empty() => Vec::new(),
+        (_, true) => new.into_iter().map(|taint| add("/spec/taints/-", taint)).collect(),
+        (true, false) => vec![add("/spec/taints", Value::Array(new))],
+        (false, false) => vec![add("/spec", json!({ "taints": new }))],
+    }
+}
+
+fn test(path: String, value: &Value) -> Value {
+    json!({ "op": "test", "path": path, "value": value })
+}
+
+/// Key and effect agree; the value does not matter (NL-6).
+fn is(taint: &Value, own: ManagedTaint) -> bool {
+    taint["key"] == own.key() && taint["effect"] == own.effect().as_str()
+}
+
+fn is_one_of(taint: &Value, owns: ManagedTaints) -> bool {
+    owns.iter().any(|own| is(taint, own))
 }
