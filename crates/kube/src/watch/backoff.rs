@@ -13,19 +13,6 @@ const LASTED: Duration = Duration::from_secs(5);
 /// whatever happens meanwhile waits for the one that succeeds.
 const AWAY_LONGEST: Duration = Duration::from_secs(2);
 
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EndedAttempt {
-    /// How long the attempt took.
-    pub(super) took: Duration,
-    /// For how much of that it was in step with the server.
-    pub(super) lasted: Duration,
-    /// Whether there was no API server to answer, or none that could.
-    pub(super) away: bool,
-    /// The server's wish to wait; it is capped like our own pauses.
-    pub(super) asked: Option<Duration>,
-}
-
 pub(super) struct WatchBackoff {
     first: Duration,
     longest: Duration,
@@ -46,17 +33,26 @@ impl WatchBackoff {
         Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: Jitter::new(seed) }
     }
 
-    /// The pause after an attempt. Attempts start at growing distances: the time a stream was in step, or an
+    /// The pause after an attempt that took this long, and for `lasted` of it was in step with the server; `away`: there
+    /// was no API server to answer, or none that could. The server's wish to wait is capped like our own pauses.
+    ///
+    /// Attempts start at growing distances: the time a stream was in step, or an
     /// unanswered attempt took, counts towards the pause. The first one after a stream that lasted is only spread a
     /// little: where a server ends, all streams of all processes end at the same moment.
-    pub(super) fn pause(&mut self, EndedAttempt { took, lasted, away, asked }: EndedAttempt) -> Duration {
+    pub(super) fn pause(
+        &mut self,
+        took: Duration,
+        lasted: Duration,
+        away: bool,
+        retry_after: Option<Duration>,
+    ) -> Duration {
         if lasted >= LASTED {
             (self.short, self.away) = (0, 0);
         }
         if self.away_for >= LASTED {
             self.short = 0;
         }
-        let asked = asked.unwrap_or_default().min(self.longest);
+        let retry_after = retry_after.unwrap_or_default().min(self.longest);
         let (failed, longest, spent) = match away {
             true => (&mut self.away, AWAY_LONGEST.min(self.longest), took),
             false => (&mut self.short, self.longest, lasted),
@@ -66,7 +62,7 @@ impl WatchBackoff {
             Some(doublings) => self.first.saturating_mul(1 << doublings.min(20)).min(longest),
         };
         *failed = failed.saturating_add(1);
-        let pause = distance.saturating_sub(spent).max(asked);
+        let pause = distance.saturating_sub(spent).max(retry_after);
         let pause = pause + self.jitter.up_to((pause / 4).max(self.first));
         match away {
             true => self.away_for = self.away_for.saturating_add(took).saturating_add(pause),
@@ -96,17 +92,21 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn pace() -> WatchBackoff {
+    fn backoff() -> WatchBackoff {
         WatchBackoff::new(FIRST, LONGEST, 7)
     }
 
-    fn after(lasted: u64) -> EndedAttempt {
-        let lasted = Duration::from_secs(lasted);
-        EndedAttempt { took: lasted, lasted, ..EndedAttempt::default() }
-    }
+    impl WatchBackoff {
+        /// The pause after a stream that was in step for these seconds.
+        fn after(&mut self, lasted: u64) -> Duration {
+            let lasted = Duration::from_secs(lasted);
+            self.pause(lasted, lasted, false, None)
+        }
 
-    fn unanswered(took: u64) -> EndedAttempt {
-        EndedAttempt { took: Duration::from_secs(took), away: true, ..EndedAttempt::default() }
+        /// The pause after an attempt without an answer.
+        fn after_no_answer(&mut self, took: u64) -> Duration {
+            self.pause(Duration::from_secs(took), Duration::ZERO, true, None)
+        }
     }
 
     fn with_jitter(plain: Duration) -> std::ops::RangeInclusive<Duration> {
@@ -115,63 +115,63 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_the_cap_and_fall_back_after_a_stream_that_lasted() {
-        let mut pace = pace();
-        assert!(pace.pause(after(300)) <= FIRST);
-        let pauses: Vec<_> = (0..12).map(|_| pace.pause(after(0))).collect();
+        let mut backoff = backoff();
+        assert!(backoff.after(300) <= FIRST);
+        let pauses: Vec<_> = (0..12).map(|_| backoff.after(0)).collect();
         for (at, pause) in pauses.iter().enumerate() {
             let plain = FIRST.saturating_mul(1 << at).min(LONGEST);
             assert!(with_jitter(plain).contains(pause), "{at}: {pause:?}");
         }
-        assert!(pace.pause(after(5)) <= FIRST);
-        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+        assert!(backoff.after(5) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&backoff.after(0)));
     }
 
     #[test]
     fn p26_the_first_attempts_after_a_server_that_ends_are_spread() {
         let firsts: Vec<_> =
-            (0..100).map(|seed| WatchBackoff::new(FIRST, LONGEST, seed).pause(after(300))).collect();
+            (0..100).map(|seed| WatchBackoff::new(FIRST, LONGEST, seed).after(300)).collect();
         let (least, most) = (firsts.iter().min().unwrap(), firsts.iter().max().unwrap());
         assert!(*least < FIRST / 5 && *most > FIRST * 4 / 5 && *most <= FIRST, "{least:?} to {most:?}");
     }
 
     #[test]
     fn a_server_that_is_away_for_an_hour_is_asked_every_other_second() {
-        let mut pace = pace();
+        let mut backoff = backoff();
         let (mut gone, mut asked) = (Duration::ZERO, 0);
         while gone < HOUR {
-            let pause = pace.pause(unanswered(0));
+            let pause = backoff.after_no_answer(0);
             assert!(pause <= AWAY_LONGEST.mul_f64(1.25), "{pause:?}");
             (gone, asked) = (gone + pause, asked + 1);
         }
         assert!(asked < 1_800, "{asked}");
         // That it is back and ends streams soon, or has lost the history, is another matter.
-        assert!(pace.pause(after(0)) <= FIRST);
-        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+        assert!(backoff.after(0) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&backoff.after(0)));
     }
 
     /// A server that is killed again and again, for a minute each time, and lives for two seconds in between.
     #[test]
     fn what_a_server_did_before_it_was_away_is_not_held_against_it() {
-        let mut pace = pace();
+        let mut backoff = backoff();
         for outage in 0..10 {
             // The end of the stream that was open: it was in step for two seconds.
-            assert!(pace.pause(after(2)) <= FIRST, "{outage}");
+            assert!(backoff.after(2) <= FIRST, "{outage}");
             let mut gone = Duration::ZERO;
             while gone < Duration::from_secs(60) {
-                gone += pace.pause(unanswered(0));
+                gone += backoff.after_no_answer(0);
             }
             // It is back, and has not kept the history.
-            assert!(pace.pause(after(0)) <= FIRST, "{outage}");
+            assert!(backoff.after(0) <= FIRST, "{outage}");
         }
     }
 
     /// A balancer with a dead server and one that ends each stream at once.
     #[test]
     fn short_streams_between_refused_connections_are_no_hot_loop() {
-        let mut pace = pace();
+        let mut backoff = backoff();
         let (mut gone, mut attempts) = (Duration::ZERO, 0);
         while gone < HOUR {
-            gone += pace.pause(unanswered(0)) + pace.pause(after(0));
+            gone += backoff.after_no_answer(0) + backoff.after(0);
             attempts += 1;
         }
         assert!(attempts < 150, "{attempts}");
@@ -179,37 +179,34 @@ mod tests {
 
     #[test]
     fn an_attempt_that_waited_in_vain_is_followed_by_the_next() {
-        let mut pace = pace();
+        let mut backoff = backoff();
         for _ in 0..20 {
-            assert!(pace.pause(unanswered(5)) <= FIRST);
+            assert!(backoff.after_no_answer(5) <= FIRST);
         }
     }
 
     #[test]
     fn a_short_stream_counts_towards_the_pause() {
-        let mut pace = pace();
+        let mut backoff = backoff();
         for _ in 0..5 {
-            pace.pause(after(0));
+            backoff.after(0);
         }
-        assert!(with_jitter(FIRST).contains(&pace.pause(after(3))));
+        assert!(with_jitter(FIRST).contains(&backoff.after(3)));
     }
 
     #[test]
     fn a_wish_of_a_year_is_capped() {
         for away in [true, false] {
-            let wish = |seconds| EndedAttempt {
-                away,
-                asked: Some(Duration::from_secs(seconds)),
-                ..EndedAttempt::default()
-            };
-            assert!(with_jitter(LONGEST).contains(&pace().pause(wish(365 * 86_400))));
-            assert!(with_jitter(Duration::from_secs(7)).contains(&pace().pause(wish(7))));
+            let pause =
+                |wish| backoff().pause(Duration::ZERO, Duration::ZERO, away, Some(Duration::from_secs(wish)));
+            assert!(with_jitter(LONGEST).contains(&pause(365 * 86_400)));
+            assert!(with_jitter(Duration::from_secs(7)).contains(&pause(7)));
         }
     }
 
     #[test]
     fn jitter_differs_from_pause_to_pause() {
-        let mut pace = WatchBackoff::new(LONGEST, LONGEST, 7);
-        assert_ne!(pace.pause(after(0)), pace.pause(after(0)));
+        let mut backoff = WatchBackoff::new(LONGEST, LONGEST, 7);
+        assert_ne!(backoff.after(0), backoff.after(0));
     }
 }

@@ -3,7 +3,7 @@
 //! - See `list_watch_state.rs` for what is requested next, `background_list.rs` for lists beside a watch.
 
 use super::background_list::BackgroundList;
-use super::backoff::{EndedAttempt, WatchBackoff};
+use super::backoff::WatchBackoff;
 use super::event_sequence::ReceiverDropped;
 use super::event_stream::{EventStream, StreamStage};
 use super::health_reporter::HealthReporter;
@@ -125,12 +125,8 @@ impl<F: WatchedObject> WatchLoop<F> {
     /// What the end of an attempt means for the next request and the health; returns the pause before.
     fn conclude(&mut self, error: Option<WatchError>, mode: ListMode, began: Instant) -> Option<Duration> {
         let retry_after = error.as_ref().and_then(WatchError::retry_after);
-        let ended = EndedAttempt {
-            took: began.elapsed(),
-            lasted: self.state.time_in_step(),
-            away: !self.state.is_agreed() && error.as_ref().is_some_and(WatchError::is_away),
-            asked: retry_after,
-        };
+        let (took, lasted) = (began.elapsed(), self.state.time_in_step());
+        let away = !self.state.is_agreed() && error.as_ref().is_some_and(WatchError::is_away);
         self.health.update(|health| {
             health.interrupted_since = health.interrupted_since.or_else(|| Some(Instant::now()));
         });
@@ -147,7 +143,7 @@ impl<F: WatchedObject> WatchLoop<F> {
             self.state.relist_failed(retry_after, &why);
             return None;
         }
-        let pause = self.backoff.pause(ended);
+        let pause = self.backoff.pause(took, lasted, away, retry_after);
         let until = Instant::now() + pause;
         self.health.update(|health| health.phase = StreamPhase::Waiting { why, until });
         Some(pause)
