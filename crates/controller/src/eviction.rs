@@ -119,7 +119,7 @@ impl Controller for EvictionController {
         sink: &mut ReportSink,
         now: Now,
     ) {
-        reporting::EvictionReport { controller: self, engine, context, sink, now }.report(notice);
+        reporting::EvictionReport::new(self, engine, context, sink, now).report(notice);
     }
 
     fn on_sync(&self, engine: &EvictionEngine, _: Now) {

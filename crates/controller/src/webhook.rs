@@ -88,15 +88,15 @@ pub async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Result<()
         let server::CertificateSource::SelfSigned { names } = &settings.server.certificate else {
             unreachable!("only a certificate of our own making is kept")
         };
-        let keeper = certificate_rotator::CertificateRotator {
-            webhooks: WebhookConfigClient::new(connected.client.clone()),
+        let rotator = certificate_rotator::CertificateRotator::new(
+            WebhookConfigClient::new(connected.client.clone()),
             keeping,
-            names: names.clone(),
-            clock: clock.clone(),
-            shown: listening.live_certificate(),
-            metrics: Arc::clone(&metrics),
-        };
-        tasks.spawn(async move { match keeper.run().await {} });
+            names.clone(),
+            clock.clone(),
+            listening.live_certificate(),
+            Arc::clone(&metrics),
+        );
+        tasks.spawn(async move { match rotator.run().await {} });
     }
     let rules = RuleReviewer::new(settings.rules, settings.until_ready, around);
     let rules = Arc::new(rules);

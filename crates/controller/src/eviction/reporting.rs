@@ -14,27 +14,37 @@ use taintward_core::verdict::Outcome;
 
 /// Reports notices of one moment.
 pub(super) struct EvictionReport<'a> {
-    pub(super) controller: &'a mut EvictionController,
-    pub(super) engine: &'a EvictionEngine,
-    pub(super) context: &'a ControllerContext,
-    pub(super) sink: &'a mut ReportSink,
-    pub(super) now: Now,
+    controller: &'a mut EvictionController,
+    engine: &'a EvictionEngine,
+    context: &'a ControllerContext,
+    sink: &'a mut ReportSink,
+    now: Now,
 }
 
-impl EvictionReport<'_> {
+impl<'a> EvictionReport<'a> {
+    pub(super) const fn new(
+        controller: &'a mut EvictionController,
+        engine: &'a EvictionEngine,
+        context: &'a ControllerContext,
+        sink: &'a mut ReportSink,
+        now: Now,
+    ) -> Self {
+        Self { controller, engine, context, sink, now }
+    }
+
     /// Reports one notice.
     pub(super) fn report(mut self, notice: EvictionNotice) {
         let now = self.now;
         match notice {
-            EvictionNotice::Evicted { pod, reason } => self.tell_evicted(&pod, &reason, now),
-            EvictionNotice::BecameDue { pod, .. } => self.tell_due(&pod, now),
+            EvictionNotice::Evicted { pod, reason } => self.report_evicted(&pod, &reason, now),
+            EvictionNotice::BecameDue { pod, .. } => self.report_due(&pod, now),
             EvictionNotice::CountdownStarted { pod, until } => {
-                self.tell_countdown(&pod, until, "countdown started", now)
+                self.report_countdown(&pod, until, "countdown started", now)
             }
             EvictionNotice::CountdownMoved { pod, until } => {
-                self.tell_countdown(&pod, until, "countdown moved", now)
+                self.report_countdown(&pod, until, "countdown moved", now)
             }
-            EvictionNotice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+            EvictionNotice::CountdownCancelled { pod } => self.report_cancelled(&pod, now),
             EvictionNotice::CountdownsHeld { pods: 0 }
             | EvictionNotice::CountdownsResumed { pods: 0, .. } => {}
             EvictionNotice::CountdownsHeld { pods } => {
@@ -43,10 +53,12 @@ impl EvictionReport<'_> {
             EvictionNotice::CountdownsResumed { held, pods } => {
                 tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
             }
-            EvictionNotice::UnsupportedToleration { pod } => self.tell_not_understood(&pod, now),
-            EvictionNotice::ResourceVersionWentBack => self.tell_rewound(now.mono),
-            EvictionNotice::OtherControllerDetected { pod } => self.tell_foreign(&pod, Sign::Condition, now),
-            EvictionNotice::EvictedByOther { pod } => self.tell_foreign(&pod, Sign::Deletion, now),
+            EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
+            EvictionNotice::ResourceVersionWentBack => self.report_rewound(now.mono),
+            EvictionNotice::OtherControllerDetected { pod } => {
+                self.report_foreign(&pod, Sign::Condition, now)
+            }
+            EvictionNotice::EvictedByOther { pod } => self.report_foreign(&pod, Sign::Deletion, now),
             EvictionNotice::TaintWithoutTimeAdded { node, uid, key, at } => {
                 if self.context.may_write()
                     && let Some(time_added) = &mut self.controller.time_added
@@ -57,7 +69,7 @@ impl EvictionReport<'_> {
         }
     }
 
-    fn tell_evicted(&mut self, pod: &PodRef, grounds: &EvictionReason, now: Now) {
+    fn report_evicted(&mut self, pod: &PodRef, grounds: &EvictionReason, now: Now) {
         // What was due before we knew of it counts from when we knew.
         let due = grounds.due.max(grounds.known_due);
         self.context.metrics.evictions.deleted(DeletionTimes {
@@ -82,7 +94,7 @@ impl EvictionReport<'_> {
         self.record(("Evict", "Marking for deletion"), pod, &grounds.name, note);
     }
 
-    fn tell_due(&mut self, pod: &PodRef, now: Now) {
+    fn report_due(&mut self, pod: &PodRef, now: Now) {
         self.context.metrics.queues.added(Queue::Pod, false);
         if self.context.mode != WriteMode::Observe {
             return;
@@ -104,7 +116,7 @@ impl EvictionReport<'_> {
         }
     }
 
-    fn tell_countdown(&mut self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
+    fn report_countdown(&mut self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
         let observing = self.context.mode == WriteMode::Observe;
         let shown = observing || tracing::enabled!(tracing::Level::DEBUG);
         if !shown || !self.sink.lines.admit(message, now.mono) {
@@ -124,7 +136,7 @@ impl EvictionReport<'_> {
         }
     }
 
-    fn tell_cancelled(&mut self, pod: &PodRef, now: Now) {
+    fn report_cancelled(&mut self, pod: &PodRef, now: Now) {
         let Some((name, ..)) = self.engine.explain(pod, now) else { return };
         let name = name.clone();
         if self.sink.lines.admit("countdown cancelled", now.mono) {
@@ -136,7 +148,7 @@ impl EvictionReport<'_> {
         }
     }
 
-    fn tell_not_understood(&mut self, pod: &PodRef, now: Now) {
+    fn report_not_understood(&mut self, pod: &PodRef, now: Now) {
         const MESSAGE: &str =
             "pod stays: it has a toleration whose operator or effect this version does not know";
         if !self.sink.lines.admit(MESSAGE, now.mono) {
@@ -158,7 +170,7 @@ impl EvictionReport<'_> {
     }
 
     /// Watches are believed no longer: a store that was put back is silent about it.
-    fn tell_rewound(&mut self, now: Mono) {
+    fn report_rewound(&mut self, now: Mono) {
         self.controller.relist_now.ask();
         if let Some(withheld) = self.controller.relist_lines.take(now) {
             tracing::warn!(
@@ -170,7 +182,7 @@ impl EvictionReport<'_> {
     }
 
     /// Another evicts beside us. Told by the leader, so that it is counted once; by it alone it can be seen who deletes.
-    fn tell_foreign(&mut self, pod: &PodRef, sign: Sign, now: Now) {
+    fn report_foreign(&mut self, pod: &PodRef, sign: Sign, now: Now) {
         if self.context.mode == WriteMode::Enforce && !self.context.may_write() {
             return;
         }

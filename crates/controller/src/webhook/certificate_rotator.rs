@@ -27,17 +27,17 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_LONGEST: Duration = Duration::from_secs(30);
 
-/// The pause after a write, or after somebody else's: then all is read again.
+/// The pause after a write, or after one by another program: then all is read again.
 const PAUSE_AGAIN: Duration = Duration::from_millis(50);
 
-/// Keeps it.
+/// Keeps the Secret, the webhook configurations and the served certificate in step.
 pub(super) struct CertificateRotator {
-    pub(super) webhooks: WebhookConfigClient,
-    pub(super) keeping: SelfSignedSettings,
-    pub(super) names: Vec<String>,
-    pub(super) clock: Clock,
-    pub(super) shown: Arc<LiveCertificate>,
-    pub(super) metrics: Arc<WebhookMetrics>,
+    webhooks: WebhookConfigClient,
+    settings: SelfSignedSettings,
+    names: Vec<String>,
+    clock: Clock,
+    certificate: Arc<LiveCertificate>,
+    metrics: Arc<WebhookMetrics>,
 }
 
 /// What stopped a look.
@@ -60,6 +60,18 @@ enum NextRotation {
 }
 
 impl CertificateRotator {
+    /// Rotates `certificate`, which is issued for `names`.
+    pub(super) const fn new(
+        webhooks: WebhookConfigClient,
+        settings: SelfSignedSettings,
+        names: Vec<String>,
+        clock: Clock,
+        certificate: Arc<LiveCertificate>,
+        metrics: Arc<WebhookMetrics>,
+    ) -> Self {
+        Self { webhooks, settings, names, clock, certificate, metrics }
+    }
+
     pub(super) async fn run(self) -> Infallible {
         let plan = RotationPlan::new(self.names.clone());
         let mut pause = PAUSE_FIRST;
@@ -86,7 +98,7 @@ impl CertificateRotator {
     }
 
     async fn look(&self, plan: &RotationPlan) -> Result<NextRotation, RotationError> {
-        let SelfSignedSettings { namespace, secret, configuration } = &self.keeping;
+        let SelfSignedSettings { namespace, secret, configuration } = &self.settings;
         let configurations = self.webhooks.configurations(configuration).await?;
         let read = self.webhooks.secret(namespace, secret).await?;
         let stored = read.as_ref().and_then(|read| self.understood(&read.data));
@@ -110,7 +122,7 @@ impl CertificateRotator {
                 let differs = |pems: &Vec<Vec<u8>>| bundles(pems).iter().any(|bundle| *bundle != trust);
                 let mut wrote = false;
                 for configuration in configurations.iter().filter(|one| differs(&one.bundles)) {
-                    self.webhooks.trust(&self.keeping.configuration, configuration, &trust.to_pem()).await?;
+                    self.webhooks.trust(&self.settings.configuration, configuration, &trust.to_pem()).await?;
                     tracing::info!(kind = configuration.kind.plural(), "caBundle was written");
                     wrote = true;
                 }
@@ -127,7 +139,7 @@ impl CertificateRotator {
             // As `taintward install` makes it: there, so that its name can be granted, with nothing in it.
             Err(_) if data.values().all(Vec::is_empty) => None,
             Err(why) => {
-                tracing::warn!(secret = self.keeping.secret.as_str(), err = %why, "a new certificate is made");
+                tracing::warn!(secret = self.settings.secret.as_str(), err = %why, "a new certificate is made");
                 None
             }
         }
@@ -136,9 +148,10 @@ impl CertificateRotator {
     fn put_on_show(&self, show: Option<ServingPair>) -> Result<(), SecretError> {
         let Some(serving) = show else { return Ok(()) };
         let pair = serving.pair()?;
-        let same = pair.certificate().map(|certificate| certificate.to_vec()) == self.shown.certificate();
+        let same =
+            pair.certificate().map(|certificate| certificate.to_vec()) == self.certificate.certificate();
         if !same {
-            self.shown.show(pair);
+            self.certificate.show(pair);
             tracing::info!("another certificate is on show");
         }
         Ok(())
