@@ -8,7 +8,6 @@ mod election;
 mod health;
 mod permissions;
 mod startup;
-mod wait_for_api_server;
 mod watches;
 
 use crate::admin::{Admin, AdminListener, ListenError};
@@ -24,7 +23,7 @@ use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
 use crate::write_permission::WritePermission;
 use health::HealthState;
-use startup::StartupState;
+use startup::{StartupOutcome, StartupState};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine};
@@ -38,7 +37,6 @@ use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Lea
 use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use wait_for_api_server::StartupOutcome;
 use watches::{EngineQueues, WatchSet};
 
 /// Why the controller could not go on.
@@ -101,35 +99,35 @@ async fn run_in(
 ) -> Result<(), RunError> {
     let rules = settings.election.as_ref().map(election::rules).transpose()?;
     log_start(&settings, &connected.where_from);
-    let signs = HealthState::new(&settings, &clock, &connected.host);
-    let observer: Arc<dyn RequestObserver> = Arc::new(signs.metrics.requests.clone());
+    let health_state = HealthState::new(&settings, &clock, &connected.host);
+    let observer: Arc<dyn RequestObserver> = Arc::new(health_state.metrics.requests.clone());
     let config::Connected { client, streams, heartbeats, lease: lease_client, .. } =
         connected.observed(&clock, &observer);
     let watches = WatchSet::new(&settings);
-    let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
-    let checks = std::mem::take(&mut beginning.checks);
-    let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
+    let mut startup = StartupState::new(&settings, rules, (&health_state, &watches), &clock);
+    let checks = std::mem::take(&mut startup.checks);
+    let admin = Arc::new(Admin { metrics: health_state.metrics.clone(), checks });
     let listening = metrics_readers::guard(listening, &client);
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
-    if let StartupOutcome::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await {
+    if let StartupOutcome::Stopped = startup.wait(&client, &health_state, &clock, &mut shutdown).await {
         return Ok(());
     }
-    let StartupState { leadership_out, leadership, lease_told, .. } = beginning;
+    let StartupState { leadership_out, leadership, lease_problem_out, .. } = startup;
     permissions::report_access(&client, &settings).await;
 
     let mut tasks = TaskSet(vec![serving]);
-    tasks.0.push(tokio::spawn(clock_watch::report(clock.clone(), Arc::clone(&signs.metrics))));
+    tasks.0.push(tokio::spawn(clock_watch::report(clock.clone(), Arc::clone(&health_state.metrics))));
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();
     let relist_now = watches.relist_now.clone();
     let EngineQueues { eviction, node_lifecycle, pools } =
-        watches.listen((&streams, &heartbeats), &settings, &signs.metrics, &clock, &mut tasks);
+        watches.listen((&streams, &heartbeats), &settings, &health_state.metrics, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
-        signs.metrics.lease.clone(),
+        health_state.metrics.lease.clone(),
         election::right_of(&settings),
-        lease_told,
+        lease_problem_out,
     );
     tasks.0.push(tokio::spawn(shown));
     let (end_lease, lease_ended) = tokio::sync::oneshot::channel::<()>();
@@ -143,8 +141,13 @@ async fn run_in(
     let permission = permission(settings.mode, election.as_ref().map(|_| leadership));
     let api = api(client, &clock, &settings, rules);
     let (hold, held) = watch::channel(may_hold(&settings));
-    let shared =
-        SharedParts { settings: &settings, signs: &signs, clock: &clock, api: &api, permission: &permission };
+    let shared = SharedParts {
+        settings: &settings,
+        health_state: &health_state,
+        clock: &clock,
+        api: &api,
+        permission: &permission,
+    };
     let nodes = settings.controllers.node_lifecycle.clone().zip(node_lifecycle).map(|(config, queues)| {
         shared.node_lifecycle(config, (nodes_health, leases_health), hold).run(queues, shutdown.clone())
     });
@@ -166,7 +169,7 @@ async fn run_in(
 /// What every control loop is made of.
 struct SharedParts<'r> {
     settings: &'r ControllerSettings,
-    signs: &'r HealthState,
+    health_state: &'r HealthState,
     clock: &'r Clock,
     api: &'r ApiClient,
     permission: &'r WritePermission,
@@ -179,7 +182,7 @@ impl SharedParts<'_> {
             clock: self.clock.clone(),
             permission: self.permission.clone(),
             mode: self.settings.mode,
-            metrics: Arc::clone(&self.signs.metrics),
+            metrics: Arc::clone(&self.health_state.metrics),
         }
     }
 
@@ -199,7 +202,7 @@ impl SharedParts<'_> {
     ) -> ControlLoop<EvictionController> {
         let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
         let controller = EvictionController::new(hold, stamp_taints, relist_now);
-        self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.signs.eviction)
+        self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
     }
 
     fn node_lifecycle(
@@ -209,7 +212,7 @@ impl SharedParts<'_> {
         hold: watch::Sender<bool>,
     ) -> ControlLoop<NodeLifecycleController> {
         let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
-        self.control_loop(NodeLifecycleEngine::new(config), controller, &self.signs.node_lifecycle)
+        self.control_loop(NodeLifecycleEngine::new(config), controller, &self.health_state.node_lifecycle)
     }
 
     fn dedicated_pools(
@@ -225,7 +228,7 @@ impl SharedParts<'_> {
             longest_request: self.api.longest_request(),
         });
         let controller = DedicatedPoolController::new(definition, demand, exemptions, namespace);
-        self.control_loop(engine, controller, &self.signs.dedicated_pools)
+        self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
 }
 

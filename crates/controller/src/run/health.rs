@@ -46,19 +46,19 @@ impl HealthState {
 
     /// What must be well for the process to be ready, and to be alive.
     pub(super) fn checks(&self, settings: &ControllerSettings, watches: &WatchSet) -> Vec<Check> {
-        let watch = |name, ear: &WatchSlot| {
-            Check::new(name, Scope::Ready, stream_health::check(ear.health.clone(), INTERRUPTED_MAX))
+        let watch = |name, slot: &WatchSlot| {
+            Check::new(name, Scope::Ready, stream_health::check(slot.health.clone(), INTERRUPTED_MAX))
         };
-        let while_demanded = |name, ear: &WatchSlot| {
+        let while_demanded = |name, slot: &WatchSlot| {
             let (check, demanded) =
-                (stream_health::check(ear.health.clone(), INTERRUPTED_MAX), watches.demand.on());
+                (stream_health::check(slot.health.clone(), INTERRUPTED_MAX), watches.demand.on());
             Check::new(name, Scope::Ready, move || if *demanded.borrow() { check() } else { Ok(()) })
         };
         let (nodes, pods) = (("watch-nodes", &watches.nodes), ("watch-pods", &watches.pods));
         let mut checks =
-            Vec::from([nodes, pods].map(|(name, ear)| match settings.controllers.look_at_pods() {
-                true => watch(name, ear),
-                false => while_demanded(name, ear),
+            Vec::from([nodes, pods].map(|(name, slot)| match settings.controllers.look_at_pods() {
+                true => watch(name, slot),
+                false => while_demanded(name, slot),
             }));
         if settings.controllers.taint_eviction {
             checks.push(Check::new("sync", Scope::Ready, is_synced(&self.eviction.synced)));

@@ -1,24 +1,37 @@
-//! Provides health checks while the process waits for the API server.
+//! Waits for the API server and provides the health checks of a waiting process.
 //!
 //! - Invariant: a waiting process is alive: a restart would not help.
 
 use super::election::{self, LeaseProblem};
 use super::health::HealthState;
-use super::wait_for_api_server::{self, StartupOutcome};
 use super::watches::WatchSet;
 use crate::admin::{Check, Scope};
 use crate::settings::ControllerSettings;
 use crate::shutdown::Shutdown;
+use std::time::Duration;
 use taintward_kube::clock::Clock;
+use taintward_kube::config::{ProbeError, probe};
 use taintward_kube::leader_election::{ElectionTimings, Leadership};
 use tokio::sync::watch;
+
+/// How long one look at the server may take.
+pub(super) const PROBE_MAX: Duration = Duration::from_secs(5);
+
+/// The pause between two looks.
+const PROBE_PAUSE: Duration = Duration::from_secs(3);
+
+/// How a wait for the server ended.
+pub(super) enum StartupOutcome {
+    Connected,
+    Stopped,
+}
 
 /// What is there before the API server answers.
 pub(super) struct StartupState {
     pub(super) checks: Vec<Check>,
     pub(super) leadership_out: watch::Sender<Leadership>,
     pub(super) leadership: watch::Receiver<Leadership>,
-    pub(super) lease_told: watch::Sender<LeaseProblem>,
+    pub(super) lease_problem_out: watch::Sender<LeaseProblem>,
     waiting: watch::Sender<Option<String>>,
 }
 
@@ -26,36 +39,84 @@ impl StartupState {
     pub(super) fn new(
         settings: &ControllerSettings,
         rules: Option<ElectionTimings>,
-        (signs, watches): (&HealthState, &WatchSet),
+        (health, watches): (&HealthState, &WatchSet),
         clock: &Clock,
     ) -> Self {
         let (leadership_out, leadership) = watch::channel(Leadership::none(clock.now().mono));
-        let (waiting, waited_for) = watch::channel(Some("no answer yet".to_owned()));
-        let (lease_told, lease_trouble) = watch::channel(None);
-        let mut checks = signs.checks(settings, watches);
-        checks.push(Check::new("api-server", Scope::Ready, wait_for_api_server::check(waited_for)));
+        let (waiting, reason) = watch::channel(Some("no answer yet".to_owned()));
+        let (lease_problem_out, lease_problem) = watch::channel(None);
+        let mut checks = health.checks(settings, watches);
+        checks.push(Check::new("api-server", Scope::Ready, check(reason)));
         if let Some(rules) = rules {
             let alive = election::is_alive(leadership.clone(), clock.clone());
-            let ready = election::is_within_reach(lease_trouble, rules.lease, clock.clone());
+            let ready = election::is_within_reach(lease_problem, rules.lease, clock.clone());
             checks.push(Check::new("lease", Scope::Live, alive));
             checks.push(Check::new("lease-within-reach", Scope::Ready, ready));
         }
-        Self { checks, leadership_out, leadership, lease_told, waiting }
+        Self { checks, leadership_out, leadership, lease_problem_out, waiting }
     }
 
     /// Waits until the API server answers. The loops that have not begun are not stuck.
-    pub(super) async fn reach(
+    pub(super) async fn wait(
         &self,
         client: &kube::Client,
-        signs: &HealthState,
+        health: &HealthState,
         clock: &Clock,
         shutdown: &mut Shutdown,
     ) -> StartupOutcome {
-        let told = |why| {
-            signs.beat();
-            self.leadership_out.send_modify(|known| known.loop_alive_at = clock.now().mono);
+        let report = |why| {
+            health.beat();
+            self.leadership_out.send_modify(|leadership| leadership.loop_alive_at = clock.now().mono);
             self.waiting.send_replace(why);
         };
-        wait_for_api_server::reach(client, shutdown, told).await
+        wait_for_api_server(client, shutdown, report).await
+    }
+}
+
+/// Ready once the server has answered.
+fn check(
+    waiting: watch::Receiver<Option<String>>,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    move || match &*waiting.borrow() {
+        None => Ok(()),
+        Some(why) => Err(why.clone()),
+    }
+}
+
+/// Waits until the server answers; logs why it does not and, with each look, calls `report`: the loops that beat
+/// otherwise wait too. A certificate that does not fit is waited for as well: a clock that is not set yet makes every
+/// one look wrong, and the file with the authority may be replaced.
+async fn wait_for_api_server(
+    client: &kube::Client,
+    shutdown: &mut Shutdown,
+    report: impl Fn(Option<String>),
+) -> StartupOutcome {
+    loop {
+        let answer = tokio::select! {
+            biased;
+            () = shutdown.requested() => return StartupOutcome::Stopped,
+            answer = probe(client, PROBE_MAX) => answer,
+        };
+        match answer {
+            Ok(version) => {
+                tracing::info!(version, "the API server answers");
+                report(None);
+                return StartupOutcome::Connected;
+            }
+            // The account may do the work without the permission to read the version.
+            Err(ProbeError::Forbidden(_)) => {
+                report(None);
+                return StartupOutcome::Connected;
+            }
+            Err(error) => {
+                tracing::warn!(err = %error, "waiting for the API server; trying again every 3 s");
+                report(Some(error.to_string()));
+            }
+        }
+        tokio::select! {
+            biased;
+            () = shutdown.requested() => return StartupOutcome::Stopped,
+            () = tokio::time::sleep(PROBE_PAUSE) => {}
+        }
     }
 }

@@ -26,10 +26,10 @@ fn settings() -> ControllerSettings {
 async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
     let settings = settings();
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-    let (signs, watches) = (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings));
+    let (health, watches) = (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings));
     let rules = settings.election.as_ref().map(|election| election::rules(election).unwrap());
-    let mut beginning = StartupState::new(&settings, rules, (&signs, &watches), &clock);
-    let checks = std::mem::take(&mut beginning.checks);
+    let mut startup = StartupState::new(&settings, rules, (&health, &watches), &clock);
+    let checks = std::mem::take(&mut startup.checks);
     let down = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         Err::<http::Response<http_body_util::Full<bytes::Bytes>>, _>(std::io::Error::from(
             std::io::ErrorKind::ConnectionRefused,
@@ -50,7 +50,7 @@ async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
             assert!(second < 4 || why.contains("cannot be reached"), "{why}");
         }
     };
-    let waiting = beginning.reach(&client, &signs, &clock, &mut shutdown);
+    let waiting = startup.wait(&client, &health, &clock, &mut shutdown);
     tokio::select! {
         _ = waiting => panic!("nobody answered"),
         () = watched => {}

@@ -56,17 +56,17 @@ pub(super) struct EngineQueues {
 
 impl WatchSet {
     pub(super) fn new(settings: &ControllerSettings) -> Self {
-        let ear = |resource, twist: fn(u64) -> u64| {
+        let slot = |resource, twist: fn(u64) -> u64| {
             let (out, health) = watch::channel(StreamHealth::default());
             WatchSlot { resource, out, health, seed: settings.seed.map(twist) }
         };
         let relist_now = RelistTrigger::default();
         Self {
-            nodes: ear(Resource::Nodes, |seed| seed),
-            pods: ear(Resource::Pods, |seed| !seed),
-            leases: ear(Resource::Leases, |seed| seed.rotate_left(17)),
-            pools: ear(Resource::Pools, |seed| seed.rotate_left(23)),
-            namespaces: ear(Resource::Namespaces, |seed| seed.rotate_left(41)),
+            nodes: slot(Resource::Nodes, |seed| seed),
+            pods: slot(Resource::Pods, |seed| !seed),
+            leases: slot(Resource::Leases, |seed| seed.rotate_left(17)),
+            pools: slot(Resource::Pools, |seed| seed.rotate_left(23)),
+            namespaces: slot(Resource::Namespaces, |seed| seed.rotate_left(41)),
             demand: PoolStreamDemand::new(relist_now.clone()),
             relist_now,
         }
@@ -124,15 +124,15 @@ struct WatchSpawner<'a> {
 
 impl WatchSpawner<'_> {
     /// Listens to what all loops look at. Where only pools do, there is nothing to listen to without one.
-    fn shared<S: Split + WatchedObject>(&mut self, ear: WatchSlot) -> SplitQueues<S> {
+    fn shared<S: Split + WatchedObject>(&mut self, slot: WatchSlot) -> SplitQueues<S> {
         let controllers = &self.settings.controllers;
         let (eviction, to_eviction) = way(controllers.taint_eviction);
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
         let (pools, to_pools) = way(controllers.dedicated_pools);
         let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
         let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
-        let meter = self.meter(ear.resource);
-        let from = self.stream::<S>(self.streams, ear, while_demanded);
+        let meter = self.meter(slot.resource);
+        let from = self.stream::<S>(self.streams, slot, while_demanded);
         self.tasks.0.push(tokio::spawn(fan_out::run(from, Consumers { eviction, health, pools }, meter)));
         SplitQueues { eviction: to_eviction, health: to_health, pools: to_pools }
     }
@@ -141,11 +141,11 @@ impl WatchSpawner<'_> {
     fn alone<F: WatchedObject>(
         &mut self,
         client: &Client,
-        ear: WatchSlot,
+        slot: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
     ) -> WatchReceiver<F> {
-        let meter = self.meter(ear.resource);
-        let from = self.stream::<F>(client, ear, while_demanded);
+        let meter = self.meter(slot.resource);
+        let from = self.stream::<F>(client, slot, while_demanded);
         let (out, to) = mpsc::channel(1);
         self.tasks.0.push(tokio::spawn(fan_out::forward(from, out, meter)));
         to
@@ -154,22 +154,22 @@ impl WatchSpawner<'_> {
     fn stream<F: WatchedObject>(
         &mut self,
         client: &Client,
-        ear: WatchSlot,
+        slot: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
     ) -> mpsc::Receiver<Vec<WatchEvent<F>>> {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
         let (client, relist_now) = (client.clone(), self.relist_now.clone());
-        let (relist_every, seed, health) = (self.settings.cluster.relist_every, ear.seed, ear.out.clone());
+        let (relist_every, seed, health) = (self.settings.cluster.relist_every, slot.seed, slot.out.clone());
         let listen = move || {
             let listener = listener::<F>(client.clone(), relist_every, relist_now.clone(), seed);
             listener.run(out.clone(), health.clone())
         };
         self.tasks.0.push(match while_demanded {
             None => tokio::spawn(listen()),
-            Some(demanded) => tokio::spawn(stream_health::while_demanded(demanded, ear.out, listen)),
+            Some(demanded) => tokio::spawn(stream_health::while_demanded(demanded, slot.out, listen)),
         });
         let watches = self.metrics.watches.clone();
-        self.tasks.0.push(tokio::spawn(stream_health::report(ear.resource, ear.health, watches)));
+        self.tasks.0.push(tokio::spawn(stream_health::report(slot.resource, slot.health, watches)));
         news
     }
 
