@@ -76,42 +76,42 @@ impl WebhookMetrics {
     /// All series, at zero; `rules` are those that are counted one by one.
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
-        let mut shelf = MetricsRegistry::new(&mut registry, clock);
-        let reviews = shelf.counters(
+        let mut metrics = MetricsRegistry::new(&mut registry, clock);
+        let reviews = metrics.counters(
             "taintward_webhook_reviews",
             "Questions of API servers, by path and by what became of them",
         );
-        let duration = shelf.histograms(
+        let duration = metrics.histograms(
             "taintward_webhook_review_duration",
             "How long it took to answer a question that had arrived",
             buckets,
         );
-        let panics =
-            shelf.counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
-        let refused = shelf
+        let panics = metrics
+            .counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
+        let refused = metrics
             .counters("taintward_webhook_refused_requests", "Requests that were not looked into, by reason");
-        let connections = shelf.gauge("taintward_webhook_connections", "Connections that are open");
+        let connections = metrics.gauge("taintward_webhook_connections", "Connections that are open");
         let accepted =
-            shelf.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
-        let ended = shelf
+            metrics.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
+        let ended = metrics
             .counters("taintward_webhook_ended_connections", "Connections that were ended by the webhook");
-        let certificate_until = shelf.seconds(
+        let certificate_until = metrics.seconds(
             "taintward_webhook_certificate_expiration_timestamp",
             "When the certificate on show ends, since the Unix epoch; 0 without one",
             Gauge::default(),
         );
-        let reload_failures = shelf.counter(
+        let reload_failures = metrics.counter(
             "taintward_webhook_certificate_reload_failures",
             "Looks at the certificate that found none to be used; the last good one stays",
         );
         let reloads =
-            shelf.counter("taintward_webhook_certificate_reloads", "Certificates that were put on show");
-        let all = shelf.family::<Vec<(&'static str, &'static str)>, Counter>(
+            metrics.counter("taintward_webhook_certificate_reloads", "Certificates that were put on show");
+        let all = metrics.family::<Vec<(&'static str, &'static str)>, Counter>(
             "taintward_webhook_rules",
             "What rules did; unknown: facts were missing, and the rule did nothing",
         );
         let rules = rules.iter().map(|&rule| (rule, counters_of(&all, rule))).collect();
-        shelf.constant(
+        metrics.constant(
             "taintward_build_info",
             "Always 1; the labels say which version runs in which mode",
             vec![("version", version.into()), ("mode", "webhook".into())],

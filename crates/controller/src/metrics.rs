@@ -85,21 +85,21 @@ impl ControllerMetrics {
         let mut registry = Registry::default();
         let of_host = registry.sub_registry_with_label(("host".into(), about.host.clone().into()));
         let requests = RequestMetrics::new(&mut MetricsRegistry::new(of_host, Arc::clone(&clock)));
-        let mut shelf = MetricsRegistry::new(&mut registry, clock);
-        let evictions = EvictionMetrics::new(&mut shelf);
-        let effects = EffectMetrics::new(&mut shelf);
-        let node_health = NodeLifecycleMetrics::new(&mut shelf);
-        let pools = PoolMetrics::new(&mut shelf);
-        let watches = WatchMetrics::new(&mut shelf);
-        let lease = LeaseMetrics::new(&mut shelf, &about.lease);
-        let server_time = ServerTimeMetrics::new(&mut shelf);
-        let queues = QueueMetrics::new(&mut shelf);
-        shelf.shared(
+        let mut metrics = MetricsRegistry::new(&mut registry, clock);
+        let evictions = EvictionMetrics::new(&mut metrics);
+        let effects = EffectMetrics::new(&mut metrics);
+        let node_health = NodeLifecycleMetrics::new(&mut metrics);
+        let pools = PoolMetrics::new(&mut metrics);
+        let watches = WatchMetrics::new(&mut metrics);
+        let lease = LeaseMetrics::new(&mut metrics, &about.lease);
+        let server_time = ServerTimeMetrics::new(&mut metrics);
+        let queues = QueueMetrics::new(&mut metrics);
+        metrics.shared(
             "taintward_log_messages",
             "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
             &LOG_MESSAGES,
         );
-        shelf.constant(
+        metrics.constant(
             "taintward_build_info",
             "Always 1; the labels say which version runs in which mode",
             vec![("version", about.version.into()), ("mode", about.mode.into())],

@@ -20,25 +20,25 @@ pub struct EffectMetrics {
 }
 
 impl EffectMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            total: shelf.counters("taintward_effects", "Requests to the API server, by kind and by what became of them"),
-            duration: shelf.histograms(
+            total: registry.counters("taintward_effects", "Requests to the API server, by kind and by what became of them"),
+            duration: registry.histograms(
                 "taintward_effect_duration",
                 "How long a request to the API server took until it was answered or given up",
                 request_buckets,
             ),
-            inflight: shelf.gauge("taintward_inflight_effects", "Requests that are not answered yet"),
-            limit: shelf.gauges(
+            inflight: registry.gauge("taintward_inflight_effects", "Requests that are not answered yet"),
+            limit: registry.gauges(
                 "taintward_concurrency_limit",
                 "How many requests of a controller may be unanswered at once, as adapted to what the API server bears; \
                  0 where it does not run",
             ),
-            conflicts: shelf.counter(
+            conflicts: registry.counter(
                 "taintward_precondition_conflict",
                 "Writes refused because the object was not the one, or not the version, the decision was made for",
             ),
-            events_dropped: shelf.counter(
+            events_dropped: registry.counter(
                 "taintward_events_dropped",
                 "Events given up: too many waited, the lead was lost, or the process ended",
             ),

@@ -71,42 +71,42 @@ pub struct EvictionMetrics {
 }
 
 impl EvictionMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            deletions: shelf.counter(
+            deletions: registry.counter(
                 "taint_eviction_controller_pod_deletions",
                 "Total number of Pods deleted by TaintEvictionController since its start",
             ),
-            duration: shelf.seconds(
+            duration: registry.seconds(
                 "taint_eviction_controller_pod_deletion_duration",
                 "Latency, in seconds, between the moment a Pod had to leave (its toleration over) and its deletion",
                 Histogram::new(DURATION_BUCKETS),
             ),
-            decision_age: shelf.seconds(
+            decision_age: registry.seconds(
                 "taintward_decision_age",
                 "How old the live read was that justified a deletion when the deletion was answered; above 5 is a fault",
                 Histogram::new(AGE_BUCKETS),
             ),
-            early: shelf.seconds(
+            early: registry.seconds(
                 "taintward_early",
                 "How far before its deadline a deletion was sent, at most, since the start; anything but 0 is a fault",
                 MaxGauge::default(),
             ),
-            would_evict: shelf.counter(
+            would_evict: registry.counter(
                 "taintward_would_evict",
                 "Evictions that --mode=enforce would have begun; counted with --mode=observe only",
             ),
-            other_controller: shelf.counters(
+            other_controller: registry.counters(
                 "taintward_other_controller_seen",
                 "Signs that another taint eviction controller acts beside this one, by what gave it away",
             ),
-            pods: shelf.gauge("taintward_pods", "Pods bound to a node, as known"),
-            nodes: shelf.gauge("taintward_nodes", "Nodes, as known"),
-            tainted_nodes: shelf.gauge("taintward_tainted_nodes", "Nodes with at least one NoExecute taint"),
-            pending: shelf.gauge("taintward_pending_pods", "Pods whose toleration is running out: the countdowns"),
-            due: shelf.gauge("taintward_due_pods", "Pods that have to leave and are not deleted yet"),
-            retrying: shelf.gauge("taintward_retrying_pods", "Pods whose last eviction attempt failed"),
-            oldest_due: shelf.moment(
+            pods: registry.gauge("taintward_pods", "Pods bound to a node, as known"),
+            nodes: registry.gauge("taintward_nodes", "Nodes, as known"),
+            tainted_nodes: registry.gauge("taintward_tainted_nodes", "Nodes with at least one NoExecute taint"),
+            pending: registry.gauge("taintward_pending_pods", "Pods whose toleration is running out: the countdowns"),
+            due: registry.gauge("taintward_due_pods", "Pods that have to leave and are not deleted yet"),
+            retrying: registry.gauge("taintward_retrying_pods", "Pods whose last eviction attempt failed"),
+            oldest_due: registry.moment(
                 "taintward_oldest_due_pod",
                 "How long the longest overdue pod has been due; 0 if none is; the single best alarm",
                 TimeDirection::Since,

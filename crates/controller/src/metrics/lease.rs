@@ -12,14 +12,14 @@ pub struct LeaseMetrics {
 }
 
 impl LeaseMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>, name: &str) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>, name: &str) -> Self {
         Self {
-            leading: shelf.labelled_gauge(
+            leading: registry.labelled_gauge(
                 "leader_election_master_status",
                 "1 while this process leads, 0 while it follows; `name` is the lease",
                 vec![("name", name.into())],
             ),
-            margin: shelf.moment(
+            margin: registry.moment(
                 "taintward_lease_margin",
                 "How long this process may still act without renewing the lease; 0 while it follows; below 0 is a fault",
                 TimeDirection::Until,

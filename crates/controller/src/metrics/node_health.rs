@@ -68,51 +68,51 @@ pub struct NodeLifecycleMetrics {
 }
 
 impl NodeLifecycleMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            zone_health: shelf.family(
+            zone_health: registry.family(
                 "node_collector_zone_health",
                 "Gauge measuring percentage of healthy nodes per zone",
             ),
-            zone_size: shelf.family("node_collector_zone_size", "Gauge measuring number of registered Nodes per zone"),
-            unhealthy: shelf.family(
+            zone_size: registry.family("node_collector_zone_size", "Gauge measuring number of registered Nodes per zone"),
+            unhealthy: registry.family(
                 "node_collector_unhealthy_nodes_in_zone",
                 "Gauge measuring number of not Ready Nodes per zone",
             ),
-            evictions: shelf.family(
+            evictions: registry.family(
                 "node_collector_evictions",
                 "Number of Node evictions that happened since current instance of NodeController started",
             ),
-            one: shelf.seconds(
+            one: registry.seconds(
                 "node_collector_update_node_health_duration",
                 "How long a live read of a silent node, or writing down that it is silent, took",
                 Histogram::new([0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384]),
             ),
-            all: shelf.seconds(
+            all: registry.seconds(
                 "node_collector_update_all_nodes_health_duration",
                 "How long deciding about all nodes took, once around the loop",
                 Histogram::new([0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84]),
             ),
-            silent: shelf.gauge("taintward_silent_nodes", "Nodes not heard of for longer than their grace period"),
-            tainted: shelf.gauge(
+            silent: registry.gauge("taintward_silent_nodes", "Nodes not heard of for longer than their grace period"),
+            tainted: registry.gauge(
                 "taintward_unhealthy_tainted_nodes",
                 "Nodes with a NoExecute taint for being not ready or unreachable",
             ),
-            waiting: shelf.gauge("taintward_nodes_waiting_for_taint", "Nodes that wait for a NoExecute taint"),
-            failing: shelf.gauge("taintward_nodes_retrying", "Nodes whose last request failed and is tried again"),
-            not_understood: shelf.gauge(
+            waiting: registry.gauge("taintward_nodes_waiting_for_taint", "Nodes that wait for a NoExecute taint"),
+            failing: registry.gauge("taintward_nodes_retrying", "Nodes whose last request failed and is tried again"),
+            not_understood: registry.gauge(
                 "taintward_nodes_not_understood",
                 "Nodes that, or whose leases, make no sense: their taints stay as they are",
             ),
-            everything_down: shelf.gauge(
+            everything_down: registry.gauge(
                 "taintward_everything_down",
                 "1 while all zones are down: no NoExecute taints are put on, and those that are there go",
             ),
-            in_doubt: shelf.gauge(
+            in_doubt: registry.gauge(
                 "taintward_observation_in_doubt",
                 "1 while silence is no evidence: not synced, a broken stream, or our own requests fail",
             ),
-            would_taint: shelf.counter(
+            would_taint: registry.counter(
                 "taintward_would_taint",
                 "Nodes that --mode=enforce would have given a NoExecute taint; counted with --mode=observe only",
             ),

@@ -19,21 +19,21 @@ pub struct PoolMetrics {
 }
 
 impl PoolMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            pools: shelf.gauges("taintward_pools", "Dedicated pools, by how they stand"),
-            nodes: shelf.gauge("taintward_pool_nodes", "Nodes that are dedicated to some pool"),
-            conflicts: shelf.gauge(
+            pools: registry.gauges("taintward_pools", "Dedicated pools, by how they stand"),
+            nodes: registry.gauge("taintward_pool_nodes", "Nodes that are dedicated to some pool"),
+            conflicts: registry.gauge(
                 "taintward_pool_conflicts",
                 "Nodes that a pool should have, where something of somebody else's is in the way",
             ),
-            offenders: shelf
+            offenders: registry
                 .gauge("taintward_pool_offenders", "Pods on dedicated nodes that are not of the node's pool"),
-            waiting: shelf.gauge(
+            waiting: registry.gauge(
                 "taintward_pool_nodes_waiting",
                 "Nodes that are still to be written for a dedicated pool, or to be given back",
             ),
-            retrying: shelf.gauge(
+            retrying: registry.gauge(
                 "taintward_pool_nodes_retrying",
                 "Nodes whose last request for a dedicated pool failed and is tried again",
             ),

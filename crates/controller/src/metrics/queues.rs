@@ -18,18 +18,18 @@ pub struct QueueMetrics {
 }
 
 impl QueueMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            depth: shelf.gauges("workqueue_depth", "Items that wait"),
-            adds: shelf.counters("workqueue_adds", "Items that came in"),
-            retries: shelf
+            depth: registry.gauges("workqueue_depth", "Items that wait"),
+            adds: registry.counters("workqueue_adds", "Items that came in"),
+            retries: registry
                 .counters("workqueue_retries", "Items that came in again because handling them failed"),
-            waited: shelf.histograms(
+            waited: registry.histograms(
                 "workqueue_queue_duration",
                 "How long an item waited before it was handled",
                 steps,
             ),
-            worked: shelf.histograms("workqueue_work_duration", "How long handling an item took", steps),
+            worked: registry.histograms("workqueue_work_duration", "How long handling an item took", steps),
         }
     }
 

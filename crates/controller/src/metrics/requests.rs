@@ -17,20 +17,20 @@ pub struct RequestMetrics {
 }
 
 impl RequestMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            total: shelf.counters(
+            total: registry.counters(
                 "rest_client_requests",
                 "Requests to the API server, those of lists, watches and the lease included, by status and method; \
                  `<error>`: no answer came",
             ),
-            duration: shelf.histograms(
+            duration: registry.histograms(
                 "rest_client_request_duration",
                 "How long requests to the API server took until the head of the answer, or until they were given up; \
                  `verb` is the method",
                 buckets,
             ),
-            dates_ignored: shelf.counters(
+            dates_ignored: registry.counters(
                 "taintward_dates_ignored",
                 "Answers of the API server that said nothing about its time, by reason",
             ),

@@ -14,20 +14,20 @@ pub struct ServerTimeMetrics {
 }
 
 impl ServerTimeMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            offset: shelf.seconds(
+            offset: registry.seconds(
                 "taintward_clock_offset",
                 "How far this machine's clock is ahead of the API server's, by the dates of its answers; below 0: behind. \
                  Countdowns go by the server's; 0 while it is not known",
                 Gauge::default(),
             ),
-            uncertainty: shelf.seconds(
+            uncertainty: registry.seconds(
                 "taintward_clock_uncertainty",
                 "How far taintward_clock_offset_seconds may be wrong, either way; 0 while it is not known",
                 Gauge::default(),
             ),
-            known: shelf.gauge(
+            known: registry.gauge(
                 "taintward_clock_offset_known",
                 "1 while the API server's time is known; while it is not, taints and pods that are found in a list count \
                  from when they were found",

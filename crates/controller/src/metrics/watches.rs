@@ -23,25 +23,25 @@ pub struct WatchMetrics {
 }
 
 impl WatchMetrics {
-    pub(super) fn new(shelf: &mut MetricsRegistry<'_>) -> Self {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         let watches = Self {
-            phase: shelf.gauges(
+            phase: registry.gauges(
                 "taintward_watch_phase",
                 "1 for the phase the stream of a resource is in, 0 for the others",
             ),
-            last_heard: shelf.moments_since(
+            last_heard: registry.moments_since(
                 "taintward_watch_last_heard_age",
                 "How long ago the API server last said anything on the stream of a resource; bookmarks count",
             ),
-            restarts: shelf.counters(
+            restarts: registry.counters(
                 "taintward_watch_restarts",
                 "Streams that were taken up again, by reason; closed and relist are no failures",
             ),
-            undecodable: shelf.counters(
+            undecodable: registry.counters(
                 "taintward_undecodable_objects",
                 "Objects that could not be decoded; the pods concerned are not evicted",
             ),
-            unknown: shelf.counters(
+            unknown: registry.counters(
                 "taintward_unknown_input",
                 "Values this version does not know, by kind; they never evict a pod",
             ),

@@ -32,8 +32,8 @@ struct Series(Registry);
 impl Series {
     fn new() -> Self {
         let mut registry = Registry::default();
-        let mut shelf = MetricsRegistry::new(&mut registry, Arc::new(|| Mono::from_secs(0)));
-        shelf.counter("pods_deleted", "Pods that were deleted");
+        let mut metrics = MetricsRegistry::new(&mut registry, Arc::new(|| Mono::from_secs(0)));
+        metrics.counter("pods_deleted", "Pods that were deleted");
         Self(registry)
     }
 }

@@ -23,7 +23,7 @@ impl<L: ClosedLabel, M: Clone> ByLabel<L, M> {
 }
 
 impl<L: ClosedLabel> ByLabel<L, Counter> {
-    /// Counters on no shelf yet, for what is counted before there is one.
+    /// Counters that are not registered yet, for what is counted before there is a registry.
     pub fn counters() -> Self {
         by(Counter::default)
     }
@@ -42,7 +42,7 @@ pub struct MetricsRegistry<'registry> {
 }
 
 impl<'registry> MetricsRegistry<'registry> {
-    /// A shelf of this registry; its moments are on this clock.
+    /// Registers metrics in this registry; moments are read on this clock.
     pub fn new(registry: &'registry mut Registry, clock: MonoClock) -> Self {
         Self { registry, clock }
     }
