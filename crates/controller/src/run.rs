@@ -291,7 +291,7 @@ fn api(
         patience.server = patience.server.min(Duration::from_secs(third.as_secs().max(1)));
         patience.client = patience.client.min(third.max(Duration::from_millis(500)));
     }
-    let api = ApiClient::new(client, &host).with_patience(patience);
+    let api = ApiClient::new(client, &host).with_timeouts(patience);
     match settings.cluster.limit {
         Some(limit) => api.with_pace(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
         None => api,

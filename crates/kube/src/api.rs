@@ -26,7 +26,7 @@ pub use time_added::TimeAddedResult;
 pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{InvalidPath, ResourcePath, push_encoded};
 pub(crate) use request_error::{ErrorHints, seconds_asked};
-pub(crate) use response::{RawResponse, RequestSpec, Response, ask, hear};
+pub(crate) use response::{RawResponse, RequestSpec, Response, ask, exchange};
 pub(crate) use time_added::JSON_PATCH;
 
 use crate::clock::Clock;
@@ -49,7 +49,7 @@ use taintward_core::time::{Mono, Span, Wall};
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
-    patience: RequestTimeouts,
+    timeouts: RequestTimeouts,
     pace: Option<RateLimiter>,
     instance: Arc<str>,
     shared: Arc<ApiClientShared>,
@@ -67,14 +67,14 @@ impl ApiClient {
     /// An actor that sends at once. `instance` names this process in events (`reportingInstance`).
     pub fn new(client: Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
-        let patience = RequestTimeouts::default();
-        Self { client, patience, pace: None, instance: instance.into(), shared: Arc::default() }
+        let timeouts = RequestTimeouts::default();
+        Self { client, timeouts, pace: None, instance: instance.into(), shared: Arc::default() }
     }
 
     /// The same with other time limits.
     #[must_use]
-    pub const fn with_patience(mut self, patience: RequestTimeouts) -> Self {
-        self.patience = patience;
+    pub const fn with_timeouts(mut self, timeouts: RequestTimeouts) -> Self {
+        self.timeouts = timeouts;
         self
     }
 
@@ -88,18 +88,18 @@ impl ApiClient {
     /// The same in a hurry, for what was decided by something that is true for `left`; see [`RequestTimeouts::within`].
     #[must_use]
     pub fn within(&self, left: Span) -> Option<Self> {
-        Some(self.clone().with_patience(self.patience.within(left)?))
+        Some(self.clone().with_timeouts(self.timeouts.within(left)?))
     }
 
     /// The same with as much patience as there is within `left`; see [`RequestTimeouts::stretched`].
     #[must_use]
     pub fn stretched(&self, left: Span) -> Option<Self> {
-        Some(self.clone().with_patience(self.patience.stretched(left)?))
+        Some(self.clone().with_timeouts(self.timeouts.stretched(left)?))
     }
 
     /// See [`RequestTimeouts::longest`].
     pub fn longest_request(&self) -> Span {
-        self.patience.longest()
+        self.timeouts.longest()
     }
 
     /// Reads a node as it is now: a quorum read, never from a cache of the server (D5, S2).
@@ -300,7 +300,7 @@ impl ApiClient {
         on: &ResourcePath<'_>,
         requests: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
-        let limit = self.patience.client;
+        let limit = self.timeouts.client;
         let answered = tokio::time::timeout(limit, requests).await;
         answered.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, on, limit)))
     }
@@ -312,10 +312,10 @@ impl ApiClient {
         query: &str,
         what: RequestSpec,
     ) -> Result<Response, RequestError> {
-        let limit = self.patience.client;
+        let limit = self.timeouts.client;
         let turn_and_request = async {
             self.take_turn(&method, on).await?;
-            let uri = format!("{}?timeout={}s{query}", on.path(), self.patience.server.as_secs().max(1));
+            let uri = format!("{}?timeout={}s{query}", on.path(), self.timeouts.server.as_secs().max(1));
             ask(&self.client, &method, on, uri, what).await
         };
         match tokio::time::timeout(limit, turn_and_request).await {
@@ -327,7 +327,7 @@ impl ApiClient {
     /// Waits until one more request may be sent (`--kube-api-qps`), as long as there is patience.
     async fn take_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<(), RequestError> {
         let Some(pace) = &self.pace else { return Ok(()) };
-        let wait_max = i64::try_from(self.patience.client.as_micros()).unwrap_or(i64::MAX);
+        let wait_max = i64::try_from(self.timeouts.client.as_micros()).unwrap_or(i64::MAX);
         let turn = pace.turn(Span::from_micros(wait_max)).await;
         turn.map_err(|wait| RequestError::paced(method, on, wait))
     }

@@ -124,7 +124,7 @@ impl Clock {
     /// An answer to a request that was sent then, and came just now, has this date.
     pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), IgnoredDate> {
         let received = self.own().0;
-        self.server().map_or(Ok(()), |mut server| server.hear(date, sent, received))
+        self.server().map_or(Ok(()), |mut server| server.observe(date, sent, received))
     }
 
     /// The waiting clock and our own wall clock.

@@ -248,10 +248,10 @@ impl LeaderElector {
                 }
             }
         };
-        let heard = match answered {
-            Ok(heard) => {
+        let response = match answered {
+            Ok(response) => {
                 *trouble = None;
-                heard
+                response
             }
             Err(why) => {
                 if trouble.as_ref() != Some(&why) {
@@ -261,7 +261,7 @@ impl LeaderElector {
                 LeaseResponse::Unknown
             }
         };
-        election.heard(clock.now(), heard);
+        election.on_response(clock.now(), response);
     }
 
     fn publish(&self) {
@@ -271,27 +271,27 @@ impl LeaderElector {
 
 fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watch::Sender<Leadership>) {
     let now = clock.now().mono;
-    out.send_modify(|known| {
-        let led = known.leading;
-        known.leading = election.valid_until().is_some_and(|until| now < until);
+    out.send_modify(|leadership| {
+        let led = leadership.leading;
+        leadership.leading = election.valid_until().is_some_and(|until| now < until);
         if let Some(until) = election.valid_until() {
-            known.valid_until = until;
+            leadership.valid_until = until;
         } else {
-            known.valid_until = known.valid_until.min(now);
+            leadership.valid_until = leadership.valid_until.min(now);
         }
-        known.last_renew_ok = election.renewed().or(known.last_renew_ok);
+        leadership.last_renew_ok = election.renewed().or(leadership.last_renew_ok);
         if let Some(record) = election.record() {
-            known.holder.clone_from(&record.holder);
-            known.transitions = record.transitions;
+            leadership.holder.clone_from(&record.holder);
+            leadership.transitions = record.transitions;
         }
-        known.loop_alive_at = now;
-        known.trouble = trouble.map(str::to_owned);
-        match (led, known.leading) {
+        leadership.loop_alive_at = now;
+        leadership.trouble = trouble.map(str::to_owned);
+        match (led, leadership.leading) {
             (false, true) => {
-                tracing::info!(transitions = known.transitions, "leading: this process holds the lease")
+                tracing::info!(transitions = leadership.transitions, "leading: this process holds the lease")
             }
             (true, false) => {
-                tracing::warn!(holder = %crate::error_text::quiet(&known.holder), "no longer leading")
+                tracing::warn!(holder = %crate::error_text::quiet(&leadership.holder), "no longer leading")
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 //! - Nothing is retried. See `api.rs` for the controller's requests.
 
 use crate::api::{
-    InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, hear, push_encoded,
+    InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded,
 };
 use crate::error_text::quiet;
 use bytes::Bytes;
@@ -85,7 +85,7 @@ impl NodeRequestError {
     /// of the patch, which a server reports as a 422 without details.
     pub fn is_conflict(&self) -> bool {
         match self {
-            Self::Status(said) => said.code == 409 || said.code == 422 && said.causes.is_empty(),
+            Self::Status(status) => status.code == 409 || status.code == 422 && status.causes.is_empty(),
             Self::NoAnswer(_) => false,
         }
     }
@@ -171,24 +171,26 @@ impl NodeClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let heard = match tokio::time::timeout(self.limit, hear(&self.client, &method, on, uri, what)).await {
-            Ok(heard) => heard.map_err(NodeRequestError::NoAnswer)?,
+        let response = match tokio::time::timeout(self.limit, exchange(&self.client, &method, on, uri, what))
+            .await
+        {
+            Ok(response) => response.map_err(NodeRequestError::NoAnswer)?,
             Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
         };
-        if heard.head.status.is_success() {
-            let warnings = warnings(&heard);
-            return Ok(PatchResponse { body: heard.body, warnings });
+        if response.head.status.is_success() {
+            let warnings = warnings(&response);
+            return Ok(PatchResponse { body: response.body, warnings });
         }
-        Err(NodeRequestError::Status(Box::new(said(&heard))))
+        Err(NodeRequestError::Status(Box::new(failure_status(&response))))
     }
 }
 
 /// Without a `NodeStatusBody` in the answer, something that is no API server has answered.
-pub(crate) fn said(heard: &RawResponse) -> ApiFailureStatus {
-    let code = heard.head.status.as_u16();
-    let status: NodeStatusBody = serde_json::from_slice(&heard.body).unwrap_or_default();
+pub(crate) fn failure_status(response: &RawResponse) -> ApiFailureStatus {
+    let code = response.head.status.as_u16();
+    let status: NodeStatusBody = serde_json::from_slice(&response.body).unwrap_or_default();
     let details = status.details.unwrap_or_default();
-    let message = if status.message.is_empty() { heard.head.status.to_string() } else { status.message };
+    let message = if status.message.is_empty() { response.head.status.to_string() } else { status.message };
     let causes = details.causes.iter().map(|cause| (quiet(&cause.field), quiet(&cause.message)));
     ApiFailureStatus {
         code,
@@ -204,18 +206,18 @@ pub(crate) fn said(heard: &RawResponse) -> ApiFailureStatus {
 const WARNINGS_MOST: usize = 20;
 
 /// `Warning: 299 - "text"`, as RFC 7234 has it; text may be quoted with backslashes.
-pub(crate) fn warnings(heard: &RawResponse) -> Vec<String> {
-    let lines = heard.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
+pub(crate) fn warnings(response: &RawResponse) -> Vec<String> {
+    let lines = response.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
     lines
         .filter_map(|line| {
             let (_, text) = line.to_str().ok()?.split_once('"')?;
             let mut characters = text.chars();
-            let mut said = String::new();
+            let mut text = String::new();
             loop {
                 match characters.next()? {
-                    '"' => return Some(quiet(&said)),
-                    '\\' => said.extend(characters.next()),
-                    other => said.push(other),
+                    '"' => return Some(quiet(&text)),
+                    '\\' => text.extend(characters.next()),
+                    other => text.push(other),
                 }
             }
         })

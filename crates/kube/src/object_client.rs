@@ -1,7 +1,7 @@
 //! Reads, applies, replaces and deletes any object by its path, for people's commands.
 
-use crate::api::{RequestError, RequestSpec, ResourcePath, hear, push_encoded};
-use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, said, warnings};
+use crate::api::{RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
+use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, failure_status, warnings};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -54,8 +54,8 @@ impl ObjectClient {
     ///
     /// # Errors
     /// A [`NodeRequestError`].
-    pub async fn read(&self, place: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let on = place.resource()?;
+    pub async fn read(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
+        let on = object.resource()?;
         present(self.send(Method::GET, &on, on.path(), RequestSpec::default()).await)
     }
 
@@ -63,8 +63,8 @@ impl ObjectClient {
     ///
     /// # Errors
     /// A [`NodeRequestError`].
-    pub async fn all(&self, place: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let ObjectRef { group, version, plural, namespace, .. } = place;
+    pub async fn all(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
+        let ObjectRef { group, version, plural, namespace, .. } = object;
         let on = ResourcePath::collection(group, plural, namespace)?;
         let on = ResourcePath { version, ..on };
         present(
@@ -79,10 +79,10 @@ impl ObjectClient {
     /// A [`NodeRequestError`].
     pub async fn labelled(
         &self,
-        place: ObjectRef<'_>,
+        object: ObjectRef<'_>,
         selector: &str,
     ) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let ObjectRef { group, version, plural, namespace, .. } = place;
+        let ObjectRef { group, version, plural, namespace, .. } = object;
         let on = ResourcePath::collection(group, plural, namespace)?;
         let on = ResourcePath { version, ..on };
         let mut uri = on.path() + "?labelSelector=";
@@ -99,12 +99,12 @@ impl ObjectClient {
     /// A [`NodeRequestError`].
     pub async fn apply(
         &self,
-        place: ObjectRef<'_>,
+        object: ObjectRef<'_>,
         body: String,
         how: &PatchOptions,
         force: bool,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let on = place.resource()?;
+        let on = object.resource()?;
         let uri = written(&on, how) + if force { "&force=true" } else { "" };
         self.send(
             Method::PATCH,
@@ -121,11 +121,11 @@ impl ObjectClient {
     /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if it is not at that version any more.
     pub async fn replace(
         &self,
-        place: ObjectRef<'_>,
+        object: ObjectRef<'_>,
         body: String,
         how: &PatchOptions,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let on = place.resource()?;
+        let on = object.resource()?;
         let uri = written(&on, how);
         self.send(Method::PUT, &on, uri, RequestSpec { body: Bytes::from(body), ..RequestSpec::default() })
             .await
@@ -135,8 +135,8 @@ impl ObjectClient {
     ///
     /// # Errors
     /// A [`NodeRequestError`].
-    pub async fn delete(&self, place: ObjectRef<'_>, dry_run: bool) -> Result<bool, NodeRequestError> {
-        let on = place.resource()?;
+    pub async fn delete(&self, object: ObjectRef<'_>, dry_run: bool) -> Result<bool, NodeRequestError> {
+        let on = object.resource()?;
         let uri = on.path() + if dry_run { "?dryRun=All" } else { "" };
         Ok(present(self.send(Method::DELETE, &on, uri, RequestSpec::default()).await)?.is_some())
     }
@@ -148,14 +148,14 @@ impl ObjectClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let heard = tokio::time::timeout(self.limit, hear(&self.client, &method, on, uri, what)).await;
-        let heard = match heard {
-            Ok(heard) => heard.map_err(NodeRequestError::NoAnswer)?,
+        let response = tokio::time::timeout(self.limit, exchange(&self.client, &method, on, uri, what)).await;
+        let response = match response {
+            Ok(response) => response.map_err(NodeRequestError::NoAnswer)?,
             Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
         };
-        match heard.head.status.is_success() {
-            true => Ok(PatchResponse { warnings: warnings(&heard), body: heard.body }),
-            false => Err(NodeRequestError::Status(Box::new(said(&heard)))),
+        match response.head.status.is_success() {
+            true => Ok(PatchResponse { warnings: warnings(&response), body: response.body }),
+            false => Err(NodeRequestError::Status(Box::new(failure_status(&response)))),
         }
     }
 }
@@ -173,10 +173,12 @@ fn written(on: &ResourcePath<'_>, how: &PatchOptions) -> String {
 }
 
 /// What is not there is no failure.
-fn present(told: Result<PatchResponse, NodeRequestError>) -> Result<Option<PatchResponse>, NodeRequestError> {
-    match told {
-        Ok(told) => Ok(Some(told)),
-        Err(NodeRequestError::Status(said)) if said.code == 404 => Ok(None),
+fn present(
+    result: Result<PatchResponse, NodeRequestError>,
+) -> Result<Option<PatchResponse>, NodeRequestError> {
+    match result {
+        Ok(result) => Ok(Some(result)),
+        Err(NodeRequestError::Status(failure_status)) if failure_status.code == 404 => Ok(None),
         Err(complaint) => Err(complaint),
     }
 }

@@ -3,7 +3,7 @@
 //! - Invariant: memory holds one page. If the continue token expires, the list goes on where it was, as the server
 //!   offers, and returns no object twice.
 
-use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, hear, push_encoded};
+use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;
@@ -90,9 +90,9 @@ pub async fn pages(
 pub async fn one(client: &Client, listing: ListRequest<'_>, limit: Duration) -> Result<(), RequestError> {
     let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let uri = uri(&on, listing, 1, "");
-    let asked =
+    let request =
         ask(client, &Method::GET, &on, uri, RequestSpec { most: BYTES_MOST, ..RequestSpec::default() });
-    tokio::time::timeout(limit, asked)
+    tokio::time::timeout(limit, request)
         .await
         .map_err(|_| RequestError::silence(&Method::GET, &on, limit))?
         .map(drop)
@@ -128,26 +128,26 @@ async fn page(
     next: &str,
     limit: Duration,
 ) -> Result<PageResult, RequestError> {
-    let asked = hear(
+    let request = exchange(
         client,
         &Method::GET,
         on,
         uri(on, listing, PAGE, next),
         RequestSpec { most: BYTES_MOST, ..RequestSpec::default() },
     );
-    let heard = tokio::time::timeout(limit, asked).await;
-    let heard = heard.map_err(|_| RequestError::silence(&Method::GET, on, limit))??;
-    let (status, body) = (heard.head.status, heard.body);
+    let response = tokio::time::timeout(limit, request).await;
+    let response = response.map_err(|_| RequestError::silence(&Method::GET, on, limit))??;
+    let (status, body) = (response.head.status, response.body);
     if status.is_success() {
         return Ok(PageResult::Page(body));
     }
     let refusal =
-        RequestError::from_answer(&Method::GET, on, status, &heard.head.headers, &body, ErrorHints::None);
+        RequestError::from_answer(&Method::GET, on, status, &response.head.headers, &body, ErrorHints::None);
     if status != StatusCode::GONE {
         return Err(refusal);
     }
-    let said: RawPage<'_> = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(PageResult::Expired { onward: said.metadata.next, refusal })
+    let page: RawPage<'_> = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(PageResult::Expired { onward: page.metadata.next, refusal })
 }
 
 /// One object, as it was written; `None` if there is none.
@@ -162,8 +162,8 @@ pub async fn object(
     limit: Duration,
 ) -> Result<Option<Bytes>, RequestError> {
     let on = ResourcePath::named(group, plural, namespace, name)?;
-    let asked = ask(client, &Method::GET, &on, on.path(), RequestSpec::default());
-    match tokio::time::timeout(limit, asked).await {
+    let request = ask(client, &Method::GET, &on, on.path(), RequestSpec::default());
+    match tokio::time::timeout(limit, request).await {
         Ok(Ok(answer)) => Ok(Some(answer.body)),
         Ok(Err(refusal)) if refusal.failure == ApiFailure::NotFound => Ok(None),
         Ok(Err(refusal)) => Err(refusal),

@@ -204,7 +204,7 @@ async fn silence_and_broken_connections_leave_it_open() {
     assert_eq!(act.longest_request(), Span::from_secs(5));
     let patience = RequestTimeouts { server: Duration::from_secs(7), client: Duration::from_secs(8) };
     let start = Instant::now();
-    act.with_patience(patience).read_node(&NodeName::new("n1")).await.unwrap_err();
+    act.with_timeouts(patience).read_node(&NodeName::new("n1")).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 8);
     let (client, log) = server(|_| Reply::Reset);
     let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();

@@ -60,8 +60,8 @@ pub async fn check_access(
     needs: &[Permission],
     limit: Duration,
 ) -> Result<Vec<MissingPermission>, RequestError> {
-    let asked = needs.iter().map(|need| allowed(client, need, limit));
-    let allowed = futures::future::try_join_all(asked).await?;
+    let reviews = needs.iter().map(|need| allowed(client, need, limit));
+    let allowed = futures::future::try_join_all(reviews).await?;
     let missing = needs.iter().zip(allowed).filter(|(_, allowed)| !allowed);
     Ok(missing.map(|(need, _)| MissingPermission(need.clone())).collect())
 }
@@ -82,8 +82,8 @@ async fn allowed(client: &Client, need: &Permission, limit: Duration) -> Result<
     });
     let on = ResourcePath::access_review();
     let what = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
-    let asked = ask(client, &Method::POST, &on, on.path(), what);
-    let answer = match tokio::time::timeout(limit, asked).await {
+    let reviews = ask(client, &Method::POST, &on, on.path(), what);
+    let answer = match tokio::time::timeout(limit, reviews).await {
         Ok(answer) => answer?,
         Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
     };

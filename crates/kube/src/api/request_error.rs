@@ -73,25 +73,27 @@ impl RequestError {
     ) -> Self {
         let content_type =
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let said = status_from_body(content_type, body).unwrap_or_default();
+        let api_status = status_from_body(content_type, body).unwrap_or_default();
         let failure = match status.as_u16() {
-            404 if caution == ErrorHints::Absence && said.reason != "NotFound" => ApiFailure::Unavailable,
+            404 if caution == ErrorHints::Absence && api_status.reason != "NotFound" => {
+                ApiFailure::Unavailable
+            }
             404 => ApiFailure::NotFound,
             409 => ApiFailure::Conflict,
             422 if is_precondition(body, caution) => ApiFailure::Conflict,
             401 | 403 => ApiFailure::Forbidden,
-            429 => ApiFailure::Throttled(retry_after(headers, said.retry_after_seconds)),
+            429 => ApiFailure::Throttled(retry_after(headers, api_status.retry_after_seconds)),
             400..=499 => ApiFailure::Rejected,
             _ => ApiFailure::Unavailable,
         };
-        let why = match who(&said.message) {
+        let why = match who(&api_status.message) {
             // The rest of the sentence is what the way out says.
             Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", quiet(who)),
-            _ if said.message.is_empty() => "no reason given".to_owned(),
-            _ => quiet(&said.message),
+            _ if api_status.message.is_empty() => "no reason given".to_owned(),
+            _ => quiet(&api_status.message),
         };
-        let way_out = way_out(method, on, status, &said.message);
-        let overload = is_overload(status, &said.message);
+        let way_out = way_out(method, on, status, &api_status.message);
+        let overload = is_overload(status, &api_status.message);
         Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)), overload }
     }
 
@@ -116,7 +118,7 @@ impl RequestError {
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
-    /// What was found out here, not said by the server.
+    /// What was found out here, not api_status by the server.
     pub const fn ours(failure: ApiFailure, message: String) -> Self {
         Self { failure, message, overload: false }
     }
@@ -157,10 +159,10 @@ impl From<InvalidPath> for RequestError {
 }
 
 /// A webhook that cannot be asked is a 500; one that refuses chooses the status itself. etcd's own words come in a 500.
-fn is_overload(status: StatusCode, said: &str) -> bool {
+fn is_overload(status: StatusCode, message: &str) -> bool {
     match status.as_u16() {
-        429 | 502..=504 => !said.starts_with("admission webhook "),
-        500 => said.contains("etcdserver: "),
+        429 | 502..=504 => !message.starts_with("admission webhook "),
+        500 => message.contains("etcdserver: "),
         _ => false,
     }
 }
@@ -168,15 +170,15 @@ fn is_overload(status: StatusCode, said: &str) -> bool {
 /// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
 /// server reports without any details.
 fn is_precondition(body: &[u8], caution: ErrorHints) -> bool {
-    let said: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
-    let causes = said.details.map(|details| details.causes).unwrap_or_default();
+    let status: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let causes = status.details.map(|details| details.causes).unwrap_or_default();
     causes.iter().any(|cause| cause.field == "metadata.uid")
         || (caution == ErrorHints::Tests && causes.is_empty())
 }
 
 /// The server's wish in seconds; a date is not understood, and no wish is none.
-fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
-    let seconds = seconds_asked(headers).or(said)?;
+fn retry_after(headers: &HeaderMap, from_body: Option<u32>) -> Option<Span> {
+    let seconds = seconds_asked(headers).or(from_body)?;
     Some(Span::from_secs(seconds.into()).min(RETRY_AFTER_MAX))
 }
 
@@ -188,17 +190,17 @@ pub(crate) fn seconds_asked(headers: &HeaderMap) -> Option<u32> {
 }
 
 /// Whom RBAC refuses: `User "eve"` of `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
-fn who(said: &str) -> Option<&str> {
-    let (before, _) = said.split_once(" cannot ")?;
+fn who(message: &str) -> Option<&str> {
+    let (before, _) = message.split_once(" cannot ")?;
     before.rfind("User \"").map(|at| &before[at..])
 }
 
 /// What the person who reads it can do.
-fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, said: &str) -> String {
+fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, message: &str) -> String {
     match status.as_u16() {
         401 => "; the credentials are not accepted: renew them".to_owned(),
         // Admission refuses with 403 too; then no grant would help.
-        403 if said.contains(" cannot ") => {
+        403 if message.contains(" cannot ") => {
             let group = on.group;
             format!("; grant the verb {} on {} in API group \"{group}\"", verb(method, on), on.rbac())
         }

@@ -51,16 +51,23 @@ pub(crate) async fn ask(
     what: RequestSpec,
 ) -> Result<Response, RequestError> {
     let caution = what.caution;
-    let heard = hear(client, method, on, uri, what).await?;
-    if heard.head.status.is_success() {
-        let content_type = heard.header(CONTENT_TYPE);
+    let response = exchange(client, method, on, uri, what).await?;
+    if response.head.status.is_success() {
+        let content_type = response.header(CONTENT_TYPE);
         // A proxy's page, with 200 on top of it: nothing was done (or read), and nobody knows what.
         if !content_type.is_empty() && Encoding::of(&content_type).is_none() {
             return Err(RequestError::foreign(method, on, &content_type));
         }
-        return Ok(Response { content_type, body: heard.body });
+        return Ok(Response { content_type, body: response.body });
     }
-    Err(RequestError::from_answer(method, on, heard.head.status, &heard.head.headers, &heard.body, caution))
+    Err(RequestError::from_answer(
+        method,
+        on,
+        response.head.status,
+        &response.head.headers,
+        &response.body,
+        caution,
+    ))
 }
 
 /// An answer, whatever it says.
@@ -76,7 +83,7 @@ impl RawResponse {
 }
 
 /// Sends one request, once, and reads what comes back.
-pub(crate) async fn hear(
+pub(crate) async fn exchange(
     client: &Client,
     method: &Method,
     on: &ResourcePath<'_>,

@@ -106,7 +106,7 @@ impl ObservedClock {
         older.bounds.and(newer.bounds).widened(now.since(older.since))
     }
 
-    fn hear(&mut self, said: OffsetBounds, now: Mono) {
+    fn observe(&mut self, said: OffsetBounds, now: Mono) {
         if now < self.newer.since.plus(HALF) {
             self.newer.bounds = self.newer.bounds.and(said);
         } else {
@@ -135,7 +135,7 @@ impl ServerTime {
     }
 
     /// Takes a date in.
-    pub(super) fn hear(&mut self, date: Wall, sent: Mono, received: Mono) -> Result<(), IgnoredDate> {
+    pub(super) fn observe(&mut self, date: Wall, sent: Mono, received: Mono) -> Result<(), IgnoredDate> {
         if !PLAUSIBLE.contains(&date) {
             return Err(IgnoredDate::Implausible);
         }
@@ -147,7 +147,7 @@ impl ServerTime {
         let known = self.clocks.iter().any(|clock| clock.believed);
         let at = self.clock_of(said, now);
         let clock = &mut self.clocks[at];
-        clock.hear(said, now);
+        clock.observe(said, now);
         let ObservedClock { believed, count, first, .. } = *clock;
         if believed {
             return Ok(());

@@ -18,7 +18,7 @@ pub(super) const MOMENT: Duration = Duration::from_millis(3);
 pub(super) const LONG_MOMENT: Duration = Duration::from_millis(200);
 
 /// Bytes taken from the system at once.
-const ROOM: usize = 256 << 10;
+const BUFFER_SIZE: usize = 256 << 10;
 
 /// A connection that is read in portions.
 ///
@@ -29,7 +29,7 @@ pub(super) struct CoalescingStream<T> {
     inner: T,
     buffer: Box<[u8]>,
     /// What of the buffer was read from the system and not taken yet.
-    held: std::ops::Range<usize>,
+    unread: std::ops::Range<usize>,
     moment: Pin<Box<Sleep>>,
     /// How long the moment is now, and may become.
     length: Duration,
@@ -42,11 +42,11 @@ pub(super) struct CoalescingStream<T> {
 impl<T> CoalescingStream<T> {
     /// Waits for at most `longest`; zero reads everything at once, as it comes.
     pub(super) fn new(inner: T, longest: Duration) -> Self {
-        let room = if longest.is_zero() { 0 } else { ROOM };
+        let capacity = if longest.is_zero() { 0 } else { BUFFER_SIZE };
         Self {
             inner,
-            buffer: vec![0; room].into_boxed_slice(),
-            held: 0..0,
+            buffer: vec![0; capacity].into_boxed_slice(),
+            unread: 0..0,
             moment: Box::pin(sleep(Duration::ZERO)),
             length: MOMENT,
             longest,
@@ -63,8 +63,8 @@ impl<T: Read + Unpin> CoalescingStream<T> {
             ready!(self.moment.as_mut().poll(cx));
             (self.resting, self.rested) = (false, true);
         }
-        let mut room = ReadBuf::new(&mut self.buffer);
-        let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, room.unfilled()) else {
+        let mut read_buf = ReadBuf::new(&mut self.buffer);
+        let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, read_buf.unfilled()) else {
             // There was nothing: what comes next is read at once, and the moment after it is short.
             (self.length, self.rested) = (MOMENT, false);
             return Poll::Pending;
@@ -73,9 +73,9 @@ impl<T: Read + Unpin> CoalescingStream<T> {
         if std::mem::take(&mut self.rested) {
             self.length = (self.length * 2).min(self.longest);
         }
-        self.held = 0..room.filled().len();
+        self.unread = 0..read_buf.filled().len();
         // A full buffer means that more is there already.
-        if self.held.end < ROOM {
+        if self.unread.end < BUFFER_SIZE {
             self.resting = true;
             self.moment.as_mut().reset(Instant::now() + self.length);
         }
@@ -89,12 +89,12 @@ impl<T: Read + Unpin> Read for CoalescingStream<T> {
         if this.buffer.is_empty() {
             return Pin::new(&mut this.inner).poll_read(cx, out);
         }
-        if this.held.is_empty() {
+        if this.unread.is_empty() {
             ready!(this.poll_fill(cx))?;
         }
-        let length = this.held.len().min(out.remaining());
-        out.put_slice(&this.buffer[this.held.start..this.held.start + length]);
-        this.held.start += length;
+        let length = this.unread.len().min(out.remaining());
+        out.put_slice(&this.buffer[this.unread.start..this.unread.start + length]);
+        this.unread.start += length;
         Poll::Ready(Ok(()))
     }
 }

@@ -42,9 +42,9 @@ pub(super) struct ConfigSource {
 
 pub(super) async fn find(
     settings: &ConnectSettings,
-    around: &ConfigEnvironment,
+    environment: &ConfigEnvironment,
 ) -> Result<ConfigSource, ConnectError> {
-    let mut found = look(settings, around).await?;
+    let mut found = look(settings, environment).await?;
     settings.overrides.act(&mut found.config);
     if let Some(acting) = &settings.overrides.acting {
         let _ = write!(found.place, ", as \"{}\"", quiet(&acting.user));
@@ -52,36 +52,39 @@ pub(super) async fn find(
     Ok(found)
 }
 
-async fn look(settings: &ConnectSettings, around: &ConfigEnvironment) -> Result<ConfigSource, ConnectError> {
+async fn look(
+    settings: &ConnectSettings,
+    environment: &ConfigEnvironment,
+) -> Result<ConfigSource, ConnectError> {
     if let Some(path) = &settings.kubeconfig {
-        return from_files(std::slice::from_ref(path), settings, &around.proxies).await;
+        return from_files(std::slice::from_ref(path), settings, &environment.proxies).await;
     }
-    if let Some(list) = &around.kubeconfig {
+    if let Some(list) = &environment.kubeconfig {
         let paths = listed(list);
         if !paths.is_empty() {
-            return from_files(&paths, settings, &around.proxies).await;
+            return from_files(&paths, settings, &environment.proxies).await;
         }
     }
-    let home = around.home.as_ref().map(|home| home.join(".kube/config"));
+    let home = environment.home.as_ref().map(|home| home.join(".kube/config"));
     if let Some(path) = home.as_ref().filter(|path| path.exists()) {
-        match from_files(std::slice::from_ref(path), settings, &around.proxies).await {
+        match from_files(std::slice::from_ref(path), settings, &environment.proxies).await {
             // An empty file in the home folder of a container is no answer.
-            Err(ConnectError::Empty { .. }) if around.in_cluster => {}
+            Err(ConnectError::Empty { .. }) if environment.in_cluster => {}
             other => return other,
         }
     }
     if settings.overrides.server.is_some() && !settings.overrides.choose() {
-        return from_files(&[], settings, &around.proxies).await;
+        return from_files(&[], settings, &environment.proxies).await;
     }
-    if around.in_cluster && settings.overrides.choose() {
+    if environment.in_cluster && settings.overrides.choose() {
         let reason = "--cluster and --user choose from a kubeconfig; name one with --kubeconfig".to_owned();
         return Err(ConnectError::InCluster { reason });
     }
-    if around.in_cluster {
+    if environment.in_cluster {
         let place = "the pod's account".to_owned();
         return match Config::incluster() {
             Ok(config) => Ok(ConfigSource { config, place, warning: None }),
-            Err(why) => Err(ConnectError::InCluster { reason: words(&why.to_string()) }),
+            Err(why) => Err(ConnectError::InCluster { reason: one_line(&why.to_string()) }),
         };
     }
     let home = home.map_or_else(|| "~/.kube/config".to_owned(), |path| name(&path));
@@ -101,9 +104,9 @@ fn listed(list: &OsStr) -> Vec<PathBuf> {
 pub(super) fn entries(
     kind: KubeconfigSection,
     settings: &ConnectSettings,
-    around: &ConfigEnvironment,
+    environment: &ConfigEnvironment,
 ) -> Vec<String> {
-    let paths = match (&settings.kubeconfig, &around.kubeconfig, &around.home) {
+    let paths = match (&settings.kubeconfig, &environment.kubeconfig, &environment.home) {
         (Some(path), _, _) => vec![path.clone()],
         (None, Some(list), _) => listed(list),
         (None, None, Some(home)) => vec![home.join(".kube/config")],
@@ -142,22 +145,23 @@ async fn from_files(
         return Err(ConnectError::Empty { place: files });
     }
     let known = names(merged.contexts.iter().map(|context| &context.name));
-    let asked = settings.context.clone().or_else(|| merged.current_context.clone()).unwrap_or_default();
-    let place = match asked.as_str() {
+    let context_name =
+        settings.context.clone().or_else(|| merged.current_context.clone()).unwrap_or_default();
+    let place = match context_name.as_str() {
         // As with kubectl, a cluster can be named without a context.
         "" if overrides.cluster.is_some() || overrides.server.is_some() => {
-            format!("{files}{}", overrides.told())
+            format!("{files}{}", overrides.description())
         }
         "" => return Err(ConnectError::NoContext { place: files, known }),
         name if !merged.contexts.iter().any(|context| context.name == name) => {
             let (kind, name) = ("context", quiet(name));
             return Err(ConnectError::Unknown { kind, name, place: files, known });
         }
-        name => format!("context \"{}\"{} of {files}", quiet(name), overrides.told()),
+        name => format!("context \"{}\"{} of {files}", quiet(name), overrides.description()),
     };
-    overrides.apply(&mut merged, &asked, &files)?;
-    let (used, cluster) = cluster_of(&merged, &asked).unwrap_or_default();
-    let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
+    overrides.apply(&mut merged, &context_name, &files)?;
+    let (used, cluster) = cluster_of(&merged, &context_name).unwrap_or_default();
+    let options = KubeConfigOptions { context: Some(context_name), ..KubeConfigOptions::default() };
     let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
         Ok(config) => config,
         Err(why) => return Err(sort(&why, files)),
@@ -169,7 +173,7 @@ async fn from_files(
     let named = cluster.proxy_url.filter(|url| !url.is_empty());
     let proxy = named.or_else(|| proxies.proxy_to(&config.cluster_url)).map(|url| url.parse()).transpose();
     let unusable =
-        |why: InvalidUri| ConnectError::Proxy { place: files.clone(), reason: words(&why.to_string()) };
+        |why: InvalidUri| ConnectError::Proxy { place: files.clone(), reason: one_line(&why.to_string()) };
     config.proxy_url = proxy.map_err(unusable)?;
     let in_vain = config.accept_invalid_certs && config.cluster_url.scheme_str() == Some("https");
     let warning = in_vain.then(|| unverified(&used, &files));
@@ -210,8 +214,8 @@ fn sort(why: &KubeconfigError, place: String) -> ConnectError {
 fn reason(why: &KubeconfigError) -> String {
     match why {
         // The path is said already.
-        KubeconfigError::ReadConfig(why, _) => words(&why.to_string()),
-        other => words(&other.to_string()),
+        KubeconfigError::ReadConfig(why, _) => one_line(&why.to_string()),
+        other => one_line(&other.to_string()),
     }
 }
 
@@ -233,7 +237,7 @@ fn name(path: &Path) -> String {
 }
 
 /// A reason on one line.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

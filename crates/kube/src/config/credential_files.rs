@@ -3,7 +3,7 @@
 //! - Invariant: a file that is missing or unreadable for a while leaves the last contents in use.
 
 use super::TlsProblem;
-use super::config_source::words;
+use super::config_source::one_line;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -81,7 +81,7 @@ impl CredentialFiles {
         let token_file = user.token_file.filter(|path| !path.as_os_str().is_empty());
         if let Some(provider) = user.auth_provider {
             let Some(id_token) = provider.config.id_token.filter(|_| provider.name == "oidc") else {
-                let name = words(&provider.name);
+                let name = one_line(&provider.name);
                 return Err(TlsProblem::credentials(format!(
                     "the auth-provider \"{name}\" is none that Kubernetes still has; use its exec plugin"
                 )));
@@ -122,29 +122,29 @@ impl CredentialFiles {
     }
 
     /// Reads everything; of what cannot be read, `held` keeps what it has. Blocks.
-    pub(super) fn read(&self, held: &mut LoadedCredentials) -> Result<(), TlsProblem> {
-        let token = self.read_authorization(held).map_err(TlsProblem::credentials);
-        let certificates = self.read_certificates(held).map_err(TlsProblem::certificate);
+    pub(super) fn read(&self, loaded: &mut LoadedCredentials) -> Result<(), TlsProblem> {
+        let token = self.read_authorization(loaded).map_err(TlsProblem::credentials);
+        let certificates = self.read_certificates(loaded).map_err(TlsProblem::certificate);
         token.and(certificates)
     }
 
-    fn read_authorization(&self, held: &mut LoadedCredentials) -> Result<(), String> {
-        held.authorization = match &self.token {
+    fn read_authorization(&self, loaded: &mut LoadedCredentials) -> Result<(), String> {
+        loaded.authorization = match &self.token {
             Some(token) => Some(bearer(&token.read()?).map_err(|why| token.blame(why))?),
             None => self.basic.clone(),
         };
         Ok(())
     }
 
-    fn read_certificates(&self, held: &mut LoadedCredentials) -> Result<(), String> {
+    fn read_certificates(&self, loaded: &mut LoadedCredentials) -> Result<(), String> {
         let identity =
             self.identity.as_ref().map(|(certificate, key)| ClientIdentity::read(certificate, key));
         let authority = self.authority.as_ref().map(|path| DataSource::File(path.clone()).read());
         if let Some(Ok(identity)) = &identity {
-            held.identity = Some(identity.clone());
+            loaded.identity = Some(identity.clone());
         }
         if let Some(Ok(authority)) = &authority {
-            held.authority = Some(authority.clone());
+            loaded.authority = Some(authority.clone());
         }
         identity.transpose().and(authority.transpose()).map(drop)
     }
@@ -167,7 +167,7 @@ impl DataSource {
     fn blame(&self, why: &str) -> String {
         match self {
             Self::Data(_) => format!("the token in the configuration: {why}"),
-            Self::File(path) => format!("{}: {}", words(&path.to_string_lossy()), words(why)),
+            Self::File(path) => format!("{}: {}", one_line(&path.to_string_lossy()), one_line(why)),
         }
     }
 }

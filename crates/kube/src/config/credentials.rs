@@ -65,7 +65,7 @@ enum CredentialState {
 /// has a time limit of a few seconds, and a slower plugin would be ended with it again and again.
 #[derive(Clone)]
 pub(super) struct Credentials {
-    told: watch::Receiver<CredentialState>,
+    state: watch::Receiver<CredentialState>,
     verdict: Arc<CredentialFeedback>,
     _renewal: Arc<JoinSet<()>>,
 }
@@ -88,14 +88,14 @@ impl Credentials {
         clock: Clock,
     ) -> Result<Self, TlsProblem> {
         let files = Arc::new(CredentialFiles::of(&config)?);
-        let (out, told) = watch::channel(CredentialState::NotYet);
+        let (out, state) = watch::channel(CredentialState::NotYet);
         let verdict = Arc::<CredentialFeedback>::default();
         let mut renewal = CredentialRenewal {
             config,
             files,
             turns: plugin.map(|plugin| ExecSchedule::new(plugin, clock.now().mono)),
             clock,
-            held: LoadedCredentials::default(),
+            loaded: LoadedCredentials::default(),
             issued: None,
             built: None,
             version: 0,
@@ -108,13 +108,13 @@ impl Credentials {
         if renewal.turns.is_some() || renewal.files.may_change() {
             task.spawn(renewal.run());
         }
-        Ok(Self { told, verdict, _renewal: Arc::new(task) })
+        Ok(Self { state, verdict, _renewal: Arc::new(task) })
     }
 
     /// What to send the next request with; waits only as long as nothing is known yet.
     pub(super) async fn current(&self) -> Result<Arc<RequestCredentials>, NoCredentials> {
-        let mut told = self.told.clone();
-        match told.wait_for(|told| !matches!(told, CredentialState::NotYet)).await.as_deref() {
+        let mut state = self.state.clone();
+        match state.wait_for(|state| !matches!(state, CredentialState::NotYet)).await.as_deref() {
             Ok(CredentialState::Ready(sent)) => Ok(Arc::clone(sent)),
             Ok(CredentialState::Failed(why)) => Err(why.clone()),
             Ok(CredentialState::NotYet) | Err(_) => Err(NoCredentials("their renewal has ended".into())),
@@ -170,7 +170,7 @@ struct CredentialRenewal {
     files: Arc<CredentialFiles>,
     turns: Option<ExecSchedule>,
     clock: Clock,
-    held: LoadedCredentials,
+    loaded: LoadedCredentials,
     issued: Option<IssuedCredential>,
     built: Option<TlsMaterial>,
     version: u64,
@@ -218,13 +218,13 @@ impl CredentialRenewal {
 
     /// Reads the files, where nothing else waits for a slow disk.
     async fn read(&mut self) -> Result<(), TlsProblem> {
-        let (files, mut held) = (Arc::clone(&self.files), self.held.clone());
+        let (files, mut loaded) = (Arc::clone(&self.files), self.loaded.clone());
         let reading = tokio::task::spawn_blocking(move || {
-            let outcome = files.read(&mut held);
-            (held, outcome)
+            let outcome = files.read(&mut loaded);
+            (loaded, outcome)
         });
-        let (held, outcome) = reading.await.map_err(|_| TlsProblem::credentials("files cannot be read"))?;
-        self.held = held;
+        let (loaded, outcome) = reading.await.map_err(|_| TlsProblem::credentials("files cannot be read"))?;
+        self.loaded = loaded;
         // What could be read counts, whatever else could not.
         outcome.and(self.publish())
     }
@@ -238,10 +238,10 @@ impl CredentialRenewal {
         let token = issued.and_then(|issued| issued.token.as_ref()).filter(|_| !self.files.authorize());
         let authorization = match token {
             Some(token) => Some(bearer(token.as_bytes()).map_err(TlsProblem::credentials)?),
-            None => self.held.authorization.clone(),
+            None => self.loaded.authorization.clone(),
         };
-        let identity = self.held.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
-        let authority = &self.held.authority;
+        let identity = self.loaded.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
+        let authority = &self.loaded.authority;
         let is_built = |of: &&TlsMaterial| of.authority == *authority && of.identity.as_ref() == identity;
         let mut trouble = Ok(());
         if self.built.as_ref().filter(is_built).is_none() {

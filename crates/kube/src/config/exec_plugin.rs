@@ -3,7 +3,7 @@
 //! - Invariant: it has a time limit and is killed with its children when it is no longer needed; errors quote neither
 //!   its output nor its environment.
 
-use super::config_source::words;
+use super::config_source::one_line;
 use super::credential_files::ClientIdentity;
 use crate::clock::Clock;
 use jiff::Timestamp;
@@ -81,7 +81,7 @@ impl ExecPlugin {
         let command = command.ok_or("the exec plugin has no command")?;
         let version = exec.api_version.clone().unwrap_or_default();
         if !["v1", "v1beta1"].iter().any(|known| version == format!("client.authentication.k8s.io/{known}")) {
-            let version = words(&version);
+            let version = one_line(&version);
             return Err(format!(
                 "the exec plugin's apiVersion is \"{version}\"; there are client.authentication.k8s.io/v1 and /v1beta1"
             ));
@@ -133,8 +133,8 @@ impl ExecPlugin {
         match command.spawn() {
             Ok(child) => Ok(ExecProcess { child, group: !interactive }),
             Err(why) if why.kind() == ErrorKind::NotFound => {
-                let hint = self.exec.install_hint.as_deref().map(words).unwrap_or_default();
-                Err(format!("the exec plugin {} is not there; {hint}", words(&self.command)))
+                let hint = self.exec.install_hint.as_deref().map(one_line).unwrap_or_default();
+                Err(format!("the exec plugin {} is not there; {hint}", one_line(&self.command)))
             }
             Err(why) => Err(self.blame(&format!("cannot be started: {why}"))),
         }
@@ -166,7 +166,7 @@ impl ExecPlugin {
     }
 
     fn blame(&self, what: &str) -> String {
-        format!("the exec plugin {} {what}", words(&self.command))
+        format!("the exec plugin {} {what}", one_line(&self.command))
     }
 }
 

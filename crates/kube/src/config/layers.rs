@@ -2,7 +2,7 @@
 
 use super::auth::AuthService;
 use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};
-use super::config_source::words;
+use super::config_source::one_line;
 use super::connection_attempts::ConnectionAttempts;
 use super::credentials::Credentials;
 use super::proxy::{Proxy, ProxyKind};
@@ -56,7 +56,7 @@ pub(super) fn clients(
     config.headers.push((USER_AGENT, agent));
     let place = || place.to_owned();
     let unusable =
-        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: words(&error_chain(&why)) };
+        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: one_line(&error_chain(&why)) };
     let proxy = config.proxy_url.clone().map(Proxy::new).transpose();
     let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
     let stack = ClientLayers {

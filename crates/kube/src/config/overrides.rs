@@ -89,10 +89,10 @@ impl ConfigOverrides {
     }
 
     /// In words, behind the name of a context.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let kinds = [("cluster", &self.cluster), ("user", &self.user)];
-        let told = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
-        told.map(|(kind, name)| format!(", {kind} \"{}\"", quiet(name))).collect()
+        let description = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
+        description.map(|(kind, name)| format!(", {kind} \"{}\"", quiet(name))).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Builds the TLS configuration from PEM texts.
 
-use super::config_source::words;
+use super::config_source::one_line;
 use super::credential_files::ClientIdentity;
 use kube::Config;
 use kube::client::ConfigExt as _;
@@ -25,12 +25,12 @@ pub(super) fn tls(
         let certificates = certificates("certificate-authority", pem)?;
         config.root_cert = Some(certificates.into_iter().map(|certificate| certificate.to_vec()).collect());
     }
-    let mut tls = config.rustls_client_config().map_err(|why| words(&error_chain(&why)))?;
+    let mut tls = config.rustls_client_config().map_err(|why| one_line(&error_chain(&why)))?;
     if let Some(ClientIdentity { certificate, key }) = identity {
         let certificates = certificates("client-certificate", certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| "client-key holds no private key in PEM")?;
         let pair = CertifiedKey::from_der(certificates, key, tls.crypto_provider())
-            .map_err(|why| format!("client-certificate and client-key: {}", words(&why.to_string())))?;
+            .map_err(|why| format!("client-certificate and client-key: {}", one_line(&why.to_string())))?;
         tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(pair));
     }
     Ok(tls)

@@ -56,8 +56,8 @@ pub(super) fn ready(before: Option<ConditionStatus>, kind: &str, status: &str) -
 /// Whether a node's conditions, of which `None` are those that do not matter, say that it is ready; told in two ways it
 /// is not.
 pub(super) fn is_ready(conditions: &[Option<NodeCondition>]) -> bool {
-    let told: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
-    NodeConditions::of(&told).get(ConditionKind::Ready) == Some(ConditionStatus::True)
+    let relevant: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
+    NodeConditions::of(&relevant).get(ConditionKind::Ready) == Some(ConditionStatus::True)
 }
 
 /// Whether the managed fields are worth looking at (D1): some NoExecute taint doesn't say when it was added.

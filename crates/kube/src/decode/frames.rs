@@ -10,18 +10,18 @@ const PREFIX: usize = 4;
 pub(crate) struct FrameDecoder {
     encoding: Encoding,
     limit: usize,
-    held: ByteBuffer,
+    buffer: ByteBuffer,
     /// How far the rest is known to have no line end.
     searched: usize,
 }
 
 impl FrameDecoder {
     pub(crate) fn new(encoding: Encoding, limit: usize) -> Self {
-        Self { encoding, limit, held: ByteBuffer::default(), searched: 0 }
+        Self { encoding, limit, buffer: ByteBuffer::default(), searched: 0 }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) {
-        self.held.push(chunk);
+        self.buffer.push(chunk);
     }
 
     /// The next whole event, if it has arrived. After a fault the stream is of no more use.
@@ -33,20 +33,20 @@ impl FrameDecoder {
     }
 
     fn next_frame(&mut self) -> Result<Option<&[u8]>, DecodeError> {
-        let Some(&prefix) = self.held.rest().first_chunk::<PREFIX>() else { return Ok(None) };
+        let Some(&prefix) = self.buffer.rest().first_chunk::<PREFIX>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
         if length > self.limit {
             return Err(self.too_long());
         }
-        if self.held.rest().len() < PREFIX + length {
+        if self.buffer.rest().len() < PREFIX + length {
             return Ok(None);
         }
-        Ok(Some(&self.held.take(PREFIX + length)[PREFIX..]))
+        Ok(Some(&self.buffer.take(PREFIX + length)[PREFIX..]))
     }
 
     fn next_line(&mut self) -> Result<Option<&[u8]>, DecodeError> {
         loop {
-            let rest = self.held.rest();
+            let rest = self.buffer.rest();
             let Some(end) = rest[self.searched..].iter().position(|&byte| byte == b'\n') else {
                 self.searched = rest.len();
                 return if rest.len() > self.limit { Err(self.too_long()) } else { Ok(None) };
@@ -57,10 +57,10 @@ impl FrameDecoder {
                 return Err(self.too_long());
             }
             if rest[..length].trim_ascii().is_empty() {
-                self.held.take(length + 1);
+                self.buffer.take(length + 1);
                 continue;
             }
-            return Ok(Some(&self.held.take(length + 1)[..length]));
+            return Ok(Some(&self.buffer.take(length + 1)[..length]));
         }
     }
 

@@ -170,18 +170,18 @@ struct PodConditionSummary {
 }
 
 fn read_conditions(conditions: &[PodConditionJson<'_>]) -> Result<PodConditionSummary, DecodeError> {
-    let mut told = PodConditionSummary::default();
+    let mut summary = PodConditionSummary::default();
     for (at, condition) in conditions.iter().enumerate() {
         let PodConditionJson { kind, status, reason, last_transition_time } = condition;
         let since = time(last_transition_time.as_ref(), "lastTransitionTime")
             .map_err(|fault| fault.index(at).at("status.conditions"))?;
-        told.marked |= field_semantics::is_mark(kind, status, reason);
-        told.ready = field_semantics::ready(told.ready, kind, status);
+        summary.marked |= field_semantics::is_mark(kind, status, reason);
+        summary.ready = field_semantics::ready(summary.ready, kind, status);
         if field_semantics::is_arrival(kind, status) {
-            told.scheduled = told.scheduled.or(since);
+            summary.scheduled = summary.scheduled.or(since);
         }
     }
-    Ok(told)
+    Ok(summary)
 }
 
 /// An object's managed fields, in a second pass over it: few objects need it. None if they cannot be read.

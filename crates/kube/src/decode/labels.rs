@@ -40,8 +40,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for SelectedLabels<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut labels = SelectedLabels::default();
                 while let Some(key) = map.next_key::<Text<'de>>()? {
-                    match labels.place(&key) {
-                        Some(place) => *place = Some(map.next_value::<Text<'de>>()?.0),
+                    match labels.slot(&key) {
+                        Some(slot) => *slot = Some(map.next_value::<Text<'de>>()?.0),
                         None => _ = map.next_value::<IgnoredAny>()?,
                     }
                 }
@@ -57,8 +57,8 @@ impl<'a> From<&TextMap<'a>> for SelectedLabels<'a> {
     fn from(map: &TextMap<'a>) -> Self {
         let mut labels = Self::default();
         for (key, value) in &map.0 {
-            if let Some(place) = labels.place(key) {
-                *place = Some(value.0.clone());
+            if let Some(slot) = labels.slot(key) {
+                *slot = Some(value.0.clone());
             }
         }
         labels
@@ -67,8 +67,8 @@ impl<'a> From<&TextMap<'a>> for SelectedLabels<'a> {
 
 impl<'a> SelectedLabels<'a> {
     /// Where the value of this label goes; `None`: it does not matter.
-    pub(super) fn place(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
-        let at = KEYS.iter().position(|&known| known == key)?;
+    pub(super) fn slot(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
+        let at = KEYS.iter().position(|&wanted| wanted == key)?;
         self.0.get_mut(at)
     }
 

@@ -102,11 +102,11 @@ impl WatchedObject for NodeFact {
     const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_protobuf(bytes).map(|seen| seen.taints)
+        DecodedNode::from_protobuf(bytes).map(|decoded| decoded.taints)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_json(bytes).map(|seen| seen.taints)
+        DecodedNode::from_json(bytes).map(|decoded| decoded.taints)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -150,11 +150,11 @@ impl WatchedObject for PodFact {
     const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_protobuf(bytes).map(|seen| seen.pod)
+        DecodedPod::from_protobuf(bytes).map(|decoded| decoded.pod)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_json(bytes).map(|seen| seen.pod)
+        DecodedPod::from_json(bytes).map(|decoded| decoded.pod)
     }
 
     fn identity(&self) -> ObjectIdentity {

@@ -185,8 +185,8 @@ fn entry(value: WireValue<'_>) -> Result<(&str, &str), DecodeError> {
 
 fn label<'a>(value: WireValue<'a>, labels: &mut SelectedLabels<'a>) -> Result<(), DecodeError> {
     let (key, value) = entry(value)?;
-    if let Some(place) = labels.place(key) {
-        *place = Some(Cow::Borrowed(value));
+    if let Some(slot) = labels.slot(key) {
+        *slot = Some(Cow::Borrowed(value));
     }
     Ok(())
 }

@@ -31,8 +31,8 @@ pub(crate) fn read<F: WatchedObject>(
         Encoding::Json => json::line(frame)?,
     };
     match kind.as_str() {
-        "ADDED" | "MODIFIED" => Ok(DecodedWatchEvent::Applied(seen(encoding, body))),
-        "DELETED" => Ok(gone::<F>(encoding, body)),
+        "ADDED" | "MODIFIED" => Ok(DecodedWatchEvent::Applied(applied(encoding, body))),
+        "DELETED" => Ok(deleted::<F>(encoding, body)),
         "BOOKMARK" => bookmark(encoding, body).map_err(|fault| fault.at("bookmark")),
         "ERROR" => error(encoding, body).map_err(|fault| fault.at("error")),
         other => Err(DecodeError::new(format!("an event of unknown type {:?}", sanitize(other, 32)))),
@@ -68,14 +68,14 @@ fn opened<F: WatchedObject>(encoding: Encoding, body: &[u8]) -> Result<&[u8], De
     Ok(envelope.raw)
 }
 
-fn seen<F: WatchedObject>(encoding: Encoding, body: &[u8]) -> Decoded<F> {
+fn applied<F: WatchedObject>(encoding: Encoding, body: &[u8]) -> Decoded<F> {
     match opened::<F>(encoding, body) {
         Ok(object) => super::decoded(encoding, object),
         Err(fault) => Decoded::Undecodable(UndecodableObject { identity: None, why: fault.to_string() }),
     }
 }
 
-fn gone<F: WatchedObject>(encoding: Encoding, body: &[u8]) -> DecodedWatchEvent<F> {
+fn deleted<F: WatchedObject>(encoding: Encoding, body: &[u8]) -> DecodedWatchEvent<F> {
     let identity = opened::<F>(encoding, body).map(|object| match encoding {
         Encoding::Protobuf => protobuf::identity(object),
         Encoding::Json => json::identity(object),

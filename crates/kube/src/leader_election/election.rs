@@ -43,7 +43,7 @@ pub(super) enum LeaseResponse {
     Absent,
     /// The write was done.
     Written,
-    /// The write was refused: the lease is not as last seen.
+    /// The write was refused: the lease is not as last observed.
     Conflict,
     /// No answer, or none that helps: a write may have been done or not (P31).
     Unknown,
@@ -88,7 +88,7 @@ pub(super) struct Election {
     rules: ElectionTimings,
     identity: String,
     rng: SplitMix64,
-    seen: Option<ObservedLease>,
+    observed: Option<ObservedLease>,
     /// Whether the store holds `seen` as far as we know; not while a write is under way or its outcome unknown.
     current: bool,
     /// A record of ours may be in the store.
@@ -109,7 +109,7 @@ impl Election {
             rules,
             identity: identity.to_owned(),
             rng: SplitMix64(chance),
-            seen: None,
+            observed: None,
             current: false,
             may_hold: false,
             unproven: None,
@@ -133,7 +133,7 @@ impl Election {
 
     /// The record last seen or written.
     pub(super) fn record(&self) -> Option<&LeaseRecord> {
-        self.seen.as_ref().map(|seen| &seen.record)
+        self.observed.as_ref().map(|observed| &observed.record)
     }
 
     /// Stops leading at once and gives the lease back.
@@ -151,7 +151,7 @@ impl Election {
     pub(super) fn next(&mut self, now: Now) -> ElectionAction {
         self.lapse(now.mono);
         if matches!(self.phase, ElectionPhase::Asked { .. }) {
-            self.heard(now, LeaseResponse::Unknown);
+            self.on_response(now, LeaseResponse::Unknown);
         }
         match &self.phase {
             ElectionPhase::Rest { until } if now.mono < *until => ElectionAction::Wait(*until),
@@ -168,10 +168,10 @@ impl Election {
     }
 
     /// Takes in how the last step went.
-    pub(super) fn heard(&mut self, now: Now, heard: LeaseResponse) {
+    pub(super) fn on_response(&mut self, now: Now, response: LeaseResponse) {
         let ElectionPhase::Asked { claim, sent, looked } = self.phase.clone() else { return };
         self.lapse(now.mono);
-        match (heard, claim) {
+        match (response, claim) {
             (LeaseResponse::Found(record), None) => self.found(now.mono, record),
             (LeaseResponse::Absent, None) => self.absent(now.mono),
             (LeaseResponse::Written, Some(claim)) => self.written(now.mono, sent, claim.record),
@@ -201,16 +201,16 @@ impl Election {
 
     fn found(&mut self, now: Mono, record: LeaseRecord) {
         // Only a changed record is a sign of life; the object may change without it.
-        let since = match &self.seen {
-            Some(seen) if seen.record == record => seen.since,
+        let since = match &self.observed {
+            Some(observed) if observed.record == record => observed.since,
             _ => now,
         };
-        let free_at = since.plus(self.patience(&record));
+        let free_at = since.plus(self.validity(&record));
         let mine = record.holder == self.identity;
         // Exactly what was sent is there: the write was done, and after it was sent. Whoever sees it waits from then on.
         let proven = self.unproven.take().filter(|unproven| unproven.record == record);
         let free = mine || record.holder.is_empty() || free_at <= now;
-        self.seen = Some(ObservedLease { record, since });
+        self.observed = Some(ObservedLease { record, since });
         self.current = true;
         self.may_hold &= mine;
         if !mine {
@@ -231,13 +231,13 @@ impl Election {
     /// A lease that was deleted does not end its holder's right: who saw it held waits as if it were still there.
     fn absent(&mut self, now: Mono) {
         self.current = false;
-        let held = self.seen.as_ref().filter(|seen| {
-            let holder = &seen.record.holder;
+        let other_holder = self.observed.as_ref().filter(|observed| {
+            let holder = &observed.record.holder;
             !holder.is_empty()
                 && *holder != self.identity
-                && seen.since.plus(self.patience(&seen.record)) > now
+                && observed.since.plus(self.validity(&observed.record)) > now
         });
-        self.phase = match (self.stopping, held.is_some()) {
+        self.phase = match (self.stopping, other_holder.is_some()) {
             (true, _) => ElectionPhase::Done,
             (false, true) => self.rest(now),
             (false, false) => ElectionPhase::Write {
@@ -248,7 +248,7 @@ impl Election {
     }
 
     fn written(&mut self, now: Mono, sent: Mono, record: LeaseRecord) {
-        self.seen = Some(ObservedLease { record, since: now });
+        self.observed = Some(ObservedLease { record, since: now });
         self.current = true;
         self.unproven = None;
         self.phase = if self.stopping {
@@ -311,7 +311,7 @@ impl Election {
     }
 
     /// How long a record is respected: as long as it says itself; one that says nothing, as long as ours.
-    fn patience(&self, record: &LeaseRecord) -> Span {
+    fn validity(&self, record: &LeaseRecord) -> Span {
         if record.duration == Span::ZERO { self.rules.lease } else { record.duration }
     }
 

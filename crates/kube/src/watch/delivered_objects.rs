@@ -15,7 +15,7 @@ const MOST: usize = 50_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DeliveredVersion {
     version: Option<ResourceVersion>,
-    gone: bool,
+    deleted: bool,
 }
 
 #[derive(Default)]
@@ -46,10 +46,10 @@ impl DeliveredObjects {
     }
 
     /// Whether what a watch tells is news; kept if it is to `count` against a list.
-    pub(super) fn by_watch(&mut self, object: &ObjectIdentity, gone: bool, count: bool) -> bool {
-        let state = DeliveredVersion { version: object.version, gone };
+    pub(super) fn by_watch(&mut self, object: &ObjectIdentity, deleted: bool, count: bool) -> bool {
+        let state = DeliveredVersion { version: object.version, deleted };
         let name = name(object);
-        if self.states.get(&name).is_some_and(|told| state.version.is_some() && state < *told) {
+        if self.states.get(&name).is_some_and(|delivered| state.version.is_some() && state < *delivered) {
             return false;
         }
         if count {
@@ -61,12 +61,15 @@ impl DeliveredObjects {
     /// Whether what the list shows is news; kept if the watch, which stands at `position`, has yet to tell it.
     pub(super) fn by_list(&mut self, object: &ObjectIdentity, position: Option<ResourceVersion>) -> bool {
         let name = name(object);
-        if self.states.get(&name).is_some_and(|told| told.version.is_none() || object.version <= told.version)
+        if self
+            .states
+            .get(&name)
+            .is_some_and(|delivered| delivered.version.is_none() || object.version <= delivered.version)
         {
             return false;
         }
         if object.version > position {
-            self.keep(name, DeliveredVersion { version: object.version, gone: false });
+            self.keep(name, DeliveredVersion { version: object.version, deleted: false });
         }
         true
     }
@@ -94,46 +97,52 @@ mod tests {
 
     #[test]
     fn what_is_not_newer_than_the_watch_told_is_no_news_in_a_list() {
-        let mut told = DeliveredObjects::default();
-        assert!(told.by_watch(&object("a", 7), false, true));
+        let mut delivered = DeliveredObjects::default();
+        assert!(delivered.by_watch(&object("a", 7), false, true));
         let at = Some(ResourceVersion(7));
-        let news = [6, 7, 8].map(|version| told.by_list(&object("a", version), at));
+        let news = [6, 7, 8].map(|version| delivered.by_list(&object("a", version), at));
         assert_eq!(news, [false, false, true]);
-        assert!(!told.by_watch(&object("a", 7), false, true), "the list was ahead");
-        assert!(told.by_watch(&object("a", 8), false, true), "the same once more does no harm");
-        assert!(told.by_list(&object("b", 1), at));
+        assert!(!delivered.by_watch(&object("a", 7), false, true), "the list was ahead");
+        assert!(delivered.by_watch(&object("a", 8), false, true), "the same once more does no harm");
+        assert!(delivered.by_list(&object("b", 1), at));
     }
 
     #[test]
     fn who_is_gone_stays_gone_until_a_later_version_comes() {
-        let mut told = DeliveredObjects::default();
-        assert!(told.by_watch(&object("a", 7), true, true));
-        assert!(!told.by_list(&object("a", 6), None) && !told.by_list(&object("a", 7), None));
-        assert!(!told.by_watch(&object("a", 7), false, true), "a deletion may bear its last state's version");
-        assert!(told.by_watch(&object("a", 9), false, true), "a successor");
+        let mut delivered = DeliveredObjects::default();
+        assert!(delivered.by_watch(&object("a", 7), true, true));
+        assert!(!delivered.by_list(&object("a", 6), None) && !delivered.by_list(&object("a", 7), None));
+        assert!(
+            !delivered.by_watch(&object("a", 7), false, true),
+            "a deletion may bear its last state's version"
+        );
+        assert!(delivered.by_watch(&object("a", 9), false, true), "a successor");
     }
 
     #[test]
     fn without_a_version_the_watch_is_believed() {
-        let mut told = DeliveredObjects::default();
-        assert!(told.by_watch(&object("a", 0), false, true));
-        assert!(!told.by_list(&object("a", 9), None));
-        assert!(told.by_list(&object("b", 0), None));
-        assert!(told.by_watch(&object("b", 0), true, true) && told.by_watch(&object("b", 3), false, true));
-        assert!(!told.by_list(&object("b", 0), None));
+        let mut delivered = DeliveredObjects::default();
+        assert!(delivered.by_watch(&object("a", 0), false, true));
+        assert!(!delivered.by_list(&object("a", 9), None));
+        assert!(delivered.by_list(&object("b", 0), None));
+        assert!(
+            delivered.by_watch(&object("b", 0), true, true)
+                && delivered.by_watch(&object("b", 3), false, true)
+        );
+        assert!(!delivered.by_list(&object("b", 0), None));
     }
 
     #[test]
     fn all_is_forgotten_once_the_watch_has_passed_it_and_there_is_never_too_much() {
-        let mut told = DeliveredObjects::default();
-        told.by_list(&object("a", 9), Some(ResourceVersion(5)));
-        told.passed(ResourceVersion(8));
-        assert!(!told.by_watch(&object("a", 8), false, false));
-        told.passed(ResourceVersion(9));
-        assert!(told.is_empty());
+        let mut delivered = DeliveredObjects::default();
+        delivered.by_list(&object("a", 9), Some(ResourceVersion(5)));
+        delivered.passed(ResourceVersion(8));
+        assert!(!delivered.by_watch(&object("a", 8), false, false));
+        delivered.passed(ResourceVersion(9));
+        assert!(delivered.is_empty());
         for number in 0..2 * MOST {
-            told.by_watch(&object(&number.to_string(), 1), false, true);
+            delivered.by_watch(&object(&number.to_string(), 1), false, true);
         }
-        assert!(told.is_full() && told.states.len() == MOST);
+        assert!(delivered.is_full() && delivered.states.len() == MOST);
     }
 }

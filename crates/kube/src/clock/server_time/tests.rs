@@ -14,7 +14,7 @@ fn mono(micros: i64) -> Mono {
 /// Tells of an answer that a server whose clock is `ahead` of the usual one gave at `at`.
 fn answer(known: &mut ServerTime, at: i64, ahead: i64) -> Result<(), IgnoredDate> {
     let shows = (BASE + ahead + at).div_euclid(SECOND);
-    known.hear(Wall::from_secs(shows), mono(at - 2000), mono(at + 3000))
+    known.observe(Wall::from_secs(shows), mono(at - 2000), mono(at + 3000))
 }
 
 /// By how much what is known is off the usual server, and how far off it says it may be.
@@ -57,7 +57,7 @@ fn an_answer_that_took_long_says_nothing() {
     let mut known = asked(0, 100 * SECOND);
     let (at, before) = (110 * SECOND, error(&known, 110 * SECOND));
     let date = Wall::from_micros(BASE + at);
-    assert_eq!(known.hear(date, mono(at - SECOND), mono(at + 1)), Err(IgnoredDate::Slow));
+    assert_eq!(known.observe(date, mono(at - SECOND), mono(at + 1)), Err(IgnoredDate::Slow));
     assert_eq!(error(&known, at), before);
 }
 
@@ -68,7 +68,7 @@ fn absurd_dates_change_nothing() {
     let before = error(&known, at);
     for year_1_to_9999 in [-62_135_596_800, 0, 253_402_300_799] {
         for _ in 0..10 {
-            let said = known.hear(Wall::from_secs(year_1_to_9999), mono(at), mono(at + 1));
+            let said = known.observe(Wall::from_secs(year_1_to_9999), mono(at), mono(at + 1));
             assert_eq!(said, Err(IgnoredDate::Implausible));
         }
     }
@@ -79,7 +79,7 @@ fn absurd_dates_change_nothing() {
 fn a_date_that_some_cache_repeats_is_never_believed() {
     let mut known = asked(0, 100 * SECOND);
     for at in (101..400).map(|second| second * 1_010_000) {
-        let cached = known.hear(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
+        let cached = known.observe(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
         assert_eq!(cached, Err(IgnoredDate::Contradicting), "{at}");
         answer(&mut known, at + 500_000 + at % 370_000, 0).unwrap();
     }
@@ -166,7 +166,7 @@ proptest! {
                 slack = 2 * SECOND;
             }
             let date = Wall::from_secs((truth(at) + lie).div_euclid(SECOND));
-            let _ = known.hear(date, mono(at - way), mono(at + back));
+            let _ = known.observe(date, mono(at - way), mono(at + back));
             at += back;
             if let Some((wall, uncertainty)) = known.at(mono(at)) {
                 let off = (wall.as_micros() - truth(at)).abs();

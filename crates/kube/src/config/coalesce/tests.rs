@@ -1,6 +1,6 @@
 //! Tests in virtual time what is read when.
 
-use super::{CoalescingStream, LONG_MOMENT, MOMENT, ROOM};
+use super::{BUFFER_SIZE, CoalescingStream, LONG_MOMENT, MOMENT};
 use hyper::rt::{Read, ReadBuf};
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ fn pair() -> (DuplexStream, Ours) {
 }
 
 fn patient_pair(longest: Duration) -> (DuplexStream, Ours) {
-    let (server, client) = duplex(4 * ROOM);
+    let (server, client) = duplex(4 * BUFFER_SIZE);
     (server, CoalescingStream::new(TokioIo::new(client), longest))
 }
 
@@ -61,7 +61,7 @@ async fn what_follows_at_once_is_read_together_after_a_moment() {
 #[tokio::test(start_paused = true)]
 async fn a_full_buffer_does_not_wait_and_small_takes_lose_nothing() {
     let (mut server, mut ours) = pair();
-    let sent: Vec<u8> = (0..3 * ROOM).map(|at| (at % 251) as u8).collect();
+    let sent: Vec<u8> = (0..3 * BUFFER_SIZE).map(|at| (at % 251) as u8).collect();
     server.write_all(&sent).await.unwrap();
     drop(server);
     let before = Instant::now();
@@ -72,7 +72,7 @@ async fn a_full_buffer_does_not_wait_and_small_takes_lose_nothing() {
             break;
         }
         got.extend(part);
-        if got.len() == 3 * ROOM {
+        if got.len() == 3 * BUFFER_SIZE {
             assert_eq!(before.elapsed(), Duration::ZERO, "more was there each time");
         }
     }

@@ -34,21 +34,24 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<PoolFact>, DecodeE
         label,
         members: members(spec.nodes.0),
         users: users(spec.users.0),
-        placement: word(spec.placement.as_ref(), &PLACEMENTS).map_err(|fault| fault.at("spec.placement"))?,
-        enforcement: word(spec.enforcement.as_ref(), &ENFORCEMENTS)
+        placement: variant(spec.placement.as_ref(), &PLACEMENTS)
+            .map_err(|fault| fault.at("spec.placement"))?,
+        enforcement: variant(spec.enforcement.as_ref(), &ENFORCEMENTS)
             .map_err(|fault| fault.at("spec.enforcement"))?,
-        daemon_sets: word(spec.daemon_sets.as_ref(), &DAEMON_SETS)
+        daemon_sets: variant(spec.daemon_sets.as_ref(), &DAEMON_SETS)
             .map_err(|fault| fault.at("spec.daemonSets"))?,
-        applied_marks: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
+        applied_marks: object
+            .status
+            .map_or(Ok(Vec::new()), |raw| status::applied_marks(raw.get().as_bytes()))?,
     };
-    let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
+    let recorded = object.status.and_then(|raw| status::recorded(raw.get().as_bytes()));
     let finalizers = member_at(bytes, &["metadata", "finalizers"]).map_or(Ok(Vec::new()), |raw| {
         let list = serde_json::from_str::<StringList>(raw.get());
         list.map(|StringList(names)| names)
             .map_err(|_| DecodeError::new("not a list of names").at("metadata.finalizers"))
     })?;
     let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
-    Ok(Decoded::Object(PoolFact { uid, version, generation, finalizers, pool, recorded: told }))
+    Ok(Decoded::Object(PoolFact { uid, version, generation, finalizers, pool, recorded }))
 }
 
 const PLACEMENTS: [(&str, PoolPlacement); 2] =
@@ -65,12 +68,12 @@ const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
     [("Deny", DaemonSetPolicy::Deny), ("Allow", DaemonSetPolicy::Allow)];
 
 /// One of these words; the default where there is none.
-fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, DecodeError> {
+fn variant<T: Copy + Default>(text: Option<&Text<'_>>, variants: &[(&str, T)]) -> Result<T, DecodeError> {
     let Some(text) = text else { return Ok(T::default()) };
-    let found = words.iter().find(|(word, _)| **word == **text);
+    let found = variants.iter().find(|(variant, _)| **variant == **text);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        DecodeError::new(format!("{:?} is none of {}", sanitize(text, 32), known.join(", ")))
+        let names: Vec<&str> = variants.iter().map(|(variant, _)| *variant).collect();
+        DecodeError::new(format!("{:?} is none of {}", sanitize(text, 32), names.join(", ")))
     })
 }
 

@@ -15,7 +15,7 @@ use taintward_core::identity::PodName;
 use taintward_core::taint::TaintEffect;
 
 /// What the pool has stood for.
-pub(super) fn past(bytes: &[u8]) -> Result<Vec<AppliedMark>, DecodeError> {
+pub(super) fn applied_marks(bytes: &[u8]) -> Result<Vec<AppliedMark>, DecodeError> {
     if bytes == b"null" {
         return Ok(Vec::new());
     }
@@ -39,7 +39,7 @@ fn mark(entry: &AppliedMarkJson<'_>) -> Result<AppliedMark, DecodeError> {
 const STANDINGS: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Frozen, PoolValidity::Refused];
 
 /// What is told of it.
-pub(super) fn told(bytes: &[u8]) -> Option<RecordedStatus> {
+pub(super) fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
     let status: PoolStatusJson<'_> = object_from_slice(bytes).ok()?;
     let conditions = status.conditions.0.into_iter().map(|one| {
         Some(PoolCondition {

@@ -36,32 +36,32 @@ struct ItemScanner {
 pub(crate) struct JsonItems {
     kind: &'static str,
     limit: usize,
-    held: ByteBuffer,
-    place: JsonPosition,
+    buffer: ByteBuffer,
+    position: JsonPosition,
     member: ListMember,
     search: ItemScanner,
 }
 
 impl JsonItems {
     pub(super) fn new(kind: &'static str, limit: usize) -> Self {
-        let (held, search) = (ByteBuffer::default(), ItemScanner::default());
-        Self { kind, limit, held, place: JsonPosition::Start, member: ListMember::Other, search }
+        let (buffer, search) = (ByteBuffer::default(), ItemScanner::default());
+        Self { kind, limit, buffer, position: JsonPosition::Start, member: ListMember::Other, search }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.held.push(chunk);
+        self.buffer.push(chunk);
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        self.place == JsonPosition::End
+        self.position == JsonPosition::End
     }
 
     pub(super) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
         loop {
             let Some(byte) = self.next_byte() else { return Ok(None) };
-            match (self.place, byte) {
+            match (self.position, byte) {
                 (JsonPosition::Start, b'{') => self.step(JsonPosition::Key),
-                (JsonPosition::Key, b',') | (JsonPosition::Items, b',') => self.step(self.place),
+                (JsonPosition::Key, b',') | (JsonPosition::Items, b',') => self.step(self.position),
                 (JsonPosition::Key, b'}') => self.step(JsonPosition::End),
                 (JsonPosition::Items, b']') => self.step(JsonPosition::Key),
                 (JsonPosition::Colon, b':') => self.step(JsonPosition::Value),
@@ -70,14 +70,14 @@ impl JsonItems {
                 }
                 (JsonPosition::Key, b'"') => {
                     let Some(length) = self.value()? else { return Ok(None) };
-                    self.member = member(self.held.take(length))?;
-                    self.place = JsonPosition::Colon;
+                    self.member = member(self.buffer.take(length))?;
+                    self.position = JsonPosition::Colon;
                 }
                 (JsonPosition::Value, _) => {
                     let Some(length) = self.value()? else { return Ok(None) };
-                    self.place = JsonPosition::Key;
+                    self.position = JsonPosition::Key;
                     let (member, kind) = (self.member, self.kind);
-                    let value = self.held.take(length);
+                    let value = self.buffer.take(length);
                     match member {
                         ListMember::Kind => check_kind(&json::string(value)?, kind)?,
                         ListMember::Head => {
@@ -92,7 +92,7 @@ impl JsonItems {
                 }
                 (JsonPosition::Items, _) => {
                     let Some(length) = self.value()? else { return Ok(None) };
-                    return Ok(Some(ListPiece::Item(self.held.take(length))));
+                    return Ok(Some(ListPiece::Item(self.buffer.take(length))));
                 }
                 (JsonPosition::Start | JsonPosition::Key | JsonPosition::Colon | JsonPosition::End, _) => {
                     return Err(DecodeError::new("not a JSON list"));
@@ -103,19 +103,19 @@ impl JsonItems {
 
     /// The first byte that is no white space; the search within a value has none to skip.
     fn next_byte(&mut self) -> Option<u8> {
-        let blank = self.held.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        self.held.take(blank);
-        self.held.rest().first().copied()
+        let blank = self.buffer.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.buffer.take(blank);
+        self.buffer.rest().first().copied()
     }
 
-    fn step(&mut self, place: JsonPosition) {
-        self.held.take(1);
-        self.place = place;
+    fn step(&mut self, position: JsonPosition) {
+        self.buffer.take(1);
+        self.position = position;
     }
 
     /// The length of the value the rest begins with, if all of it has arrived.
     fn value(&mut self) -> Result<Option<usize>, DecodeError> {
-        let rest = self.held.rest();
+        let rest = self.buffer.rest();
         let end = self.search.end(rest);
         if end.unwrap_or(rest.len()) > self.limit {
             return Err(too_long(self.limit));

@@ -21,8 +21,8 @@ enum ProtobufPosition {
 pub(crate) struct ProtobufItems {
     kind: &'static str,
     limit: usize,
-    held: ByteBuffer,
-    place: ProtobufPosition,
+    buffer: ByteBuffer,
+    position: ProtobufPosition,
     /// Bytes of a field of no interest that are still to come.
     skip: u64,
     seen_list: bool,
@@ -33,44 +33,44 @@ impl ProtobufItems {
         Self {
             kind,
             limit,
-            held: ByteBuffer::default(),
-            place: ProtobufPosition::Magic,
+            buffer: ByteBuffer::default(),
+            position: ProtobufPosition::Magic,
             skip: 0,
             seen_list: false,
         }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.held.push(chunk);
+        self.buffer.push(chunk);
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self.place, ProtobufPosition::Outside)
+        matches!(self.position, ProtobufPosition::Outside)
             && self.skip == 0
-            && self.held.rest().is_empty()
+            && self.buffer.rest().is_empty()
             && self.seen_list
     }
 
     pub(super) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
         loop {
             if self.skip > 0 {
-                let skipped = self.skip.min(self.held.rest().len() as u64);
-                self.held.take(skipped as usize);
+                let skipped = self.skip.min(self.buffer.rest().len() as u64);
+                self.buffer.take(skipped as usize);
                 self.skip -= skipped;
                 if self.skip > 0 {
                     return Ok(None);
                 }
             }
-            match self.place {
+            match self.position {
                 ProtobufPosition::Magic => {
-                    let Some(&magic) = self.held.rest().first_chunk() else { return Ok(None) };
+                    let Some(&magic) = self.buffer.rest().first_chunk() else { return Ok(None) };
                     if magic != MAGIC {
                         return Err(DecodeError::new("no Kubernetes protobuf"));
                     }
-                    self.held.take(MAGIC.len());
-                    self.place = ProtobufPosition::Outside;
+                    self.buffer.take(MAGIC.len());
+                    self.position = ProtobufPosition::Outside;
                 }
-                ProtobufPosition::Inside(0) => self.place = ProtobufPosition::Outside,
+                ProtobufPosition::Inside(0) => self.position = ProtobufPosition::Outside,
                 ProtobufPosition::Outside => {
                     if !self.outside()? {
                         return Ok(None);
@@ -80,7 +80,7 @@ impl ProtobufItems {
                     ParseStep::Wait => return Ok(None),
                     ParseStep::Onward => {}
                     ParseStep::Head(head) => return Ok(Some(ListPiece::Head(head))),
-                    ParseStep::Item(length) => return Ok(Some(ListPiece::Item(self.held.take(length)))),
+                    ParseStep::Item(length) => return Ok(Some(ListPiece::Item(self.buffer.take(length)))),
                 },
             }
         }
@@ -88,16 +88,16 @@ impl ProtobufItems {
 
     /// One field of `Unknown`; false if more bytes are needed.
     fn outside(&mut self) -> Result<bool, DecodeError> {
-        let Some((number, head, len)) = protobuf_wire::head(self.held.rest())? else { return Ok(false) };
+        let Some((number, head, len)) = protobuf_wire::head(self.buffer.rest())? else { return Ok(false) };
         match (number, head) {
             (2, FieldHeader::Length(length)) => {
-                self.held.take(len);
-                self.place = ProtobufPosition::Inside(length);
+                self.buffer.take(len);
+                self.position = ProtobufPosition::Inside(length);
                 self.seen_list = true;
             }
             (1, FieldHeader::Length(length)) => {
                 let Some(whole) = self.whole(len, length)? else { return Ok(false) };
-                check_kind(protobuf::kind(&self.held.take(whole)[len..])?, self.kind)?;
+                check_kind(protobuf::kind(&self.buffer.take(whole)[len..])?, self.kind)?;
             }
             (_, FieldHeader::Length(length) | FieldHeader::Fixed(length)) => self.step_over(len, length),
             (_, FieldHeader::Varint(_)) => self.step_over(len, 0),
@@ -107,7 +107,7 @@ impl ProtobufItems {
 
     /// One field of the list, of which `left` bytes are to come.
     fn inside(&mut self, left: u64) -> Result<ParseStep, DecodeError> {
-        let Some((number, head, len)) = protobuf_wire::head(self.held.rest())? else {
+        let Some((number, head, len)) = protobuf_wire::head(self.buffer.rest())? else {
             return Ok(ParseStep::Wait);
         };
         let body = match head {
@@ -119,17 +119,17 @@ impl ProtobufItems {
             after.ok_or_else(|| DecodeError::new("a field reaches beyond the list"))?,
         );
         let (1 | 2, FieldHeader::Length(length)) = (number, head) else {
-            self.place = after;
+            self.position = after;
             self.step_over(len, body);
             return Ok(ParseStep::Onward);
         };
         let Some(whole) = self.whole(len, length)? else { return Ok(ParseStep::Wait) };
-        self.place = after;
+        self.position = after;
         if number == 2 {
-            self.held.take(len);
+            self.buffer.take(len);
             return Ok(ParseStep::Item(whole - len));
         }
-        let (version, onward) = protobuf::list_meta(&self.held.take(whole)[len..])?;
+        let (version, onward) = protobuf::list_meta(&self.buffer.take(whole)[len..])?;
         Ok(ParseStep::Head(ListHead { version, onward }))
     }
 
@@ -137,11 +137,11 @@ impl ProtobufItems {
     fn whole(&self, head: usize, length: u64) -> Result<Option<usize>, DecodeError> {
         let length = usize::try_from(length).ok().filter(|&length| length <= self.limit);
         let whole = head + length.ok_or_else(|| too_long(self.limit))?;
-        Ok((self.held.rest().len() >= whole).then_some(whole))
+        Ok((self.buffer.rest().len() >= whole).then_some(whole))
     }
 
     fn step_over(&mut self, head: usize, length: u64) {
-        self.held.take(head);
+        self.buffer.take(head);
         self.skip = length;
     }
 }

@@ -153,10 +153,10 @@ impl World {
                 if version.is_some() {
                     me.version = version;
                 }
-                me.election.heard(now, heard);
+                me.election.on_response(now, heard);
             }
             Event::Timeout { serial, .. } if serial == me.serial => {
-                me.election.heard(now, LeaseResponse::Unknown)
+                me.election.on_response(now, LeaseResponse::Unknown)
             }
             _ => return,
         }
