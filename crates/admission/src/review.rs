@@ -13,7 +13,7 @@ mod response;
 mod verdict;
 
 pub use decode::decode;
-pub(crate) use decode::shown;
+pub(crate) use decode::quoted;
 pub use filter::{FilteredReview, KEPT_MAX, ReviewFilter, VALUES_MAX};
 pub use invalid_review::InvalidReview;
 pub use outcome::Outcome;
@@ -103,14 +103,14 @@ pub fn judge_sifted(
     reviewer: &dyn Reviewer,
 ) -> Result<ReviewResponse, InvalidReview> {
     let request = AdmissionRequest { origin, ..decode::decode_sifted(sifted)? };
-    let asked = catch_unwind(AssertUnwindSafe(|| match half {
+    let result = catch_unwind(AssertUnwindSafe(|| match half {
         _ if sifted.left_out => Err(too_much()),
         Half::Mutate => reviewer.mutate(&request),
         Half::Validate => reviewer
             .validate(&request)
             .map(|verdict| ReviewVerdict { patch: JsonPatchBuilder::default(), ..verdict }),
     }));
-    let (verdict, outcome) = match asked {
+    let (verdict, outcome) = match result {
         Ok(Err(why)) if why.is_of_object() => (unjudged(half, &request, &why, reviewer), Outcome::Unjudged),
         Ok(verdict) => {
             let verdict = verdict?;
@@ -163,7 +163,7 @@ fn unjudged(
     match reviewer.keeps_out(request).filter(|_| half == Half::Validate) {
         None => ReviewVerdict::allow(),
         Some(because) => {
-            let kind = shown(&request.kind.kind);
+            let kind = quoted(&request.kind.kind);
             ReviewVerdict::deny(format!("this {kind} cannot be judged: {why}; {because}: send less of it"))
         }
     }

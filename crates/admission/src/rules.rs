@@ -13,7 +13,7 @@ pub use cluster_cache::{CacheUpdate, CachedNode, ClusterCache};
 
 use crate::review::{
     AdmissionRequest, InvalidReview, RequestOperation, RequestOrigin, ReviewDenial, ReviewVerdict, Reviewer,
-    shown,
+    quoted,
 };
 use cluster_cache::CacheView;
 use decode_objects::{ReviewedPod, pod, pod_before};
@@ -37,13 +37,13 @@ pub enum UntilReady {
 pub struct RuleReviewer {
     settings: ReviewSettings,
     until_ready: UntilReady,
-    around: Arc<ClusterCache>,
+    cluster: Arc<ClusterCache>,
 }
 
 impl RuleReviewer {
     /// The rules that `settings` name, in the cluster that `around` tells of.
-    pub fn new(settings: ReviewSettings, until_ready: UntilReady, around: Arc<ClusterCache>) -> Self {
-        Self { settings, until_ready, around }
+    pub fn new(settings: ReviewSettings, until_ready: UntilReady, cluster: Arc<ClusterCache>) -> Self {
+        Self { settings, until_ready, cluster }
     }
 
     /// The names of all rules, for [`crate::metrics::WebhookMetrics::new`].
@@ -53,7 +53,7 @@ impl RuleReviewer {
 
     /// What is not known yet of what the rules need; nothing where a review can be complete.
     pub fn missing(&self) -> Vec<&'static str> {
-        self.around.view().missing(&self.settings)
+        self.cluster.view().missing(&self.settings)
     }
 
     fn too_early(&self, unknown: &[SkippedRule], view: &CacheView<'_>) -> Option<ReviewVerdict> {
@@ -85,16 +85,16 @@ impl RuleReviewer {
         request: &AdmissionRequest<'_>,
         operation: core::Operation,
     ) -> Result<ReviewVerdict, InvalidReview> {
-        let (read, asked) = asked(request, operation)?;
-        let view = self.around.view();
-        let around = surroundings(&view, &asked);
-        let made = review::mutate(&asked, &around, &self.settings);
+        let (read, pod_request) = pod_request(request, operation)?;
+        let view = self.cluster.view();
+        let cluster = surroundings(&view, &pod_request);
+        let made = review::mutate(&pod_request, &cluster, &self.settings);
         if let Some(verdict) = self.too_early(&made.unknown, &view) {
             return Ok(verdict);
         }
         let is_early = is_early(&made.unknown, &view);
         drop(view);
-        let patch = write::patch(&read.shape, &asked.pod, &made)?;
+        let patch = write::patch(&read.shape, &pod_request.pod, &made)?;
         Ok(ReviewVerdict {
             patch,
             warnings: made.warnings,
@@ -109,10 +109,10 @@ impl RuleReviewer {
         request: &AdmissionRequest<'_>,
         operation: core::Operation,
     ) -> Result<ReviewVerdict, InvalidReview> {
-        let (_, asked) = asked(request, operation)?;
-        let view = self.around.view();
-        let around = surroundings(&view, &asked);
-        let ruling = review::validate(&asked, &around, &self.settings);
+        let (_, pod_request) = pod_request(request, operation)?;
+        let view = self.cluster.view();
+        let cluster = surroundings(&view, &pod_request);
+        let ruling = review::validate(&pod_request, &cluster, &self.settings);
         let is_early = is_early(&ruling.unknown, &view);
         let verdict = self.too_early(&ruling.unknown, &view).unwrap_or_else(|| verdict(ruling));
         Ok(ReviewVerdict { is_early, ..verdict })
@@ -129,7 +129,7 @@ impl RuleReviewer {
             _ => None,
         };
         let requester = requester(request);
-        let view = self.around.view();
+        let view = self.cluster.view();
         let own = view.own_taints(&request.name);
         let change = NodeTaintUpdate {
             name: &request.name,
@@ -149,7 +149,7 @@ impl RuleReviewer {
         // the watch tells.
         let is_real = request.origin == RequestOrigin::ApiServer && !request.dry_run;
         if early.is_none() && ruling.denial.is_none() && is_real {
-            self.around.allowed(&request.name, change.old, change.new);
+            self.cluster.allowed(&request.name, change.old, change.new);
         }
         Ok(early.unwrap_or_else(|| verdict(ruling)))
     }
@@ -174,7 +174,7 @@ impl Reviewer for RuleReviewer {
     /// A pod that nobody understands may be about to let itself in somewhere, a node to be tainted.
     fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         match subject(request) {
-            Ok(ReviewSubject::Pod(_)) if self.settings.pools && self.around.view().may_deny() => Some(
+            Ok(ReviewSubject::Pod(_)) if self.settings.pools && self.cluster.view().may_deny() => Some(
                 "while a DedicatedPool has `enforcement: Deny`, and before the pools are known, such pods are kept out",
             ),
             Ok(ReviewSubject::Node(_)) if self.settings.guard.is_some() => {
@@ -208,8 +208,8 @@ fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidRevie
         (group, version, resource) => {
             return Err(InvalidReview::question(format!(
                 "expected pods or nodes of v1, got {} of {}: correct the rules of the webhook configuration",
-                shown(resource),
-                shown(&group_version(group, version))
+                quoted(resource),
+                quoted(&group_version(group, version))
             )));
         }
     };
@@ -218,8 +218,8 @@ fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidRevie
             ("", "v1", kind) if kind == expected => Ok(of(operation)),
             (group, version, kind) => Err(InvalidReview::question(format!(
                 "expected a {expected} of v1, got {} of {}",
-                shown(kind),
-                shown(&group_version(group, version))
+                quoted(kind),
+                quoted(&group_version(group, version))
             ))),
         },
         _ => Ok(ReviewSubject::Nothing),
@@ -235,18 +235,18 @@ fn demanded<'a>(request: &AdmissionRequest<'a>) -> Result<&'a serde_json::value:
 }
 
 /// The pod and who asks for it. What an update does not say of the pod before it is not known.
-fn asked<'a>(
+fn pod_request<'a>(
     request: &AdmissionRequest<'a>,
     operation: core::Operation,
 ) -> Result<(ReviewedPod<'a>, PodRequest), InvalidReview> {
     let mut read = pod(demanded(request)?)?;
-    let mut asked = std::mem::take(&mut read.asked);
-    asked.identity.namespace = request.namespace.as_ref().into();
+    let mut pod_request = std::mem::take(&mut read.asked);
+    pod_request.identity.namespace = request.namespace.as_ref().into();
     let old = match (operation, request.old_object) {
         (core::Operation::Update, Some(old)) => Some(pod_before(old)?),
         _ => None,
     };
-    Ok((read, PodRequest { operation, requester: Some(requester(request)), pod: asked, old }))
+    Ok((read, PodRequest { operation, requester: Some(requester(request)), pod: pod_request, old }))
 }
 
 fn requester(request: &AdmissionRequest<'_>) -> Requester {
@@ -254,12 +254,12 @@ fn requester(request: &AdmissionRequest<'_>) -> Requester {
     Requester { user: request.user.username.as_ref().into(), groups }
 }
 
-fn surroundings<'v>(view: &'v CacheView<'_>, asked: &PodRequest) -> ClusterView<'v> {
+fn surroundings<'v>(view: &'v CacheView<'_>, pod_request: &PodRequest) -> ClusterView<'v> {
     ClusterView {
-        namespace: view.namespace(&asked.pod.identity.namespace),
+        namespace: view.namespace(&pod_request.pod.identity.namespace),
         policies: view.policies(),
         pools: view.pools(),
-        node_pool: view.node_pool(asked.destination()),
+        node_pool: view.node_pool(pod_request.destination()),
     }
 }
 

@@ -68,7 +68,7 @@ struct ConnectionContext {
     limits: ServerLimits,
     origin: RequestOrigin,
     /// For bodies.
-    room: Arc<BodyMemoryBudget>,
+    budget: Arc<BodyMemoryBudget>,
     /// For long answers.
     answers: Arc<BodyMemoryBudget>,
     /// Long questions are judged one after the other, so that between any two of them everybody else has a turn.
@@ -149,12 +149,12 @@ impl WebhookListener {
             beside.spawn(async move { match follow.go_on(&metrics).await {} });
         }
         let (reviewer, metrics) = (service.reviewer, service.metrics);
-        let (room, answers) =
+        let (budget, answers) =
             (BodyMemoryBudget::new(limits.bodies_bytes), BodyMemoryBudget::new(limits.answers_bytes));
-        let (room, answers) = (Arc::new(room), Arc::new(answers));
+        let (budget, answers) = (Arc::new(budget), Arc::new(answers));
         let long = Semaphore::new(1);
         let common =
-            ConnectionContext { reviewer, metrics, admin: here, limits, origin, room, answers, long };
+            ConnectionContext { reviewer, metrics, admin: here, limits, origin, budget, answers, long };
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);

@@ -19,10 +19,10 @@ pub struct CertificateFileReloader {
     certificate: PathBuf,
     key: PathBuf,
     every: Duration,
-    shown: Arc<LiveCertificate>,
+    live_certificate: Arc<LiveCertificate>,
     clock: WallClock,
     /// What was wrong at the last look, so that it is said once.
-    trouble: Option<String>,
+    problem: Option<String>,
 }
 
 impl CertificateFileReloader {
@@ -34,12 +34,12 @@ impl CertificateFileReloader {
         certificate: &Path,
         key: &Path,
         every: Duration,
-        shown: Arc<LiveCertificate>,
+        live_certificate: Arc<LiveCertificate>,
         clock: WallClock,
     ) -> Result<Self, OpenError> {
-        shown.show(valid(CertificatePair::from_files(certificate, key)?, &clock)?);
+        live_certificate.show(valid(CertificatePair::from_files(certificate, key)?, &clock)?);
         let (certificate, key) = (certificate.to_owned(), key.to_owned());
-        Ok(Self { certificate, key, every, shown, clock, trouble: None })
+        Ok(Self { certificate, key, every, live_certificate, clock, problem: None })
     }
 
     /// Looks again and again.
@@ -60,21 +60,21 @@ impl CertificateFileReloader {
         let read = spawn_blocking(move || CertificatePair::from_files(&certificate, &key)).await;
         let Ok(read) = read else { return };
         match read.map_err(OpenError::from).and_then(|pair| self.fresh(pair)) {
-            Ok(None) => self.trouble = None,
+            Ok(None) => self.problem = None,
             Ok(Some(pair)) => {
-                self.trouble = None;
+                self.problem = None;
                 tracing::info!(file = &*self.certificate.to_string_lossy(), "the certificate was renewed");
-                self.shown.show(pair);
+                self.live_certificate.show(pair);
             }
             Err(error) => {
                 metrics.reload_failures.inc();
-                let trouble = error.to_string();
-                if self.trouble.as_ref() != Some(&trouble) {
+                let problem = error.to_string();
+                if self.problem.as_ref() != Some(&problem) {
                     tracing::error!(
                         err = &error as &dyn std::error::Error,
                         "the certificate cannot be renewed; the last good one stays"
                     );
-                    self.trouble = Some(trouble);
+                    self.problem = Some(problem);
                 }
             }
         }
@@ -83,8 +83,8 @@ impl CertificateFileReloader {
     /// The pair, if it is valid and not the one on show. One that has ended on show and on disk is trouble, too.
     fn fresh(&self, pair: CertificatePair) -> Result<Option<CertificatePair>, OpenError> {
         let pair = valid(pair, &self.clock)?;
-        let known =
-            self.shown.certificate().as_deref() == pair.certificate().map(|certificate| &**certificate);
+        let known = self.live_certificate.certificate().as_deref()
+            == pair.certificate().map(|certificate| &**certificate);
         Ok((!known).then_some(pair))
     }
 }

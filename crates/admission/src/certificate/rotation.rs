@@ -75,19 +75,19 @@ pub enum RotationStep {
 /// # Errors
 /// If a certificate cannot be made.
 pub fn step(
-    seen: ObservedState<'_>,
+    observed: ObservedState<'_>,
     now: Wall,
     plan: &RotationPlan,
-    mint: &mut impl Issuer,
+    issuer: &mut impl Issuer,
 ) -> Result<RotationStep, IssueError> {
-    let Some(stored) = seen.stored else {
-        return Ok(RotationStep::Write(Box::new(begin(seen.configured, now, plan, mint)?)));
+    let Some(stored) = observed.stored else {
+        return Ok(RotationStep::Write(Box::new(begin(observed.configured, now, plan, issuer)?)));
     };
-    if let Some(better) = better(stored, seen.configured, now, plan, mint)? {
+    if let Some(better) = better(stored, observed.configured, now, plan, issuer)? {
         return Ok(RotationStep::Write(Box::new(better)));
     }
     let current = &stored.current;
-    let show = current.is_settled(now, plan) && all_trust(seen.configured, &current.authority);
+    let show = current.is_settled(now, plan) && all_trust(observed.configured, &current.authority);
     Ok(RotationStep::Keep {
         trust: stored.bundle(),
         show: show.then(|| stored.serving.clone()),
@@ -131,10 +131,10 @@ fn begin(
     configured: &[TrustBundle],
     now: Wall,
     plan: &RotationPlan,
-    mint: &mut impl Issuer,
+    issuer: &mut impl Issuer,
 ) -> Result<StoredState, IssueError> {
-    let authority = mint.authority(plan, now)?;
-    let serving = mint.serving(&authority, plan, now)?;
+    let authority = issuer.authority(plan, now)?;
+    let serving = issuer.serving(&authority, plan, now)?;
     let mut former = Vec::new();
     remember(&mut former, &TrustBundle::default(), configured, now, plan);
     // Where nobody believes anything yet, nobody can be disappointed, and there is nothing to wait for.
@@ -168,7 +168,7 @@ fn better(
     configured: &[TrustBundle],
     now: Wall,
     plan: &RotationPlan,
-    mint: &mut impl Issuer,
+    issuer: &mut impl Issuer,
 ) -> Result<Option<StoredState>, IssueError> {
     let mut better = stored.clone();
     better.former.retain(|former| now <= former.until);
@@ -191,11 +191,11 @@ fn better(
         let since = since(next, configured, now);
         let trusted = TrustedAuthority { since, ..next.clone() };
         if next.authority.validity.renewal() <= now {
-            better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
+            better.next = Some(TrustedAuthority { authority: issuer.authority(plan, now)?, since: None });
         } else if since != next.since {
             better.next = Some(trusted);
         } else if next.is_settled(now, plan) {
-            better.serving = mint.serving(&next.authority, plan, now)?;
+            better.serving = issuer.serving(&next.authority, plan, now)?;
             better.current = trusted;
             better.next = None;
             let before = &stored.current.authority;
@@ -204,11 +204,11 @@ fn better(
             shorten(&mut better.former);
         }
     } else if stored.current.authority.validity.renewal() <= now {
-        better.next = Some(TrustedAuthority { authority: mint.authority(plan, now)?, since: None });
+        better.next = Some(TrustedAuthority { authority: issuer.authority(plan, now)?, since: None });
     }
     let names = stored.serving.names != plan.names;
     if better == *stored && (names || worth_renewing(stored, now)) {
-        better.serving = mint.serving(&stored.current.authority, plan, now)?;
+        better.serving = issuer.serving(&stored.current.authority, plan, now)?;
     }
     Ok((better != *stored).then_some(better))
 }

@@ -26,27 +26,27 @@ const SHOWN_MAX: usize = 80;
 /// # Errors
 /// If it is none, or lacks what an answer needs.
 pub fn decode(body: &[u8]) -> Result<AdmissionRequest<'_>, InvalidReview> {
-    asked(body)?.check(true)
+    parse_request(body)?.check(true)
 }
 
 /// The same from what a sieve has kept; objects that were left out are missing.
 pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
-    asked(&sifted.text)?.check(!sifted.left_out)
+    parse_request(&sifted.text)?.check(!sifted.left_out)
 }
 
-fn asked(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
+fn parse_request(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
     let text = std::str::from_utf8(body)
         .map_err(|error| InvalidReview::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
     let review: ReviewJson<'_> = object_from_slice(text.as_bytes()).map_err(|error| no_review(&error))?;
     for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
     {
         if **is != *wanted {
-            return Err(InvalidReview::question(format!("{what} must be {wanted}, not {}", shown(is))));
+            return Err(InvalidReview::question(format!("{what} must be {wanted}, not {}", quoted(is))));
         }
     }
-    let Fields(asked) =
+    let Fields(parse_request) =
         review.request.ok_or_else(|| InvalidReview::question("there is no request in it".into()))?;
-    Ok(asked)
+    Ok(parse_request)
 }
 
 fn no_review(error: &serde_json::Error) -> InvalidReview {
@@ -55,7 +55,7 @@ fn no_review(error: &serde_json::Error) -> InvalidReview {
 }
 
 /// A stranger's text, short and harmless.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     match text {
         "" => "empty".into(),
         text => {
@@ -190,8 +190,8 @@ fn demanded<'a>(field: &str, Text(value): Text<'a>) -> Result<Cow<'a, str>, Inva
 
 fn operation(text: &str) -> Result<RequestOperation, InvalidReview> {
     RequestOperation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
-        let known = RequestOperation::ALL.map(RequestOperation::as_str).join(", ");
-        InvalidReview::question(format!("request.operation must be one of {known}, not {}", shown(text)))
+        let names = RequestOperation::ALL.map(RequestOperation::as_str).join(", ");
+        InvalidReview::question(format!("request.operation must be one of {names}, not {}", quoted(text)))
     })
 }
 

@@ -20,7 +20,7 @@ const MESSAGE_MAX: usize = 4096;
 pub struct ReviewVerdict {
     /// Why the object may not come in; `None`: it may.
     pub denial: Option<ReviewDenial>,
-    /// What the person who sent the object is shown; one line each, they are cleaned and cut.
+    /// Warnings to the person who sent the object; one line each, they are cleaned and cut.
     pub warnings: Vec<String>,
     /// What is added to the object; nothing of it happens if there is a denial.
     pub patch: JsonPatchBuilder,
@@ -52,20 +52,20 @@ impl ReviewVerdict {
 
     /// The warnings as they go out: clean, cut, and not too many.
     pub(super) fn clean_warnings(&self) -> Vec<String> {
-        let mut shown = Vec::with_capacity(self.warnings.len());
+        let mut warnings = Vec::with_capacity(self.warnings.len());
         let mut room = WARNINGS_MAX;
         for warning in &self.warnings {
             let warning = clean(warning, WARNING_MAX);
             let length = warning.chars().count();
             // One more always has room, to say how many have none.
             if length + WARNING_MAX > room {
-                shown.push(format!("{} more warnings are left out", self.warnings.len() - shown.len()));
+                warnings.push(format!("{} more warnings are left out", self.warnings.len() - warnings.len()));
                 break;
             }
             room -= length;
-            shown.push(warning);
+            warnings.push(warning);
         }
-        shown
+        warnings
     }
 }
 
@@ -149,10 +149,10 @@ mod tests {
     fn warnings_that_have_no_room_are_counted() {
         let mut verdict = ReviewVerdict::allow();
         verdict.warnings = vec!["x".repeat(200); 100];
-        let shown = verdict.clean_warnings();
-        assert!(shown.iter().map(String::len).sum::<usize>() <= WARNINGS_MAX);
-        let left = 100 - (shown.len() - 1);
-        assert_eq!(shown.last(), Some(&format!("{left} more warnings are left out")));
+        let warnings = verdict.clean_warnings();
+        assert!(warnings.iter().map(String::len).sum::<usize>() <= WARNINGS_MAX);
+        let left = 100 - (warnings.len() - 1);
+        assert_eq!(warnings.last(), Some(&format!("{left} more warnings are left out")));
         assert_eq!(ReviewVerdict::allow().warn("a").warn("b").clean_warnings(), ["a", "b"]);
     }
 }

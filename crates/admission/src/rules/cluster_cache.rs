@@ -41,7 +41,7 @@ pub struct CachedNode {
 /// What is known, for many reviews at the same time.
 #[derive(Debug, Default)]
 pub struct ClusterCache {
-    known: RwLock<CacheContents>,
+    contents: RwLock<CacheContents>,
     /// Nodes whose tainting was allowed, and when.
     underway: Mutex<HashMap<Box<str>, Instant>>,
 }
@@ -68,44 +68,45 @@ struct CachedPools {
 
 impl ClusterCache {
     /// What was heard of namespaces.
-    pub fn namespaces(&self, tidings: CacheUpdate<(Box<str>, NamespaceFact)>) {
-        let known = &mut self.write().namespaces;
-        match tidings {
-            CacheUpdate::Replace(all) => *known = Some(all.into_iter().collect()),
-            CacheUpdate::Upsert((name, facts)) => _ = known.get_or_insert_default().insert(name, facts),
-            CacheUpdate::Delete(name) => _ = known.get_or_insert_default().remove(&name),
+    pub fn namespaces(&self, update: CacheUpdate<(Box<str>, NamespaceFact)>) {
+        let contents = &mut self.write().namespaces;
+        match update {
+            CacheUpdate::Replace(all) => *contents = Some(all.into_iter().collect()),
+            CacheUpdate::Upsert((name, facts)) => _ = contents.get_or_insert_default().insert(name, facts),
+            CacheUpdate::Delete(name) => _ = contents.get_or_insert_default().remove(&name),
         }
     }
 
     /// What was heard of policies.
-    pub fn policies(&self, tidings: CacheUpdate<TolerationPolicy>) {
-        let mut known = self.write();
-        told(known.policies.get_or_insert_default(), tidings, |policy| &policy.name);
+    pub fn policies(&self, update: CacheUpdate<TolerationPolicy>) {
+        let mut contents = self.write();
+        update_list(contents.policies.get_or_insert_default(), update, |policy| &policy.name);
     }
 
     /// What was heard of pools.
-    pub fn pools(&self, tidings: CacheUpdate<DedicatedPool>) {
-        let mut known = self.write();
-        let pools = known.pools.get_or_insert_default();
-        told(&mut pools.all, tidings, |pool| &pool.name);
+    pub fn pools(&self, update: CacheUpdate<DedicatedPool>) {
+        let mut contents = self.write();
+        let pools = contents.pools.get_or_insert_default();
+        update_list(&mut pools.all, update, |pool| &pool.name);
         pools.weigh();
     }
 
     /// What was heard of nodes.
-    pub fn nodes(&self, tidings: CacheUpdate<CachedNode>) {
-        let mut known = self.write();
-        let nodes = known.nodes.get_or_insert_default();
+    pub fn nodes(&self, update: CacheUpdate<CachedNode>) {
+        let mut contents = self.write();
+        let nodes = contents.nodes.get_or_insert_default();
         let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
-        match tidings {
+        match update {
             CacheUpdate::Replace(all) => {
-                *nodes = all.into_iter().map(|seen| (seen.node.name.clone(), seen)).collect();
+                *nodes = all.into_iter().map(|cached| (cached.node.name.clone(), cached)).collect();
                 underway.clear();
             }
-            CacheUpdate::Upsert(seen) => {
-                if nodes.get(&seen.node.name).is_none_or(|before| before.node.taints != seen.node.taints) {
-                    underway.remove(&seen.node.name);
+            CacheUpdate::Upsert(cached) => {
+                if nodes.get(&cached.node.name).is_none_or(|before| before.node.taints != cached.node.taints)
+                {
+                    underway.remove(&cached.node.name);
                 }
-                nodes.insert(seen.node.name.clone(), seen);
+                nodes.insert(cached.node.name.clone(), cached);
             }
             CacheUpdate::Delete(name) => {
                 underway.remove(&name);
@@ -124,7 +125,7 @@ impl ClusterCache {
     pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
         let sends_away = |taint: &&Taint| taint.effect == TaintEffect::NoExecute;
         let had = old.unwrap_or_default();
-        let is_known = || self.view().known.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(node));
+        let is_known = || self.view().contents.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(node));
         if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) && is_known() {
             let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
             underway.insert(node.into(), Instant::now());
@@ -133,29 +134,29 @@ impl ClusterCache {
 
     /// What is known, for the time of one review: nothing can be told meanwhile.
     pub(super) fn view(&self) -> CacheView<'_> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        CacheView { known, underway: &self.underway }
+        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        CacheView { contents, underway: &self.underway }
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, CacheContents> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
+        self.contents.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Keeps a list in the order of names.
-fn told<T>(all: &mut Vec<T>, tidings: CacheUpdate<T>, name: impl Fn(&T) -> &str) {
-    let place = |all: &[T], wanted: &str| all.binary_search_by(|one| name(one).cmp(wanted));
-    match tidings {
+fn update_list<T>(all: &mut Vec<T>, update: CacheUpdate<T>, name: impl Fn(&T) -> &str) {
+    let index_of = |all: &[T], wanted: &str| all.binary_search_by(|one| name(one).cmp(wanted));
+    match update {
         CacheUpdate::Replace(new) => {
             *all = new;
             all.sort_by(|one, other| name(one).cmp(name(other)));
         }
-        CacheUpdate::Upsert(new) => match place(all, name(&new)) {
+        CacheUpdate::Upsert(new) => match index_of(all, name(&new)) {
             Ok(at) => all[at] = new,
             Err(at) => all.insert(at, new),
         },
         CacheUpdate::Delete(gone) => {
-            if let Ok(at) = place(all, &gone) {
+            if let Ok(at) = index_of(all, &gone) {
                 all.remove(at);
             }
         }
@@ -174,36 +175,36 @@ impl CachedPools {
     }
 
     /// The place of the pool whose this node is.
-    fn of(&self, seen: &CachedNode) -> Option<usize> {
-        reconcile(&self.all, &self.standing, &seen.node, RecordTrust::Pools).pool
+    fn of(&self, cached: &CachedNode) -> Option<usize> {
+        reconcile(&self.all, &self.standing, &cached.node, RecordTrust::Pools).pool
     }
 }
 
 /// What is known at one moment.
 pub(super) struct CacheView<'a> {
-    known: RwLockReadGuard<'a, CacheContents>,
+    contents: RwLockReadGuard<'a, CacheContents>,
     underway: &'a Mutex<HashMap<Box<str>, Instant>>,
 }
 
 impl CacheView<'_> {
     pub(super) fn namespace(&self, name: &str) -> Option<&NamespaceFact> {
-        self.known.namespaces.as_ref()?.get(name)
+        self.contents.namespaces.as_ref()?.get(name)
     }
 
     pub(super) fn knows_namespaces(&self) -> bool {
-        self.known.namespaces.is_some()
+        self.contents.namespaces.is_some()
     }
 
     pub(super) fn knows_nodes(&self) -> bool {
-        self.known.nodes.is_some()
+        self.contents.nodes.is_some()
     }
 
     pub(super) fn policies(&self) -> Option<&[TolerationPolicy]> {
-        self.known.policies.as_deref()
+        self.contents.policies.as_deref()
     }
 
     pub(super) fn pools(&self) -> Option<&[DedicatedPool]> {
-        self.known.pools.as_ref().map(|pools| &pools.valid[..])
+        self.contents.pools.as_ref().map(|pools| &pools.valid[..])
     }
 
     /// Whether a pool keeps others out, for all that is known.
@@ -215,16 +216,17 @@ impl CacheView<'_> {
 
     /// The taints of pools.
     pub(super) fn dedicated(&self) -> &[Taint] {
-        self.known.pools.as_ref().map_or(&[], |pools| &pools.dedicated)
+        self.contents.pools.as_ref().map_or(&[], |pools| &pools.dedicated)
     }
 
     /// Whose the node of this name is.
     pub(super) fn node_pool(&self, node: Option<&str>) -> NodePoolMembership<'_> {
-        let (Some(node), Some(pools), Some(nodes)) = (node, &self.known.pools, &self.known.nodes) else {
+        let (Some(node), Some(pools), Some(nodes)) = (node, &self.contents.pools, &self.contents.nodes)
+        else {
             return NodePoolMembership::Unknown;
         };
-        let Some(seen) = nodes.get(node) else { return NodePoolMembership::Unknown };
-        match pools.of(seen) {
+        let Some(cached) = nodes.get(node) else { return NodePoolMembership::Unknown };
+        match pools.of(cached) {
             Some(pool) => NodePoolMembership::Pool(&pools.all[pool].name),
             None => NodePoolMembership::None,
         }
@@ -232,24 +234,26 @@ impl CacheView<'_> {
 
     /// The taints of the pool whose the node of this name is.
     pub(super) fn own_taints(&self, node: &str) -> Vec<Taint> {
-        let (Some(pools), Some(nodes)) = (&self.known.pools, &self.known.nodes) else { return Vec::new() };
-        let pool = nodes.get(node).and_then(|seen| pools.of(seen));
+        let (Some(pools), Some(nodes)) = (&self.contents.pools, &self.contents.nodes) else {
+            return Vec::new();
+        };
+        let pool = nodes.get(node).and_then(|cached| pools.of(cached));
         pool.map(|pool| pools.all[pool].taints()).unwrap_or_default()
     }
 
     /// How many nodes are well, before a change of this one.
     pub(super) fn fleet(&self, changing: &str) -> Option<FleetHealth> {
-        let nodes = self.known.nodes.as_ref()?;
-        let all: Vec<Vec<Taint>> = match &self.known.pools {
+        let nodes = self.contents.nodes.as_ref()?;
+        let all: Vec<Vec<Taint>> = match &self.contents.pools {
             Some(pools) => pools.all.iter().map(DedicatedPool::taints).collect(),
             None => Vec::new(),
         };
-        let own = |seen: &CachedNode| {
-            let pool = self.known.pools.as_ref().filter(|_| !seen.node.taints.is_empty())?.of(seen)?;
+        let own = |cached: &CachedNode| {
+            let pool = self.contents.pools.as_ref().filter(|_| !cached.node.taints.is_empty())?.of(cached)?;
             all.get(pool).map(Vec::as_slice)
         };
         let counted =
-            nodes.values().map(|seen| (seen.ready, &seen.node.taints[..], own(seen).unwrap_or(&[])));
+            nodes.values().map(|cached| (cached.ready, &cached.node.taints[..], own(cached).unwrap_or(&[])));
         let mut fleet = FleetHealth::count(counted);
         let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
         let on_its_way = |name: &str, since: &Instant| {
@@ -262,12 +266,12 @@ impl CacheView<'_> {
 
     /// What the rules need and nobody has told yet.
     pub(super) fn missing(&self, settings: &ReviewSettings) -> Vec<&'static str> {
-        let known = &*self.known;
+        let contents = &*self.contents;
         let needs = [
-            ("namespaces", known.namespaces.is_none()),
-            ("policies", settings.defaults.is_some() && known.policies.is_none()),
-            ("pools", settings.pools && known.pools.is_none()),
-            ("nodes", (settings.pools || settings.guard.is_some()) && known.nodes.is_none()),
+            ("namespaces", contents.namespaces.is_none()),
+            ("policies", settings.defaults.is_some() && contents.policies.is_none()),
+            ("pools", settings.pools && contents.pools.is_none()),
+            ("nodes", (settings.pools || settings.guard.is_some()) && contents.nodes.is_none()),
         ];
         needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
     }

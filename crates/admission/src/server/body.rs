@@ -53,7 +53,7 @@ impl From<&BodyError> for Refused {
 
 /// What came, and the memory it takes.
 pub(super) struct ReviewBody {
-    pub(super) sifted: FilteredReview,
+    pub(super) filtered: FilteredReview,
     share: Option<BodyReservation>,
 }
 
@@ -71,7 +71,7 @@ impl ReviewBody {
 pub(super) async fn read<B>(
     body: &mut B,
     limits: &ServerLimits,
-    room: &Arc<BodyMemoryBudget>,
+    budget: &Arc<BodyMemoryBudget>,
 ) -> Result<ReviewBody, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -80,23 +80,23 @@ where
     // Most bodies are there as soon as their head is.
     if let Poll::Ready(frame) = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await {
         match frame {
-            None => return Ok(ReviewBody { sifted: reading.sieve.finish()?, share: None }),
+            None => return Ok(ReviewBody { filtered: reading.sieve.finish()?, share: None }),
             Some(Err(_)) => return Err(BodyError::Broken),
             Some(Ok(frame)) => {
                 reading.goes_on(&frame.into_data().unwrap_or_default())?;
                 if body.is_end_stream() {
-                    return Ok(ReviewBody { sifted: reading.sieve.finish()?, share: None });
+                    return Ok(ReviewBody { filtered: reading.sieve.finish()?, share: None });
                 }
             }
         }
     }
-    let share = room.begin()?;
+    let share = budget.begin()?;
     let ended = tokio::select! {
         ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(BodyError::Late(None))),
         () = share.is_given_up() => Err(BodyError::Crowded(None)),
     };
     match ended {
-        Ok(()) => Ok(ReviewBody { sifted: reading.sieve.finish()?, share: Some(share) }),
+        Ok(()) => Ok(ReviewBody { filtered: reading.sieve.finish()?, share: Some(share) }),
         Err(BodyError::Late(_)) => Err(BodyError::Late(reading.sieve.broken_off())),
         Err(BodyError::Crowded(_)) => Err(BodyError::Crowded(reading.sieve.broken_off())),
         Err(other) => Err(other),

@@ -59,7 +59,7 @@ struct TrackedBody {
 /// The memory of one body; given back when dropped.
 #[derive(Debug)]
 pub(super) struct BodyReservation {
-    room: Arc<BodyMemoryBudget>,
+    budget: Arc<BodyMemoryBudget>,
     number: u64,
     given_up: Arc<Notify>,
 }
@@ -83,7 +83,7 @@ impl BodyMemoryBudget {
             .bodies
             .insert(number, TrackedBody { bytes: 0, settled: false, given_up: Arc::clone(&given_up) });
         drop(state);
-        let share = BodyReservation { room: Arc::clone(self), number, given_up };
+        let share = BodyReservation { budget: Arc::clone(self), number, given_up };
         share.grow(FLOOR).map(|()| share)
     }
 
@@ -111,8 +111,8 @@ impl BodyReservation {
     /// # Errors
     /// If this body is the one that is given up.
     pub(super) fn grow(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let mut state = self.room.lock();
-        while state.used.saturating_add(bytes) > self.room.limit {
+        let mut state = self.budget.lock();
+        while state.used.saturating_add(bytes) > self.budget.limit {
             let oldest = state.bodies.iter().find(|(_, taken)| !taken.settled).map(|(number, _)| *number);
             let Some(oldest) = oldest else { return Err(BudgetExceeded) };
             if let Some(taken) = state.remove(oldest) {
@@ -130,13 +130,14 @@ impl BodyReservation {
     /// # Errors
     /// As [`BodyReservation::grow`].
     pub(super) fn hold(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let has = self.room.lock().bodies.get(&self.number).map(|taken| taken.bytes).ok_or(BudgetExceeded)?;
+        let has =
+            self.budget.lock().bodies.get(&self.number).map(|taken| taken.bytes).ok_or(BudgetExceeded)?;
         if bytes > has { self.grow(bytes - has) } else { Ok(()) }
     }
 
     /// From now on nobody else's body takes this room.
     pub(super) fn settle(&self) {
-        if let Some(taken) = self.room.lock().bodies.get_mut(&self.number) {
+        if let Some(taken) = self.budget.lock().bodies.get_mut(&self.number) {
             taken.settled = true;
         }
     }
@@ -149,7 +150,7 @@ impl BodyReservation {
 
 impl Drop for BodyReservation {
     fn drop(&mut self) {
-        self.room.lock().remove(self.number);
+        self.budget.lock().remove(self.number);
     }
 }
 
@@ -159,39 +160,39 @@ mod tests {
 
     #[test]
     fn the_oldest_body_makes_room_for_a_new_one() {
-        let room = Arc::new(BodyMemoryBudget::new(4 * FLOOR));
-        let [old, young] = [room.begin().unwrap(), room.begin().unwrap()];
+        let budget = Arc::new(BodyMemoryBudget::new(4 * FLOOR));
+        let [old, young] = [budget.begin().unwrap(), budget.begin().unwrap()];
         assert_eq!(old.grow(FLOOR), Ok(()));
-        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(budget.used(), 3 * FLOOR);
         assert_eq!(young.grow(2 * FLOOR), Ok(()), "the old one is given up for it");
-        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(budget.used(), 3 * FLOOR);
         assert_eq!(old.grow(1), Err(BudgetExceeded));
         drop(old);
-        assert_eq!(room.used(), 3 * FLOOR, "it has nothing to give back any more");
+        assert_eq!(budget.used(), 3 * FLOOR, "it has nothing to give back any more");
         drop(young);
-        assert_eq!(room.used(), 0);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
     fn what_is_settled_stays() {
-        let room = Arc::new(BodyMemoryBudget::new(3 * FLOOR));
-        let settled = room.begin().unwrap();
+        let budget = Arc::new(BodyMemoryBudget::new(3 * FLOOR));
+        let settled = budget.begin().unwrap();
         settled.hold(2 * FLOOR).unwrap();
         settled.settle();
-        let young = room.begin().unwrap();
+        let young = budget.begin().unwrap();
         assert_eq!(young.hold(2 * FLOOR), Err(BudgetExceeded));
-        assert_eq!(room.used(), 2 * FLOOR);
+        assert_eq!(budget.used(), 2 * FLOOR);
         assert_eq!(settled.hold(FLOOR), Ok(()), "it has that already");
         drop(settled);
-        assert_eq!(room.used(), 0);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
     fn a_body_that_has_no_room_even_alone_is_given_up() {
-        let room = Arc::new(BodyMemoryBudget::new(2 * FLOOR));
-        let only = room.begin().unwrap();
+        let budget = Arc::new(BodyMemoryBudget::new(2 * FLOOR));
+        let only = budget.begin().unwrap();
         assert_eq!(only.grow(2 * FLOOR), Err(BudgetExceeded));
-        assert_eq!(room.used(), 0);
+        assert_eq!(budget.used(), 0);
         assert!(Arc::new(BodyMemoryBudget::new(0)).begin().is_err());
     }
 }

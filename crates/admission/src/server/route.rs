@@ -60,7 +60,7 @@ where
         return lacking(common, request, BodyError::TooLarge(None)).await;
     }
     let (head, mut body) = request.into_parts();
-    let reason = match read(&mut body, &common.limits, &common.room).await {
+    let reason = match read(&mut body, &common.limits, &common.budget).await {
         Ok(question) => match review(half, question, common, guard).await {
             Ok(answer) => return answer,
             Err(reason) => reason,
@@ -77,7 +77,7 @@ where
             let (judged, took) = judge_now(half, &begun, common);
             common.metrics.refused.of(refused).inc();
             match judged {
-                Ok(judged) => shown(half, judged, took, &begun, common),
+                Ok(judged) => decided(half, judged, took, &begun, common),
                 Err(malformed) => makes_no_sense(half, &malformed, took, common),
             }
         }
@@ -103,17 +103,17 @@ async fn review(
 ) -> Result<Answer, BodyError> {
     let arrived = Instant::now();
     let (judged, took) = loop {
-        let (judged, took) = if question.sifted.length() > LONG {
+        let (judged, took) = if question.filtered.length() > LONG {
             let turn = tokio::select! {
                 turn = common.long.acquire() => turn,
-                () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
+                () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.filtered.given_up()))),
             };
-            let judged = judge_now(half, &question.sifted, common);
+            let judged = judge_now(half, &question.filtered, common);
             tokio::task::yield_now().await;
             drop(turn);
             judged
         } else {
-            judge_now(half, &question.sifted, common)
+            judge_now(half, &question.filtered, common)
         };
         let is_early = judged.as_ref().is_ok_and(|judged| judged.is_early);
         if !is_early || arrived.elapsed() > NEWS_LATE {
@@ -121,13 +121,13 @@ async fn review(
         }
         tokio::select! {
             () = tokio::time::sleep(NEWS_LOOK) => {}
-            () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.sifted.given_up()))),
+            () = question.is_given_up() => return Err(BodyError::Crowded(Some(question.filtered.given_up()))),
         }
     };
     Ok(match judged {
         Ok(judged) => {
             guard.on_useful_request();
-            shown(half, judged, took, &question.sifted, common)
+            decided(half, judged, took, &question.filtered, common)
         }
         Err(malformed) => makes_no_sense(half, &malformed, took, common),
     })
@@ -155,7 +155,7 @@ fn makes_no_sense(
 
 /// An answer on its way. A long patch has its memory reckoned until its reader has it; where there is none left, the pod
 /// comes in as it is. Everything else is short.
-fn shown(
+fn decided(
     half: Half,
     judged: ReviewResponse,
     took: Duration,

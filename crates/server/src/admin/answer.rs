@@ -18,7 +18,7 @@ const PATHS: &str =
 /// What a path asks for.
 enum Question<'path> {
     Metrics,
-    Health { word: &'static str, scope: Scope, check: Option<&'path str> },
+    Health { endpoint: &'static str, scope: Scope, check: Option<&'path str> },
 }
 
 impl Admin {
@@ -50,8 +50,8 @@ impl Admin {
                 respond(StatusCode::OK, exposition.media_type(), self.metrics.render(exposition))
             }
             Question::Health { scope, check: Some(name), .. } => self.one_check(scope, name),
-            Question::Health { word, scope, check: None } => {
-                self.all_checks(word, scope, is_verbose(request.uri().query()))
+            Question::Health { endpoint, scope, check: None } => {
+                self.all_checks(endpoint, scope, is_verbose(request.uri().query()))
             }
         }
     }
@@ -77,7 +77,7 @@ impl Admin {
         }
     }
 
-    fn all_checks(&self, word: &str, scope: Scope, verbose: bool) -> Answer {
+    fn all_checks(&self, endpoint: &str, scope: Scope, verbose: bool) -> Answer {
         let mut all_fine = true;
         let mut text = String::new();
         for check in self.checks_for(scope) {
@@ -90,11 +90,11 @@ impl Admin {
             }
         }
         if !all_fine {
-            text.push_str(&format!("{word} check failed\n"));
+            text.push_str(&format!("{endpoint} check failed\n"));
             return respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, text);
         }
         if verbose {
-            text.push_str(&format!("{word} check passed\n"));
+            text.push_str(&format!("{endpoint} check passed\n"));
             return respond(StatusCode::OK, PLAIN, text);
         }
         respond(StatusCode::OK, PLAIN, "ok".into())
@@ -115,13 +115,13 @@ fn question(path: &str) -> Option<Question<'_>> {
         Some((name, check)) => (name, Some(check).filter(|check| !check.is_empty())),
         None => (&path[1..], None),
     };
-    let (word, scope) = match name {
+    let (endpoint, scope) = match name {
         "healthz" => ("healthz", Scope::Live),
         "livez" | "live" => ("livez", Scope::Live),
         "readyz" | "ready" => ("readyz", Scope::Ready),
         _ => return None,
     };
-    Some(Question::Health { word, scope, check })
+    Some(Question::Health { endpoint, scope, check })
 }
 
 fn is_verbose(query: Option<&str>) -> bool {

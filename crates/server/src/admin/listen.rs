@@ -83,8 +83,8 @@ impl AdminListener {
         };
         let secure = match &serving.secure {
             Some(SecureServing { port, certificate, .. }) => {
-                let shown = ReloadingTls::new(certificate, serving.bind_address)?;
-                Some((bind((serving.bind_address, port.get()).into(), "--secure-port").await?, shown))
+                let tls = ReloadingTls::new(certificate, serving.bind_address)?;
+                Some((bind((serving.bind_address, port.get()).into(), "--secure-port").await?, tls))
             }
             None => None,
         };
@@ -134,7 +134,7 @@ impl AdminListener {
         };
         let secure = async {
             match self.secure {
-                Some((listener, shown)) => accept(listener, Some(shown), admin.clone(), of_secure).await,
+                Some((listener, tls)) => accept(listener, Some(tls), admin.clone(), of_secure).await,
                 None => std::future::pending().await,
             }
         };
@@ -158,7 +158,7 @@ pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener
 
 async fn accept(
     listener: TcpListener,
-    mut shown: Option<ReloadingTls>,
+    mut tls: Option<ReloadingTls>,
     admin: Arc<Admin>,
     readers: MetricsAccess,
 ) -> Infallible {
@@ -178,7 +178,7 @@ async fn accept(
         };
         while connections.try_join_next().is_some() {}
         let Some(guard) = limit.admit(from.ip()) else { continue };
-        let acceptor = shown.as_mut().map(ReloadingTls::acceptor);
+        let acceptor = tls.as_mut().map(ReloadingTls::acceptor);
         let client = client(stream, acceptor, admin.clone(), readers.clone());
         connections.spawn(async move {
             tokio::select! {
