@@ -37,7 +37,7 @@ type AccessQuery =
 struct MetricsReaders {
     ask: AccessQuery,
     /// Who was let; they are asked about again without waiting for strangers.
-    known: Mutex<HashMap<String, Instant>>,
+    allowed_until: Mutex<HashMap<String, Instant>>,
     denied: Mutex<HashMap<String, (AccessDenied, Instant)>>,
     strangers: Semaphore,
 }
@@ -62,14 +62,14 @@ impl MetricsReaders {
     }
 
     fn asking(ask: AccessQuery) -> Arc<Self> {
-        let (known, denied) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { ask, known, denied, strangers: Semaphore::new(AT_ONCE) })
+        let (allowed_until, denied) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { ask, allowed_until, denied, strangers: Semaphore::new(AT_ONCE) })
     }
 
     async fn decide(&self, token: &str) -> Result<(), AccessDenied> {
         let now = Instant::now();
-        let known = locked(&self.known).get(token).copied();
-        if known.is_some_and(|until| now < until) {
+        let allowed_until = locked(&self.allowed_until).get(token).copied();
+        if allowed_until.is_some_and(|until| now < until) {
             return Ok(());
         }
         if let Some((denied, until)) = locked(&self.denied).get(token)
@@ -77,13 +77,13 @@ impl MetricsReaders {
         {
             return Err(*denied);
         }
-        let _turn = match known {
+        let _turn = match allowed_until {
             Some(_) => None,
             None => Some(self.strangers.try_acquire().map_err(|_| AccessDenied::Unknown)?),
         };
         let denied = match (self.ask)(token.to_owned()).await {
             Ok(TokenAccess::Allowed) => {
-                remember(&mut locked(&self.known), token, now + ALLOWED_FOR, |until| *until);
+                remember(&mut locked(&self.allowed_until), token, now + ALLOWED_FOR, |until| *until);
                 return Ok(());
             }
             Ok(TokenAccess::Forbidden) => AccessDenied::Forbidden,
@@ -93,7 +93,7 @@ impl MetricsReaders {
                 return Err(AccessDenied::Unknown);
             }
         };
-        locked(&self.known).remove(token);
+        locked(&self.allowed_until).remove(token);
         remember(&mut locked(&self.denied), token, (denied, now + DENIED_FOR), |(_, until)| *until);
         Err(denied)
     }
@@ -129,7 +129,7 @@ mod tests {
     /// A server that knows `good` and `poor`, and can fall silent or change its mind.
     #[derive(Default)]
     struct World {
-        asked: AtomicUsize,
+        reviews: AtomicUsize,
         silent: AtomicBool,
         withdrawn: AtomicBool,
     }
@@ -140,7 +140,7 @@ mod tests {
         let readers = MetricsReaders::asking(Box::new(move |token| {
             let of = Arc::clone(&of);
             Box::pin(async move {
-                of.asked.fetch_add(1, Ordering::SeqCst);
+                of.reviews.fetch_add(1, Ordering::SeqCst);
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 match token.as_str() {
                     _ if of.silent.load(Ordering::SeqCst) => Err("no answer".to_owned()),
@@ -156,22 +156,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_count_for_a_while_and_no_longer() {
         let (world, readers) = stage();
-        let asked = || world.asked.load(Ordering::SeqCst);
+        let reviews = || world.reviews.load(Ordering::SeqCst);
         for _ in 0..5 {
             assert_eq!(readers.admit("good").await, Ok(()));
             assert_eq!(readers.admit("poor").await, Err(AccessDenied::Forbidden));
             assert_eq!(readers.admit("bad").await, Err(AccessDenied::Stranger));
         }
-        assert_eq!(asked(), 3);
+        assert_eq!(reviews(), 3);
         world.withdrawn.store(true, Ordering::SeqCst);
         advance(ALLOWED_FOR - Duration::from_secs(1)).await;
-        assert_eq!((readers.admit("good").await, asked()), (Ok(()), 3));
+        assert_eq!((readers.admit("good").await, reviews()), (Ok(()), 3));
         advance(Duration::from_secs(1)).await;
-        assert_eq!((readers.admit("good").await, asked()), (Err(AccessDenied::Stranger), 4));
+        assert_eq!((readers.admit("good").await, reviews()), (Err(AccessDenied::Stranger), 4));
         world.withdrawn.store(false, Ordering::SeqCst);
-        assert_eq!((readers.admit("good").await, asked()), (Err(AccessDenied::Stranger), 4));
+        assert_eq!((readers.admit("good").await, reviews()), (Err(AccessDenied::Stranger), 4));
         advance(DENIED_FOR).await;
-        assert_eq!((readers.admit("good").await, asked()), (Ok(()), 5));
+        assert_eq!((readers.admit("good").await, reviews()), (Ok(()), 5));
     }
 
     #[tokio::test(start_paused = true)]
@@ -195,9 +195,9 @@ mod tests {
         let flood = futures::future::join_all(tokens.iter().map(|token| readers.admit(token)));
         let (flood, good) = tokio::join!(flood, readers.admit("good"));
         assert_eq!(good, Ok(()), "who is known does not wait for strangers");
-        assert_eq!(flood.iter().filter(|said| **said == Err(AccessDenied::Stranger)).count(), AT_ONCE);
-        assert!(flood.iter().all(|said| said.is_err()));
-        assert_eq!(world.asked.load(Ordering::SeqCst), 2 + AT_ONCE);
+        assert_eq!(flood.iter().filter(|result| **result == Err(AccessDenied::Stranger)).count(), AT_ONCE);
+        assert!(flood.iter().all(|result| result.is_err()));
+        assert_eq!(world.reviews.load(Ordering::SeqCst), 2 + AT_ONCE);
         for token in &tokens {
             assert_eq!(readers.admit(token).await, Err(AccessDenied::Stranger));
         }

@@ -113,21 +113,21 @@ pub(crate) async fn report(
 /// What the log is told of interruptions: a server that is away is asked for every other second.
 #[derive(Default)]
 pub(crate) struct StreamLog {
-    said: Option<(String, Instant)>,
+    logged: Option<(String, Instant)>,
 }
 
 impl StreamLog {
     /// Why the stream is interrupted, if that is news or was not said for a while.
     pub(crate) fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
         if health.interrupted_since.is_none() {
-            self.said = None;
+            self.logged = None;
         }
         let StreamPhase::Waiting { why, .. } = &health.phase else { return None };
-        let old = |(said, at): &(String, Instant)| said == why && at.elapsed() < SAY_AGAIN;
-        if health.absent || health.last_error.as_ref() != Some(why) || self.said.as_ref().is_some_and(old) {
+        let old = |(logged, at): &(String, Instant)| logged == why && at.elapsed() < SAY_AGAIN;
+        if health.absent || health.last_error.as_ref() != Some(why) || self.logged.as_ref().is_some_and(old) {
             return None;
         }
-        self.said = Some((why.clone(), Instant::now()));
+        self.logged = Some((why.clone(), Instant::now()));
         Some(why)
     }
 }

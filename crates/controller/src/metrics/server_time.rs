@@ -10,7 +10,7 @@ use taintward_server::metrics::MetricsRegistry;
 pub struct ServerTimeMetrics {
     offset: Gauge<f64, AtomicU64>,
     uncertainty: Gauge<f64, AtomicU64>,
-    known: Gauge,
+    is_known: Gauge,
 }
 
 impl ServerTimeMetrics {
@@ -27,7 +27,7 @@ impl ServerTimeMetrics {
                 "How far taintward_clock_offset_seconds may be wrong, either way; 0 while it is not known",
                 Gauge::default(),
             ),
-            known: registry.gauge(
+            is_known: registry.gauge(
                 "taintward_clock_offset_known",
                 "1 while the API server's time is known; while it is not, taints and pods that are found in a list count \
                  from when they were found",
@@ -37,7 +37,7 @@ impl ServerTimeMetrics {
 
     /// What is known now.
     pub fn is(&self, offset: Option<ClockOffset>) {
-        self.known.set(i64::from(offset.is_some()));
+        self.is_known.set(i64::from(offset.is_some()));
         let (ahead, uncertainty) =
             offset.map_or((0.0, 0.0), |offset| (offset.ahead_secs_f64(), offset.uncertainty.as_secs_f64()));
         self.offset.set(ahead);

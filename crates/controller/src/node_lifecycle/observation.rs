@@ -21,14 +21,14 @@ pub(super) struct StreamObserver {
     health: watch::Receiver<StreamHealth>,
     last_heard: Option<Instant>,
     /// When we noticed that something was heard.
-    heard: Option<Mono>,
+    last_activity: Option<Mono>,
     failures: u64,
     lost: bool,
 }
 
 impl StreamObserver {
     pub(super) fn new(stream: WatchedKind, health: watch::Receiver<StreamHealth>) -> Self {
-        Self { stream, health, last_heard: None, heard: None, failures: 0, lost: false }
+        Self { stream, health, last_heard: None, last_activity: None, failures: 0, lost: false }
     }
 
     /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
@@ -38,23 +38,23 @@ impl StreamObserver {
             return Vec::new();
         }
         let health = self.health.borrow_and_update();
-        let (in_step, before) = (health.phase == StreamPhase::Watching, self.heard);
+        let (in_step, before) = (health.phase == StreamPhase::Watching, self.last_activity);
         // A list that failed beside the watch has cost nothing that the watch told.
         let failures = health.counters.failures - health.counters.failures_beside;
         let failed = std::mem::replace(&mut self.failures, failures) < failures;
         if health.last_heard != self.last_heard {
-            (self.last_heard, self.heard) = (health.last_heard, Some(now));
+            (self.last_heard, self.last_activity) = (health.last_heard, Some(now));
         }
-        let mut told = Vec::new();
+        let mut inputs = Vec::new();
         if failed || (!in_step && !self.lost) {
             let since = before.filter(|_| failed).unwrap_or(now);
-            told.push(NodeLifecycleInput::StreamLost { stream: self.stream, since });
+            inputs.push(NodeLifecycleInput::StreamLost { stream: self.stream, since });
             self.lost = true;
         }
         if in_step && std::mem::take(&mut self.lost) {
-            told.push(NodeLifecycleInput::StreamRecovered { stream: self.stream });
+            inputs.push(NodeLifecycleInput::StreamRecovered { stream: self.stream });
         }
-        told
+        inputs
     }
 }
 
@@ -64,17 +64,17 @@ pub(super) type ProbeResult = (Mono, Result<(), RequestError>);
 /// Whether the API server takes our requests.
 pub(super) struct ApiServerProbe {
     /// Without a success for this long, we ask.
-    patience: Span,
+    interval: Span,
     proof: Option<Mono>,
-    asked: Option<Mono>,
-    asking: Option<BoxFuture<'static, ProbeResult>>,
+    sent_at: Option<Mono>,
+    in_flight: Option<BoxFuture<'static, ProbeResult>>,
 }
 
 impl ApiServerProbe {
     /// One who must have something to show at least every `gap`.
     pub(super) const fn new(gap: Span) -> Self {
-        let patience = Span::from_micros(gap.as_micros() / 2);
-        Self { patience, proof: None, asked: None, asking: None }
+        let interval = Span::from_micros(gap.as_micros() / 2);
+        Self { interval, proof: None, sent_at: None, in_flight: None }
     }
 
     /// Our lease was renewed; a proof only if it is news.
@@ -86,25 +86,25 @@ impl ApiServerProbe {
 
     /// Asks, if nothing else has proved it lately.
     pub(super) fn start(&mut self, api: &ApiClient, now: Mono) {
-        if self.asking.is_none() && self.start_at().is_none_or(|at| at <= now) {
+        if self.in_flight.is_none() && self.start_at().is_none_or(|at| at <= now) {
             let api = api.clone();
-            self.asked = Some(now);
-            self.asking = Some(Box::pin(async move { (now, api.look_alive().await) }));
+            self.sent_at = Some(now);
+            self.in_flight = Some(Box::pin(async move { (now, api.look_alive().await) }));
         }
     }
 
     /// When it is time to ask; `None`: now.
     pub(super) fn start_at(&self) -> Option<Mono> {
-        let due = self.proof.map(|proof| proof.plus(self.patience));
-        let again = self.asked.map(|asked| asked.plus(ASK_AGAIN.min(self.patience)));
+        let due = self.proof.map(|proof| proof.plus(self.interval));
+        let again = self.sent_at.map(|sent_at| sent_at.plus(ASK_AGAIN.min(self.interval)));
         due.max(again)
     }
 
     /// The next answer; waits for ever while there is no question.
     pub(super) async fn result(&mut self) -> ProbeResult {
-        let Some(asking) = &mut self.asking else { return std::future::pending().await };
-        let answer = asking.await;
-        self.asking = None;
+        let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
+        let answer = in_flight.await;
+        self.in_flight = None;
         answer
     }
 
@@ -123,7 +123,7 @@ impl ApiServerProbe {
     }
 
     pub(super) const fn is_in_flight(&self) -> bool {
-        self.asking.is_some()
+        self.in_flight.is_some()
     }
 }
 

@@ -44,32 +44,32 @@ pub(super) async fn report_lease(
     mut leadership: watch::Receiver<Leadership>,
     lease: metrics::LeaseMetrics,
     alone: Option<WriteMode>,
-    told: watch::Sender<LeaseProblem>,
+    problem_out: watch::Sender<LeaseProblem>,
 ) {
     match alone {
         Some(WriteMode::Enforce) => return lease.leads_alone(),
         Some(WriteMode::Observe) => return lease.follows(),
         None => {}
     }
-    let mut shown = None;
+    let mut logged = None;
     loop {
         let now = leadership.borrow_and_update().clone();
         match now.leading {
             true => lease.leads_until(now.valid_until),
             false => lease.follows(),
         }
-        told.send_modify(|trouble| {
-            let since = trouble.take().map_or(now.loop_alive_at, |(since, _)| since);
-            *trouble = now.trouble.clone().map(|why| (since, why));
+        problem_out.send_modify(|problem| {
+            let since = problem.take().map_or(now.loop_alive_at, |(since, _)| since);
+            *problem = now.trouble.clone().map(|why| (since, why));
         });
         let news = (now.leading, now.holder.clone(), now.trouble.is_some());
-        if shown.as_ref() != Some(&news) {
-            let (leading, holder, trouble) = (now.leading, now.holder, now.trouble);
-            match trouble {
-                Some(trouble) => tracing::warn!(leading, holder, err = trouble, "trouble with the lease"),
+        if logged.as_ref() != Some(&news) {
+            let (leading, holder, problem) = (now.leading, now.holder, now.trouble);
+            match problem {
+                Some(problem) => tracing::warn!(leading, holder, err = problem, "trouble with the lease"),
                 None => tracing::info!(leading, holder, "lease"),
             }
-            shown = Some(news);
+            logged = Some(news);
         }
         if leadership.changed().await.is_err() {
             return;
@@ -100,11 +100,11 @@ pub(super) fn is_alive(
 /// Ready unless the lease could be neither read nor written for longer than it lasts: nobody takes over from whoever
 /// can't see that it is free.
 pub(super) fn is_within_reach(
-    trouble: watch::Receiver<LeaseProblem>,
+    problem: watch::Receiver<LeaseProblem>,
     lease: Span,
     clock: Clock,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
-    move || match &*trouble.borrow() {
+    move || match &*problem.borrow() {
         Some((since, why)) if clock.now().mono.since(*since) > lease => {
             let length = clock.now().mono.since(*since).as_secs_f64();
             Err(format!("the lease could not be read or written for {length:.0} s: {why}"))
@@ -135,10 +135,10 @@ mod tests {
         };
         let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let (out, leadership) = watch::channel(Leadership::none(clock.now().mono));
-        let (told, trouble) = watch::channel(None);
-        let ready = is_within_reach(trouble, LEASE, clock.clone());
+        let (problem_out, problem) = watch::channel(None);
+        let ready = is_within_reach(problem, LEASE, clock.clone());
         let alive = is_alive(leadership.clone(), clock.clone());
-        tokio::spawn(report_lease(leadership, metrics.lease.clone(), None, told));
+        tokio::spawn(report_lease(leadership, metrics.lease.clone(), None, problem_out));
         for second in 0..90 {
             out.send_modify(|known| {
                 known.loop_alive_at = clock.now().mono;

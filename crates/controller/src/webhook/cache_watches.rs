@@ -42,10 +42,10 @@ impl WebhookStream {
 pub(super) fn begin(
     client: &Client,
     relist_every: Option<Duration>,
-    around: &Arc<ClusterCache>,
+    cache: &Arc<ClusterCache>,
     tasks: &mut JoinSet<()>,
 ) -> Vec<WebhookStream> {
-    let mut beginning = WatchStarter { client, relist_every, around, tasks };
+    let mut beginning = WatchStarter { client, relist_every, cache, tasks };
     vec![
         beginning.stream::<NamespaceObject>(),
         beginning.stream::<PoolFact>(),
@@ -57,7 +57,7 @@ pub(super) fn begin(
 struct WatchStarter<'a> {
     client: &'a Client,
     relist_every: Option<Duration>,
-    around: &'a Arc<ClusterCache>,
+    cache: &'a Arc<ClusterCache>,
     tasks: &'a mut JoinSet<()>,
 }
 
@@ -67,7 +67,7 @@ impl WatchStarter<'_> {
         let (health_out, health) = watch::channel(StreamHealth::default());
         let listener = listener::<F>(self.client.clone(), self.relist_every, RelistTrigger::default(), None);
         self.tasks.spawn(listener.run(out, health_out));
-        self.tasks.spawn(pass_on::<F>(news, health.clone(), CacheUpdater::new(Arc::clone(self.around))));
+        self.tasks.spawn(update_cache::<F>(news, health.clone(), CacheUpdater::new(Arc::clone(self.cache))));
         self.tasks.spawn(report(F::RESOURCE, health.clone()));
         WebhookStream { name: F::RESOURCE, health }
     }
@@ -79,7 +79,7 @@ trait CachedKind: WatchedObject {
     type Item: Send;
 
     fn item(self) -> (Box<str>, Uid, Self::Item);
-    fn tell(around: &ClusterCache, tidings: CacheUpdate<Self::Item>);
+    fn apply(cache: &ClusterCache, update: CacheUpdate<Self::Item>);
 }
 
 impl CachedKind for NamespaceObject {
@@ -89,8 +89,8 @@ impl CachedKind for NamespaceObject {
         (self.name.clone(), self.uid, (self.name, self.facts))
     }
 
-    fn tell(around: &ClusterCache, tidings: CacheUpdate<Self::Item>) {
-        around.namespaces(tidings);
+    fn apply(cache: &ClusterCache, update: CacheUpdate<Self::Item>) {
+        cache.namespaces(update);
     }
 }
 
@@ -101,8 +101,8 @@ impl CachedKind for PoolFact {
         (self.pool.name.clone(), self.uid, self.pool)
     }
 
-    fn tell(around: &ClusterCache, tidings: CacheUpdate<Self::Item>) {
-        around.pools(tidings);
+    fn apply(cache: &ClusterCache, update: CacheUpdate<Self::Item>) {
+        cache.pools(update);
     }
 }
 
@@ -113,8 +113,8 @@ impl CachedKind for PolicyObject {
         (self.policy.name.clone(), self.uid, self.policy)
     }
 
-    fn tell(around: &ClusterCache, tidings: CacheUpdate<Self::Item>) {
-        around.policies(tidings);
+    fn apply(cache: &ClusterCache, update: CacheUpdate<Self::Item>) {
+        cache.policies(update);
     }
 }
 
@@ -125,13 +125,13 @@ impl CachedKind for PoolNodeFact {
         (self.node.name.clone(), self.uid, CachedNode { node: self.node, ready: self.ready })
     }
 
-    fn tell(around: &ClusterCache, tidings: CacheUpdate<Self::Item>) {
-        around.nodes(tidings);
+    fn apply(cache: &ClusterCache, update: CacheUpdate<Self::Item>) {
+        cache.nodes(update);
     }
 }
 
 /// Updates the cache. A kind that the server does not have has no objects; one that goes away later has none left.
-async fn pass_on<F: CachedKind>(
+async fn update_cache<F: CachedKind>(
     mut events: mpsc::Receiver<Vec<WatchEvent<F>>>,
     mut health: watch::Receiver<StreamHealth>,
     mut updater: CacheUpdater<F>,
@@ -157,7 +157,7 @@ async fn pass_on<F: CachedKind>(
 struct CacheUpdater<F: CachedKind> {
     cache: Arc<ClusterCache>,
     /// The objects that are there, by name.
-    held: HashMap<Box<str>, Uid>,
+    uids: HashMap<Box<str>, Uid>,
     /// Of the list that is being received.
     listed: Option<HashMap<Box<str>, Uid>>,
     /// The objects of the first list, until it is complete.
@@ -180,10 +180,10 @@ impl<F: CachedKind> ObjectIndex<F> for CacheUpdater<F> {
         if let Some(listed) = &mut self.listed {
             listed.insert(name.clone(), uid.clone());
         }
-        self.held.insert(name.clone(), uid);
+        self.uids.insert(name.clone(), uid);
         match &mut self.first {
             Some(first) => _ = first.insert(name, item),
-            None => F::tell(&self.cache, CacheUpdate::Upsert(item)),
+            None => F::apply(&self.cache, CacheUpdate::Upsert(item)),
         }
     }
 
@@ -193,30 +193,30 @@ impl<F: CachedKind> ObjectIndex<F> for CacheUpdater<F> {
             Some(uid) if name.is_empty() => self.name_of(uid),
             _ => name,
         };
-        if uid.is_some() && self.held.get(&name) == uid.as_ref() {
-            self.gone(name);
+        if uid.is_some() && self.uids.get(&name) == uid.as_ref() {
+            self.delete(name);
         }
     }
 
     fn undecodable(&mut self, object: ObjectRef, _: Now) {
-        self.gone(object.name);
+        self.delete(object.name);
     }
 
     fn list_completed(&mut self, _: Now) {
         let listed = self.listed.take().unwrap_or_default();
         if let Some(first) = self.first.take() {
-            F::tell(&self.cache, CacheUpdate::Replace(first.into_values().collect()));
+            F::apply(&self.cache, CacheUpdate::Replace(first.into_values().collect()));
         } else {
-            let vanished = self.held.keys().filter(|name| !listed.contains_key(*name));
-            vanished.for_each(|name| F::tell(&self.cache, CacheUpdate::Delete(name.clone())));
+            let vanished = self.uids.keys().filter(|name| !listed.contains_key(*name));
+            vanished.for_each(|name| F::apply(&self.cache, CacheUpdate::Delete(name.clone())));
         }
-        self.held = listed;
+        self.uids = listed;
     }
 }
 
 impl<F: CachedKind> CacheUpdater<F> {
     fn new(cache: Arc<ClusterCache>) -> Self {
-        Self { cache, held: HashMap::new(), listed: None, first: Some(HashMap::new()) }
+        Self { cache, uids: HashMap::new(), listed: None, first: Some(HashMap::new()) }
     }
 
     fn receive(&mut self, event: WatchEvent<F>) {
@@ -234,23 +234,23 @@ impl<F: CachedKind> CacheUpdater<F> {
     }
 
     fn name_of(&self, uid: &Uid) -> Box<str> {
-        self.held.iter().find(|(_, held)| *held == uid).map(|(name, _)| name.clone()).unwrap_or_default()
+        self.uids.iter().find(|(_, uids)| *uids == uid).map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
-    fn gone(&mut self, name: Box<str>) {
-        self.held.remove(&name);
+    fn delete(&mut self, name: Box<str>) {
+        self.uids.remove(&name);
         if let Some(listed) = &mut self.listed {
             listed.remove(&name);
         }
         match &mut self.first {
             Some(first) => _ = first.remove(&name),
-            None => F::tell(&self.cache, CacheUpdate::Delete(name)),
+            None => F::apply(&self.cache, CacheUpdate::Delete(name)),
         }
     }
 
     fn nothing(&mut self) {
         *self = Self { first: None, ..Self::new(Arc::clone(&self.cache)) };
-        F::tell(&self.cache, CacheUpdate::Replace(Vec::new()));
+        F::apply(&self.cache, CacheUpdate::Replace(Vec::new()));
     }
 }
 

@@ -7,41 +7,41 @@ use taintward_kube::decode::ObjectIdentity;
 
 /// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
 struct World {
-    around: Arc<ClusterCache>,
+    cache: Arc<ClusterCache>,
     following: CacheUpdater<NamespaceObject>,
 }
 
 impl World {
     fn new() -> Self {
-        let around = Arc::<ClusterCache>::default();
-        Self { following: CacheUpdater::new(Arc::clone(&around)), around }
+        let cache = Arc::<ClusterCache>::default();
+        Self { following: CacheUpdater::new(Arc::clone(&cache)), cache }
     }
 
-    fn hear(&mut self, heard: WatchEvent<NamespaceObject>) {
-        self.following.receive(heard);
+    fn receive(&mut self, event: WatchEvent<NamespaceObject>) {
+        self.following.receive(event);
     }
 
     fn seen(&mut self, name: &str, uid: &str) {
         let (uid, name) = (Uid::new(uid), name.into());
         let fact = NamespaceObject { uid, version: None, name, facts: Default::default() };
-        self.hear(WatchEvent::Applied { fact, listed: true });
+        self.receive(WatchEvent::Applied { fact, listed: true });
     }
 
     fn gone(&mut self, name: &str, uid: &str) {
         let identity = ObjectIdentity { name: name.to_owned(), ..ObjectIdentity::default() };
-        self.hear(WatchEvent::Deleted { uid: Uid::new(uid), identity });
+        self.receive(WatchEvent::Deleted { uid: Uid::new(uid), identity });
     }
 
     fn begins(&mut self) {
-        self.hear(WatchEvent::ListStarted { silent_for: None });
+        self.receive(WatchEvent::ListStarted { silent_for: None });
     }
 
     fn known(&self) -> Vec<&'static str> {
-        ["a", "b"].into_iter().filter(|name| self.around.knows_namespace(name)).collect()
+        ["a", "b"].into_iter().filter(|name| self.cache.knows_namespace(name)).collect()
     }
 
     fn is_told(&self) -> bool {
-        let rules = RuleReviewer::new(ReviewSettings::default(), UntilReady::Allow, Arc::clone(&self.around));
+        let rules = RuleReviewer::new(ReviewSettings::default(), UntilReady::Allow, Arc::clone(&self.cache));
         !rules.missing().contains(&"namespaces")
     }
 }
@@ -56,7 +56,7 @@ fn half_a_first_list_is_told_to_nobody() {
     world.begins();
     world.seen("b", "2");
     assert!(!world.is_told());
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     assert!(world.is_told());
     assert_eq!(world.known(), ["b"]);
 }
@@ -66,11 +66,11 @@ fn what_a_later_list_lacks_is_gone_and_what_comes_meanwhile_is_told_at_once() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     world.begins();
     world.seen("b", "2");
     assert_eq!(world.known(), ["a", "b"], "not gone before the list is complete");
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     assert_eq!(world.known(), ["b"]);
 }
 
@@ -79,7 +79,7 @@ fn the_end_of_an_old_one_is_not_the_end_of_its_namesake() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     world.seen("a", "2");
     world.gone("a", "1");
     assert_eq!(world.known(), ["a"]);
@@ -92,11 +92,11 @@ fn one_that_cannot_be_understood_counts_as_not_there() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     let identity =
         ObjectIdentity { name: "a".to_owned(), uid: Some(Uid::new("1")), ..ObjectIdentity::default() };
     let why = "spec: no object".to_owned();
-    world.hear(WatchEvent::Undecodable(taintward_kube::decode::UndecodableObject {
+    world.receive(WatchEvent::Undecodable(taintward_kube::decode::UndecodableObject {
         identity: Some(identity),
         why,
     }));
@@ -112,7 +112,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
     // It is installed later.
     world.begins();
     world.seen("a", "1");
-    world.hear(WatchEvent::ListCompleted);
+    world.receive(WatchEvent::ListCompleted);
     assert_eq!(world.known(), ["a"]);
 }
 
@@ -120,7 +120,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
 async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
     // Often enough that an order by chance shows.
     for _ in 0..64 {
-        let around = Arc::<ClusterCache>::default();
+        let cache = Arc::<ClusterCache>::default();
         let (out, news) = mpsc::channel(BATCHES_WAITING);
         let (absent, health) = watch::channel(StreamHealth::default());
         let fact = NamespaceObject {
@@ -133,8 +133,8 @@ async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
         out.try_send(vec![WatchEvent::ListStarted { silent_for: None }, seen, WatchEvent::ListCompleted])
             .unwrap();
         absent.send_modify(|health| health.absent = true);
-        let passing = pass_on(news, health, CacheUpdater::new(Arc::clone(&around)));
+        let passing = update_cache(news, health, CacheUpdater::new(Arc::clone(&cache)));
         assert!(tokio::time::timeout(Duration::from_millis(1), passing).await.is_err());
-        assert!(!around.knows_namespace("a"));
+        assert!(!cache.knows_namespace("a"));
     }
 }
