@@ -14,11 +14,12 @@ mod strategic;
 mod track;
 mod typed;
 
-pub use apply::{ApplyConflict, ApplyError, apply};
+pub use apply::apply;
 pub use json::{json_patch, merge_patch};
 pub use strategic::strategic;
 pub use track::{keep_times, track};
 
+use crate::api_status::StatusError;
 use serde_json::{Value, json};
 
 /// How deep an object may be nested. Text is read to 128 levels; patches may stack what was read, and everything
@@ -38,54 +39,15 @@ pub struct FieldWriter<'a> {
     pub now: &'a str,
 }
 
-/// Why a patch was not applied, in the words of a real server.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct PatchError {
-    /// The HTTP status.
-    pub code: u16,
-    /// The reason; a real server gives none for errors it did not expect (500).
-    pub reason: &'static str,
-    /// The sentence.
-    pub message: String,
+/// A patch that cannot be applied to this object. A real server keeps to itself why.
+fn unfit() -> StatusError {
+    let message = "the server rejected our request due to an error in our request";
+    StatusError::new(422, "Invalid", message).with(json!({}))
 }
 
-impl PatchError {
-    /// The patch is not what its type says it is.
-    fn bad(message: impl Into<String>) -> Self {
-        Self { code: 400, reason: "BadRequest", message: message.into() }
-    }
-
-    /// The patch can't be applied to this object. A real server keeps to itself why.
-    fn unfit() -> Self {
-        let message = "the server rejected our request due to an error in our request".into();
-        Self { code: 422, reason: "Invalid", message }
-    }
-
-    /// What a real server passes on as it is.
-    fn plain(message: impl Into<String>) -> Self {
-        Self { code: 500, reason: "", message: message.into() }
-    }
-
-    fn too_large(message: &str) -> Self {
-        let message = format!("Request entity too large: {message}");
-        Self { code: 413, reason: "RequestEntityTooLarge", message }
-    }
-
-    /// The answer's body.
-    pub fn status(&self) -> Value {
-        let mut status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "code": self.code,
-        });
-        if !self.reason.is_empty() {
-            status["reason"] = self.reason.into();
-        }
-        if self.code == 422 {
-            status["details"] = json!({});
-        }
-        status
-    }
+/// What a real server did not expect, and passes on as it is.
+fn unexpected(message: impl Into<String>) -> StatusError {
+    StatusError::new(500, "", message)
 }
 
 /// Whether `value` has at most this many levels.

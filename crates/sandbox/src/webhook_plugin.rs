@@ -67,7 +67,7 @@ impl AdmissionPlugin for WebhookPlugin {
         let patch = self.review(Half::Mutate, attributes, object, warnings)?;
         let patch = patch.and_then(|text| STANDARD.decode(text).ok());
         if let Some(patch) = patch.and_then(|json| serde_json::from_slice::<Value>(&json).ok()) {
-            let failed = |why: patch::PatchError| StatusError::new(500, "InternalError", why.to_string());
+            let failed = |why: StatusError| StatusError::new(500, "InternalError", why.message);
             *object = patch::json_patch(object, &patch).map_err(failed)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::api_status::StatusError;
 use crate::canonicalize::{Canonical, CanonicalizeError, normal};
 use crate::clock::VirtualClock;
 use crate::defaults::AdmissionDefaults;
-use crate::patch::{self, FieldWriter, PatchError};
+use crate::patch::{self, FieldWriter};
 use crate::resource::{ResourceType, Subresource};
 use crate::schema::{Schema, TypeId};
 use crate::{custom, defaults, validate};
@@ -208,10 +208,6 @@ fn type_of(resource: &ResourceType, body: &Value) -> Option<TypeId> {
     Schema::get().kind(&version, resource.kind)
 }
 
-fn unfit(error: &PatchError) -> StatusError {
-    StatusError::of_status(&error.status())
-}
-
 /// An object after a patch.
 pub(super) fn patched(
     resource: &ResourceType,
@@ -230,8 +226,7 @@ pub(super) fn patched(
             let (now, version) = (clock.stamp(), resource.api_version());
             let subresource = on.sub.map_or("", Subresource::name);
             let writer = FieldWriter { manager: &wish.manager, subresource, version: &version, now: &now };
-            let done = patch::apply(live, applied, of, &writer, wish.force);
-            done.map_err(|error| StatusError::of_status(&error.status()))
+            patch::apply(live, applied, of, &writer, wish.force)
         }
         other => by_kind(live.unwrap_or(&nothing), other, of),
     }
@@ -243,7 +238,6 @@ fn by_kind(live: &Value, patch: &PatchBody, of: TypeId) -> Result<Value, StatusE
         PatchBody::Merge(patch) => patch::merge_patch(live, patch),
         PatchBody::Strategic(patch) | PatchBody::Apply(patch) => patch::strategic(live, patch, of),
     }
-    .map_err(|error| unfit(&error))
 }
 
 /// A Scale after a patch.

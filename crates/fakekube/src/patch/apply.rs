@@ -9,7 +9,8 @@ use super::merge_rule::MergeRule;
 use super::prune::prune;
 use super::track::{difference, settable, write};
 use super::typed::{merge, places};
-use super::{DEPTH_MAX, FieldWriter, PatchError, within_depth};
+use super::{DEPTH_MAX, FieldWriter, unexpected, within_depth};
+use crate::api_status::StatusError;
 use crate::canonicalize::zero;
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
@@ -20,109 +21,34 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Who owned what there was before the first line of managedFields.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// A place that somebody else owns and that would change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApplyConflict {
-    /// Who owns it.
-    pub manager: String,
-    /// `Apply` or `Update`.
-    pub operation: &'static str,
-    /// The `apiVersion` they wrote in.
-    pub version: String,
-    /// The subresource they wrote to; empty for the object itself.
-    pub subresource: String,
-    /// When they last wrote.
-    pub time: Option<String>,
-    /// The place: `.spec.replicas`.
-    pub path: String,
+/// A field that another manager owns and that would change.
+struct ApplyConflict {
+    /// The manager, as messages name it.
+    owner: String,
+    /// The field: `.spec.replicas`.
+    path: String,
     steps: Vec<String>,
 }
 
-impl ApplyConflict {
-    fn owner(&self) -> String {
-        let mut owner = format!("{:?}", self.manager);
-        if !self.subresource.is_empty() {
-            owner += &format!(" with subresource {:?}", self.subresource);
+/// The refusal of a configuration that would change fields of other managers.
+fn refusal(conflicts: &[ApplyConflict]) -> StatusError {
+    let cause = |conflict: &ApplyConflict| {
+        let message = format!("conflict with {}", conflict.owner);
+        json!({"reason": "FieldManagerConflict", "field": conflict.path, "message": message})
+    };
+    let causes: Vec<Value> = conflicts.iter().map(cause).collect();
+    let message = match conflicts {
+        [one] => format!("Apply failed with 1 conflict: conflict with {}: {}", one.owner, one.path),
+        many => {
+            let by_owner = many.chunk_by(|one, other| one.owner == other.owner).map(|of_one| {
+                let paths: String = of_one.iter().map(|conflict| format!("\n- {}", conflict.path)).collect();
+                format!("conflicts with {}:{paths}", of_one[0].owner)
+            });
+            let by_owner: Vec<String> = by_owner.collect();
+            format!("Apply failed with {} conflicts: {}", many.len(), by_owner.join("\n"))
         }
-        if self.operation == ManagerOperation::Update.name() {
-            owner += &format!(" using {}", self.version);
-        }
-        owner
-    }
-}
-
-/// Why a configuration was not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApplyError {
-    /// Others own what would change.
-    Conflicts(Vec<ApplyConflict>),
-    /// It can't be applied at all.
-    Refused(PatchError),
-}
-
-impl ApplyError {
-    /// The HTTP status.
-    pub fn code(&self) -> u16 {
-        match self {
-            Self::Conflicts(_) => 409,
-            Self::Refused(error) => error.code,
-        }
-    }
-
-    /// The answer's body.
-    pub fn status(&self) -> Value {
-        let conflicts = match self {
-            Self::Conflicts(conflicts) => conflicts,
-            Self::Refused(error) => return error.status(),
-        };
-        let causes: Vec<Value> = conflicts
-            .iter()
-            .map(|conflict| {
-                json!({
-                    "reason": "FieldManagerConflict", "field": conflict.path,
-                    "message": format!("conflict with {}", conflict.owner()),
-                })
-            })
-            .collect();
-        json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
-            "reason": "Conflict", "message": self.to_string(), "details": {"causes": causes},
-        })
-    }
-}
-
-impl std::fmt::Display for ApplyError {
-    fn fmt(&self, into: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(error) => error.fmt(into),
-            Self::Conflicts(conflicts) => match conflicts.as_slice() {
-                [one] => {
-                    write!(into, "Apply failed with 1 conflict: conflict with {}: {}", one.owner(), one.path)
-                }
-                many => {
-                    write!(into, "Apply failed with {} conflicts: ", many.len())?;
-                    let mut owner = String::new();
-                    for conflict in many {
-                        if conflict.owner() != owner {
-                            let line = if owner.is_empty() { "" } else { "\n" };
-                            owner = conflict.owner();
-                            write!(into, "{line}conflicts with {owner}:")?;
-                        }
-                        write!(into, "\n- {}", conflict.path)?;
-                    }
-                    Ok(())
-                }
-            },
-        }
-    }
-}
-
-impl std::error::Error for ApplyError {}
-
-impl From<PatchError> for ApplyError {
-    fn from(error: PatchError) -> Self {
-        Self::Refused(error)
-    }
+    };
+    StatusError::new(409, "Conflict", message).with(json!({"causes": causes}))
 }
 
 /// Applies `applied` to `live`, or creates it.
@@ -132,12 +58,11 @@ pub fn apply(
     of: TypeId,
     writer: &FieldWriter<'_>,
     force: bool,
-) -> Result<Value, ApplyError> {
+) -> Result<Value, StatusError> {
     refuse(applied, of, writer)?;
     let managed = live.and_then(|live| live.pointer("/metadata/managedFields"));
-    let mut ledger = ManagedFields::decode(managed).ok_or_else(|| {
-        PatchError::plain("failed to decode managed fields: they are not what they should be")
-    })?;
+    let mut ledger = ManagedFields::decode(managed)
+        .ok_or_else(|| unexpected("failed to decode managed fields: they are not what they should be"))?;
     let there = live.map_or_else(|| zero(&Shape::Object(of)), managed_fields::without);
     if let (Some(_), true) = (live, ledger.lines.is_empty()) {
         let before = FieldWriter { manager: BEFORE_FIRST_APPLY, ..*writer };
@@ -146,36 +71,38 @@ pub fn apply(
     let turn = ApplyPass { live: &there, applied, of, writer };
     let (object, ledger) = match turn.run(ledger.clone(), force) {
         Err(conflicts) if writer.manager == "kubectl" => match turn.without_client_side(conflicts) {
-            conflicts if conflicts.is_empty() => turn.run(ledger, true).map_err(ApplyError::Conflicts)?,
-            conflicts => return Err(ApplyError::Conflicts(conflicts)),
+            conflicts if conflicts.is_empty() => {
+                turn.run(ledger, true).map_err(|conflicts| refusal(&conflicts))?
+            }
+            conflicts => return Err(refusal(&conflicts)),
         },
-        result => result.map_err(ApplyError::Conflicts)?,
+        result => result.map_err(|conflicts| refusal(&conflicts))?,
     };
     let object = if writer.manager == "kubectl" { renew_last_applied(object, applied) } else { object };
     Ok(managed_fields::with(object, ledger.encode()))
 }
 
 /// What can be said before the object is looked at.
-fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), PatchError> {
+fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), StatusError> {
     if !within_depth(applied, DEPTH_MAX) {
-        return Err(PatchError::bad("error decoding YAML: exceeded max depth"));
+        return Err(StatusError::bad_request("error decoding YAML: exceeded max depth"));
     }
     if !applied.is_object() {
-        return Err(PatchError::bad("error decoding YAML: it is no object"));
+        return Err(StatusError::bad_request("error decoding YAML: it is no object"));
     }
     let text = |name| applied.get(name).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     let expected = Schema::get().at(of).name.rsplit('.').next().unwrap_or_default();
     let group_kind = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
     if kind != expected || version != writer.version {
-        return Err(PatchError::bad(format!("invalid object type: {group_kind}, Kind={kind}")));
+        return Err(StatusError::bad_request(format!("invalid object type: {group_kind}, Kind={kind}")));
     }
     if applied.pointer("/metadata/managedFields").is_some_and(|managed| !managed.is_null()) {
-        return Err(PatchError::bad("metadata.managedFields must be nil"));
+        return Err(StatusError::bad_request("metadata.managedFields must be nil"));
     }
     check(applied, MergeRule::root(of)).map_err(|fault| {
         let part = |path| applied.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        PatchError::plain(format!(
+        unexpected(format!(
             "failed to create typed patch object ({}/{}; {group_kind}, Kind={kind}): {fault}",
             part("/metadata/namespace"),
             part("/metadata/name")
@@ -242,15 +169,9 @@ fn conflicts(ledger: &ManagedFields, written: &super::field_set::FieldSet) -> Ve
     let mut lines: Vec<&ManagedFieldsEntry> = ledger.lines.iter().collect();
     lines.sort_by_key(|line| (&line.manager, line.operation, &line.version, &line.subresource));
     let conflicts = lines.into_iter().flat_map(|line| {
-        line.fields.intersection(written).paths().into_iter().map(|(steps, path)| ApplyConflict {
-            manager: line.manager.clone(),
-            operation: line.operation.name(),
-            version: line.version.clone(),
-            subresource: line.subresource.clone(),
-            time: line.time.clone(),
-            path,
-            steps,
-        })
+        let owner = line.owner();
+        let places = line.fields.intersection(written).paths().into_iter();
+        places.map(move |(steps, path)| ApplyConflict { owner: owner.clone(), path, steps })
     });
     conflicts.collect()
 }

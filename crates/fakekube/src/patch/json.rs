@@ -2,7 +2,8 @@
 //!
 //! - Invariant: no patch makes an object deeper, or much larger, than the patch itself.
 
-use super::{DEPTH_MAX, PatchError, within_depth};
+use super::{DEPTH_MAX, unfit, within_depth};
+use crate::api_status::StatusError;
 use json_patch::{Patch, PatchOperation};
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -14,21 +15,21 @@ const OPERATIONS_MAX: usize = 10_000;
 const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Applies `operations` to `document`.
-pub fn json_patch(document: &Value, operations: &Value) -> Result<Value, PatchError> {
+pub fn json_patch(document: &Value, operations: &Value) -> Result<Value, StatusError> {
     let Patch(operations) = Patch::deserialize(operations)
-        .map_err(|why| PatchError::bad(format!("error decoding patch: {why}")))?;
+        .map_err(|why| StatusError::bad_request(format!("error decoding patch: {why}")))?;
     if operations.len() > OPERATIONS_MAX {
-        return Err(PatchError::too_large(&format!(
-            "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
             operations.len()
-        )));
+        );
+        return Err(StatusError::new(413, "RequestEntityTooLarge", message));
     }
     let mut patched = document.clone();
     let mut room = COPIED_BYTES_MAX;
     for operation in &operations {
-        check_size(&patched, operation, &mut room).ok_or_else(PatchError::unfit)?;
-        json_patch::patch_unsafe(&mut patched, std::slice::from_ref(operation))
-            .map_err(|_| PatchError::unfit())?;
+        check_size(&patched, operation, &mut room).ok_or_else(unfit)?;
+        json_patch::patch_unsafe(&mut patched, std::slice::from_ref(operation)).map_err(|_| unfit())?;
     }
     Ok(patched)
 }
@@ -51,9 +52,9 @@ fn check_size(document: &Value, operation: &PatchOperation, room: &mut usize) ->
 }
 
 /// Merges `patch` into `document`.
-pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value, PatchError> {
+pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value, StatusError> {
     if !patch.is_object() {
-        return Err(PatchError::bad("error decoding patch: it is no object"));
+        return Err(StatusError::bad_request("error decoding patch: it is no object"));
     }
     let mut patched = document.clone();
     json_patch::merge(&mut patched, patch);

@@ -20,7 +20,7 @@ pub(super) enum ManagerOperation {
 }
 
 impl ManagerOperation {
-    pub(super) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Apply => "Apply",
             Self::Update => "Update",
@@ -56,6 +56,18 @@ impl ManagedFieldsEntry {
         (self.operation, &self.manager, &self.subresource)
             == (other.operation, &other.manager, &other.subresource)
             && (self.operation == ManagerOperation::Apply || self.version == other.version)
+    }
+
+    /// The owner, as messages name it.
+    pub(super) fn owner(&self) -> String {
+        let mut owner = format!("{:?}", self.manager);
+        if !self.subresource.is_empty() {
+            owner += &format!(" with subresource {:?}", self.subresource);
+        }
+        if self.operation == ManagerOperation::Update {
+            owner += &format!(" using {}", self.version);
+        }
+        owner
     }
 
     fn order(&self) -> (ManagerOperation, Option<&str>, &str, &str, &str) {

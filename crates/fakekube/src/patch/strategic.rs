@@ -3,7 +3,8 @@
 
 mod lists;
 
-use super::{DEPTH_MAX, PatchError, within_depth};
+use super::{DEPTH_MAX, unexpected, within_depth};
+use crate::api_status::StatusError;
 use crate::schema::{MergeStrategy, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
 use std::mem::discriminant;
@@ -19,14 +20,14 @@ const REPLACED: [(&str, &str); 1] = [("policy/v1.PodDisruptionBudgetSpec", "sele
 type JsonFields = Map<String, Value>;
 
 /// Applies `patch` to `document`, an object of type `of`.
-pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, PatchError> {
+pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, StatusError> {
     let patch = match patch {
         Value::Object(patch) => patch.clone(),
         Value::Null => Map::new(),
-        _ => return Err(PatchError::bad("error decoding patch: it is no object")),
+        _ => return Err(StatusError::bad_request("error decoding patch: it is no object")),
     };
     if !patch.values().all(|value| within_depth(value, DEPTH_MAX)) {
-        return Err(PatchError::bad("invalid character '{' exceeded max depth"));
+        return Err(StatusError::bad_request("invalid character '{' exceeded max depth"));
     }
     let document = document.as_object().cloned().unwrap_or_default();
     merge_fields(document, patch, PatchTarget::Object(of)).map(Value::Object)
@@ -58,11 +59,11 @@ impl PatchTarget {
         }
     }
 
-    fn field(self, name: &str) -> Result<PatchField, PatchError> {
+    fn field(self, name: &str) -> Result<PatchField, StatusError> {
         let id = match self {
             Self::Object(id) => id,
             Self::Other(kind) => {
-                return Err(PatchError::plain(format!(
+                return Err(unexpected(format!(
                     "merging an object in json but data type is not struct, instead is: {kind}"
                 )));
             }
@@ -71,7 +72,7 @@ impl PatchTarget {
         let of = schema.at(id);
         let field = schema.field(id, name).ok_or_else(|| {
             let of = of.name.rsplit('.').next().unwrap_or_default();
-            PatchError::plain(format!("unable to find api field in struct {of} for the json field {name:?}"))
+            unexpected(format!("unable to find api field in struct {of} for the json field {name:?}"))
         })?;
         let spot = match &field.shape {
             Shape::List(item) => Self::of(item),
@@ -82,8 +83,8 @@ impl PatchTarget {
     }
 }
 
-fn unknown_directive(directive: &Value) -> PatchError {
-    PatchError::plain(format!("unknown patch type: {directive}"))
+fn unknown_directive(directive: &Value) -> StatusError {
+    unexpected(format!("unknown patch type: {directive}"))
 }
 
 /// Merges a patch into an object.
@@ -91,7 +92,7 @@ fn merge_fields(
     mut into: JsonFields,
     mut patch: JsonFields,
     spot: PatchTarget,
-) -> Result<JsonFields, PatchError> {
+) -> Result<JsonFields, StatusError> {
     if let Some(directive) = patch.get(PATCH) {
         return match directive.as_str() {
             Some("replace") => {
@@ -108,7 +109,7 @@ fn merge_fields(
         let (name, deletes) = match target(&name, DELETE_FROM) {
             None => (name, false),
             Some(Some(list)) => (list.to_owned(), true),
-            Some(None) => return Err(PatchError::bad("invalid patch format of primitive list")),
+            Some(None) => return Err(StatusError::bad_request("invalid patch format of primitive list")),
         };
         if change.is_null() {
             into.remove(&name);
@@ -152,9 +153,9 @@ fn target<'n>(name: &'n str, directive: &str) -> Option<Option<&'n str>> {
 }
 
 /// Takes out of `into` what `$retainKeys` does not name.
-fn retain_keys(into: &mut JsonFields, patch: &mut JsonFields) -> Result<(), PatchError> {
+fn retain_keys(into: &mut JsonFields, patch: &mut JsonFields) -> Result<(), StatusError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
-    let bad = || PatchError::bad("invalid patch format of retainKeys");
+    let bad = || StatusError::bad_request("invalid patch format of retainKeys");
     let Value::Array(keys) = keys else { return Err(bad()) };
     let named = |name: &str| keys.iter().any(|key| key == name);
     let directive = |name: &str| name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER);

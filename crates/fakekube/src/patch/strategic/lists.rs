@@ -6,37 +6,38 @@ use super::{
     JsonFields, PATCH, PatchField, PatchTarget, SET_ORDER, merge_fields, target, unknown_directive,
     without_directives,
 };
-use crate::patch::PatchError;
+use crate::api_status::StatusError;
+use crate::patch::{unexpected, unfit};
 use serde_json::Value;
 use std::mem::discriminant;
 
-fn no_key(key: &str) -> PatchError {
-    PatchError::plain(format!("an item does not contain declared merge key: {key}"))
+fn no_key(key: &str) -> StatusError {
+    unexpected(format!("an item does not contain declared merge key: {key}"))
 }
 
-fn bad_type(expected: &str) -> PatchError {
-    PatchError::plain(format!("a list or an item of the patch is not {expected}"))
+fn bad_type(expected: &str) -> StatusError {
+    unexpected(format!("a list or an item of the patch is not {expected}"))
 }
 
 /// An item's fields.
-fn fields(item: &Value) -> Result<&JsonFields, PatchError> {
+fn fields(item: &Value) -> Result<&JsonFields, StatusError> {
     item.as_object().ok_or_else(|| bad_type("an object"))
 }
 
 /// What tells an item apart.
-fn key_of<'v>(item: &'v Value, key: Option<&str>) -> Result<&'v Value, PatchError> {
+fn key_of<'v>(item: &'v Value, key: Option<&str>) -> Result<&'v Value, StatusError> {
     let Some(key) = key else { return Ok(item) };
     let fields = fields(item)?;
     fields.get(key).ok_or_else(|| no_key(key))
 }
 
 /// The place of the item in `list` that is told apart by the same.
-fn find(list: &[Value], same: &Value, key: Option<&str>) -> Result<Option<usize>, PatchError> {
+fn find(list: &[Value], same: &Value, key: Option<&str>) -> Result<Option<usize>, StatusError> {
     for (place, item) in list.iter().enumerate() {
         let found = match (item, key) {
             (item, None) => Some(item),
             (Value::Object(fields), Some(key)) => fields.get(key),
-            _ => return Err(PatchError::plain(format!("value for key {place} is not a map"))),
+            _ => return Err(unexpected(format!("value for key {place} is not a map"))),
         };
         if found == Some(same) {
             return Ok(Some(place));
@@ -51,7 +52,7 @@ pub(super) fn merge(
     change: Vec<Value>,
     known: &PatchField,
     deletes: bool,
-) -> Result<Vec<Value>, PatchError> {
+) -> Result<Vec<Value>, StatusError> {
     if !known.merge.merge && !deletes {
         return Ok(change);
     }
@@ -66,21 +67,21 @@ pub(super) fn merge(
         let merged = deduplicated(there.iter().chain(&change).cloned().collect());
         return in_order(merged, &change, &there, None);
     }
-    let key = key.ok_or_else(|| PatchError::plain("cannot merge lists without merge key for struct"))?;
+    let key = key.ok_or_else(|| unexpected("cannot merge lists without merge key for struct"))?;
     let (there, change) = run_directives(there, change, key)?;
     let merged = merge_items(there.clone(), &change, key, known.spot)?;
     in_order(merged, &change, &there, Some(key))
 }
 
 /// Whether the items of both lists are objects; they must all be of one type.
-fn of_objects(one: &[Value], other: &[Value]) -> Result<bool, PatchError> {
+fn of_objects(one: &[Value], other: &[Value]) -> Result<bool, StatusError> {
     let mut items = one.iter().chain(other);
-    let first = items.next().ok_or_else(|| PatchError::plain("no elements in any of the given slices"))?;
+    let first = items.next().ok_or_else(|| unexpected("no elements in any of the given slices"))?;
     if first.is_array() {
-        return Err(PatchError::unfit());
+        return Err(unfit());
     }
     if items.any(|item| discriminant(item) != discriminant(first)) {
-        return Err(PatchError::plain("list element types are not identical"));
+        return Err(unexpected("list element types are not identical"));
     }
     Ok(first.is_object())
 }
@@ -107,7 +108,7 @@ fn run_directives(
     mut there: Vec<Value>,
     change: Vec<Value>,
     key: &str,
-) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
+) -> Result<(Vec<Value>, Vec<Value>), StatusError> {
     let mut plain = Vec::new();
     let mut replace = false;
     for item in change {
@@ -123,7 +124,7 @@ fn run_directives(
                 }
                 Some("replace") => replace = true,
                 Some("merge") => {
-                    return Err(PatchError::plain("merging lists cannot yet be specified in the patch"));
+                    return Err(unexpected("merging lists cannot yet be specified in the patch"));
                 }
                 _ => return Err(unknown_directive(directive)),
             },
@@ -137,7 +138,7 @@ fn merge_items(
     change: &[Value],
     key: &str,
     spot: PatchTarget,
-) -> Result<Vec<Value>, PatchError> {
+) -> Result<Vec<Value>, StatusError> {
     for item in change {
         let same = key_of(item, Some(key))?;
         match find(&there, same, Some(key))? {
@@ -158,7 +159,7 @@ fn in_order(
     wanted: &[Value],
     there: &[Value],
     key: Option<&str>,
-) -> Result<Vec<Value>, PatchError> {
+) -> Result<Vec<Value>, StatusError> {
     for item in wanted {
         key_of(item, key)?;
     }
@@ -193,7 +194,7 @@ pub(super) fn merge_ordered(
     into: &mut JsonFields,
     patch: &mut JsonFields,
     spot: PatchTarget,
-) -> Result<(), PatchError> {
+) -> Result<(), StatusError> {
     let orders: Vec<String> = patch.keys().filter(|name| name.starts_with(SET_ORDER)).cloned().collect();
     for directive in orders {
         let order = patch.remove(&directive).unwrap_or_default();
@@ -218,16 +219,16 @@ pub(super) fn merge_ordered(
     Ok(())
 }
 
-fn bad_order() -> PatchError {
-    PatchError::bad("invalid patch format of setElementOrder list")
+fn bad_order() -> StatusError {
+    StatusError::bad_request("invalid patch format of setElementOrder list")
 }
 
-fn items(value: &Value) -> Result<&[Value], PatchError> {
+fn items(value: &Value) -> Result<&[Value], StatusError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| bad_type("a list"))
 }
 
 /// What a patch has must stand in the order in the same sequence; deletions need not.
-fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
+fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(), StatusError> {
     if change.is_empty() || order.is_empty() {
         return Ok(());
     }
@@ -244,7 +245,7 @@ fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(
             match places.next() {
                 None => {
                     let why = format!("the order of the patch's list is not that of {SET_ORDER}");
-                    return Err(PatchError::plain(why));
+                    return Err(unexpected(why));
                 }
                 Some(place) if key_of(place, key)? == same => break,
                 Some(_) => {}
