@@ -4,31 +4,19 @@
 //! - See `http.rs` for HTTP, `controllers.rs` for what acts on objects.
 
 mod admission_plugin;
-mod admit;
-mod create;
-mod delete;
 mod events;
-mod eviction;
-mod kind;
-mod meta;
 mod restore;
-mod rules;
-mod scale;
-mod update;
 mod user;
+mod write;
 mod write_options;
 
 pub use admission_plugin::{AdmissionAttributes, AdmissionPlugin};
-pub use create::CreateResult;
-pub use delete::{DeleteOptions, DeleteResult};
 pub use user::RequestUser;
+pub use write::{CreateResult, DeleteOptions, DeleteResult, is_ending, is_held, is_ready, set_condition};
 pub use write_options::{FieldValidation, PatchBody, Propagation, ResourcePath, WriteOptions};
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
-pub use eviction::{is_ready, set_condition};
-pub(crate) use kind::check_body;
-pub use meta::{is_ending, is_held};
-pub(crate) use scale::{patched as patched_scale, read as read_scale};
+pub(crate) use write::{check_body, scale_of};
 
 use crate::api_status::StatusError;
 use crate::clock::VirtualClock;

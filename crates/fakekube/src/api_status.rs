@@ -3,10 +3,6 @@
 use crate::resource::ResourceType;
 use serde_json::{Value, json};
 
-/// The reasons that other parts of this server give.
-const REASONS: [&str; 6] =
-    ["Invalid", "Conflict", "BadRequest", "RequestEntityTooLarge", "UnsupportedMediaType", "NotFound"];
-
 /// A refused request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusError {
@@ -31,18 +27,6 @@ impl StatusError {
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (details, retry_after, onward, warnings) = (None, None, None, Vec::new());
         Self { code, reason, message: message.into(), details, retry_after, onward, warnings }
-    }
-
-    /// What a `Status` says.
-    pub fn of_status(status: &Value) -> Self {
-        let text = |field: &str| status[field].as_str().unwrap_or_default();
-        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
-        let reason = REASONS.iter().copied().find(|reason| *reason == text("reason")).unwrap_or("");
-        let failure = Self::new(code, reason, text("message"));
-        match &status["details"] {
-            Value::Null => failure,
-            details => failure.with(details.clone()),
-        }
     }
 
     /// With details: resource and name, and what else belongs to the reason.
@@ -90,13 +74,6 @@ impl StatusError {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
-    }
-
-    /// 409: the preconditions of a deletion.
-    pub fn precondition(resource: &ResourceType, name: &str, field: &str, asked: &str, is: &str) -> Self {
-        let why =
-            format!("Precondition failed: {field} in precondition: {asked}, {field} in object meta: {is}");
-        Self::conflict(resource, name, &why)
     }
 
     /// 400.

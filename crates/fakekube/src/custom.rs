@@ -91,8 +91,8 @@ impl ResourceDefinition {
 }
 
 /// The definition of a resource, if it is one of these.
-pub(crate) fn of(group: &str, plural: &str) -> Option<&'static ResourceDefinition> {
-    definitions().iter().find(|one| one.resource.group == group && one.resource.plural == plural)
+pub(crate) fn of(resource: &ResourceType) -> Option<&'static ResourceDefinition> {
+    definitions().iter().find(|one| one.resource == *resource)
 }
 
 /// The definition of a kind.

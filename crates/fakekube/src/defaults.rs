@@ -4,6 +4,7 @@
 
 use crate::custom;
 use crate::json_ext::{self, at, fill, has, list, object, text};
+use crate::resource::{ResourceType, Subresource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -36,17 +37,17 @@ const COUNTED: [&str; 16] = [
 ];
 
 /// Fills in what a reader of the API may rely on, at every create and update.
-pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
-    if let Some(definition) = custom::of(group, resource) {
+pub fn apply_defaults(resource: &ResourceType, object: &mut Value) {
+    if let Some(definition) = custom::of(resource) {
         return definition.fill(object);
     }
-    match (group, resource) {
+    match (resource.group, resource.plural) {
         ("", "pods") => pod::pod(object),
         ("", "namespaces") => namespace(object),
         ("", "nodes") => node(object),
         ("", "secrets") => secret(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
-        ("apps" | "batch", _) => workload::workload(resource, object),
+        ("apps" | "batch", plural) => workload::workload(plural, object),
         (_, "mutatingwebhookconfigurations") => extension::webhooks(object, true),
         (_, "validatingwebhookconfigurations") => extension::webhooks(object, false),
         (_, "customresourcedefinitions") => extension::definition(object),
@@ -72,11 +73,11 @@ impl Default for AdmissionDefaults {
 }
 
 /// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
-pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: AdmissionDefaults) {
-    if let Some(definition) = custom::of(group, resource) {
+pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionDefaults) {
+    if let Some(definition) = custom::of(resource) {
         return definition.begin(new);
     }
-    match (group, resource) {
+    match (resource.group, resource.plural) {
         ("", "pods") => admitted::pod_created(new, admission),
         ("coordination.k8s.io", "leases") => lease(new),
         ("", "nodes") if admission.taint_new_nodes => admitted::node_created(new),
@@ -107,16 +108,9 @@ pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admiss
     }
 }
 
-/// What an update leaves as it was: the status, or everything but the status; what the system keeps in the metadata.
-pub fn on_update(
-    (group, resource, subresource): (&str, &str, &str),
-    old: &Value,
-    new: &mut Value,
-    admission: AdmissionDefaults,
-) {
-    if let Some(definition) = custom::of(group, resource) {
-        definition.keep(subresource, old, new);
-    }
+/// What an object keeps in its metadata through all updates. What a body says of its UID and its grace period is
+/// judged, and not passed over.
+pub fn carry_over(old: &Value, new: &mut Value) {
     let (was, meta) = (&old["metadata"], object(new, "metadata"));
     fill(meta, "uid", was["uid"].clone());
     for name in ["creationTimestamp", "deletionTimestamp"] {
@@ -128,10 +122,24 @@ pub fn on_update(
         meta["deletionGracePeriodSeconds"] = was["deletionGracePeriodSeconds"].clone();
     }
     keep(new, old, &["metadata", "generation"]);
+}
+
+/// What an update leaves as it was: the status, or everything but the status.
+pub fn on_update(
+    resource: &ResourceType,
+    subresource: Option<Subresource>,
+    old: &Value,
+    new: &mut Value,
+    admission: AdmissionDefaults,
+) {
+    if let Some(definition) = custom::of(resource) {
+        return definition.keep(subresource, old, new);
+    }
+    let (group, resource) = (resource.group, resource.plural);
     let with_status = ["pods", "nodes", "namespaces", "services", "poddisruptionbudgets"].contains(&resource)
         || ["apps", "batch", "apiextensions.k8s.io", "flowcontrol.apiserver.k8s.io"].contains(&group);
     match subresource {
-        "" if with_status => {
+        None if with_status => {
             keep(new, old, &["status"]);
             match resource {
                 "pods" if admission.default_tolerations => tolerations(new),
@@ -140,8 +148,8 @@ pub fn on_update(
                 _ => {}
             }
         }
-        "" if resource == "leases" => lease(new),
-        "status" => {
+        None if resource == "leases" => lease(new),
+        Some(Subresource::Status) => {
             keep(new, old, &["spec"]);
             if ["deployments", "pods"].contains(&resource) {
                 let name = if resource == "pods" { "ownerReferences" } else { "labels" };
@@ -151,7 +159,7 @@ pub fn on_update(
                 keep(new, old, &["status", "qosClass"]);
             }
         }
-        "finalize" => keep(new, old, &["status"]),
+        Some(Subresource::Finalize) => keep(new, old, &["status"]),
         _ => {}
     }
 }
@@ -170,10 +178,11 @@ fn keep(new: &mut Value, old: &Value, path: &[&str]) {
 
 /// Sets `metadata.generation`: 1 on create, one more when the `spec` is another. A Deployment's annotations count too:
 /// they are copied to its ReplicaSets. Not for changes of a status.
-pub fn generation(old: Option<&Value>, new: &mut Value, group: &str, resource: &str) {
-    if let Some(definition) = custom::of(group, resource) {
+pub fn generation(resource: &ResourceType, old: Option<&Value>, new: &mut Value) {
+    if let Some(definition) = custom::of(resource) {
         return definition.generation(old, new);
     }
+    let resource = resource.plural;
     if !COUNTED.contains(&resource) {
         if resource == "priorityclasses" {
             object(new, "metadata")["generation"] =

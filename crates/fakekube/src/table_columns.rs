@@ -11,6 +11,7 @@ pub(crate) mod selector;
 mod workloads;
 
 use crate::custom::{self, ResourceDefinition};
+use crate::resource::ResourceType;
 use jiff::Timestamp;
 use read::{entry, given};
 use serde_json::{Map, Value, json};
@@ -40,17 +41,11 @@ pub enum TableInclude {
 /// leaving `columnDefinitions` out (`null`), as `noHeaders` and all but the first event of a watch want it.
 ///
 /// Quantities are printed as they stand; a server keeps them in their canonical form.
-pub fn table(
-    group: &str,
-    resource: &str,
-    objects: &[&Value],
-    now: Timestamp,
-    include: TableInclude,
-) -> Value {
-    if let Some(definition) = custom::of(group, resource) {
+pub fn table(resource: &ResourceType, objects: &[&Value], now: Timestamp, include: TableInclude) -> Value {
+    if let Some(definition) = custom::of(resource) {
         return of_custom(definition, objects, now, include);
     }
-    let sheet = sheet(group, resource);
+    let sheet = sheet(resource);
     let rows: Vec<Value> = objects.iter().map(|object| row(sheet, object, now, include)).collect();
     json!({
         "kind": "Table",
@@ -134,10 +129,10 @@ static PLAIN: TableDefinition = TableDefinition::new(
     objects::plain,
 );
 
-fn sheet(group: &str, resource: &str) -> &'static TableDefinition {
+fn sheet(resource: &ResourceType) -> &'static TableDefinition {
     let sheets =
         [pods::SHEETS, nodes::SHEETS, workloads::SHEETS, jobs::SHEETS, events::SHEETS, objects::SHEETS];
-    let of = |sheet: &&TableDefinition| sheet.of.split_once(' ') == Some((group, resource));
+    let of = |sheet: &&TableDefinition| sheet.of.split_once(' ') == Some((resource.group, resource.plural));
     sheets.into_iter().flatten().find(of).unwrap_or(&PLAIN)
 }
 

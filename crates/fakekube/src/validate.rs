@@ -2,9 +2,6 @@
 //!
 //! - Other kinds are accepted if they fit their type.
 
-use serde_json::Value;
-
-mod field_error;
 mod meta;
 mod node_affinity;
 mod pod;
@@ -15,21 +12,158 @@ mod taints;
 mod words;
 mod workload;
 
-pub use field_error::{FieldError, FieldErrorKind, status};
-
+use crate::api_status::StatusError;
 use crate::custom;
 use crate::json_ext::text;
-use crate::resource::ResourceType;
-use field_error::FieldErrors;
+use crate::resource::{ResourceType, Subresource};
+use serde_json::{Value, json};
+use std::fmt;
 
-/// Whether objects of a resource are in namespaces.
-fn is_namespaced(group: &str, resource: &str) -> bool {
-    ResourceType::all().any(|one| one.group == group && one.plural == resource && one.namespaced)
+/// What kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// Nothing stands where something must.
+    Required,
+    /// What stands there is not right.
+    Invalid,
+    /// What stands there is not one of the few words that may.
+    NotSupported,
+    /// It stands there twice.
+    Duplicate,
+    /// Nothing may stand there, or it may not change.
+    Forbidden,
+    /// Too many bytes.
+    TooLong,
+    /// Too many elements.
+    TooMany,
+    /// A number where text belongs, or the like.
+    TypeInvalid,
+}
+
+impl FieldErrorKind {
+    /// The `reason` of a Status' cause, and how its message begins.
+    const fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Required => ("FieldValueRequired", "Required value"),
+            Self::Invalid => ("FieldValueInvalid", "Invalid value"),
+            Self::NotSupported => ("FieldValueNotSupported", "Unsupported value"),
+            Self::Duplicate => ("FieldValueDuplicate", "Duplicate value"),
+            Self::Forbidden => ("FieldValueForbidden", "Forbidden"),
+            Self::TooLong => ("FieldValueTooLong", "Too long"),
+            Self::TooMany => ("FieldValueTooMany", "Too many"),
+            Self::TypeInvalid => ("FieldValueTypeInvalid", "Invalid value"),
+        }
+    }
+}
+
+/// One fault of one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The field's path: `spec.tolerations[0].effect`.
+    pub field: String,
+    /// What kind of fault.
+    pub kind: FieldErrorKind,
+    /// What stands there, if the message shows it.
+    pub value: Option<Value>,
+    /// What should.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// The message without the path.
+    fn body(&self) -> String {
+        let mut body = self.kind.texts().1.to_owned();
+        if let Some(value) = &self.value {
+            body += &format!(": {value}");
+        }
+        if !self.detail.is_empty() {
+            body += &format!(": {}", self.detail);
+        }
+        body
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+/// The refusal of an object with faults. Two equal faults are one in the message and two among the causes.
+pub fn invalid(group: &str, kind: &str, name: &str, faults: &[FieldError]) -> StatusError {
+    let mut messages: Vec<String> = Vec::new();
+    for message in faults.iter().map(ToString::to_string) {
+        if !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+    let cause = |fault: &FieldError| json!({"reason": fault.kind.texts().0, "message": fault.body(), "field": fault.field});
+    StatusError::invalid(group, kind, name, &messages, faults.iter().map(cause).collect())
+}
+
+/// The faults found so far.
+#[derive(Debug, Default)]
+struct FieldErrors(Vec<FieldError>);
+
+impl FieldErrors {
+    fn push(&mut self, field: String, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
+        self.0.push(FieldError { field, kind, value, detail: detail.to_owned() });
+    }
+
+    fn required(&mut self, field: impl Into<String>, detail: &str) {
+        self.push(field.into(), FieldErrorKind::Required, None, detail);
+    }
+
+    fn invalid(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
+        self.push(field.into(), FieldErrorKind::Invalid, Some(value.into()), detail);
+    }
+
+    fn unsupported(&mut self, field: impl Into<String>, word: &str, known: &[&str]) {
+        let known: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
+        let detail = format!("supported values: {}", known.join(", "));
+        self.push(field.into(), FieldErrorKind::NotSupported, Some(word.into()), &detail);
+    }
+
+    fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
+        self.push(field.into(), FieldErrorKind::Duplicate, Some(value.into()), detail);
+    }
+
+    fn forbidden(&mut self, field: impl Into<String>, detail: &str) {
+        self.push(field.into(), FieldErrorKind::Forbidden, None, detail);
+    }
+
+    fn too_long(&mut self, field: impl Into<String>, limit: usize) {
+        self.push(
+            field.into(),
+            FieldErrorKind::TooLong,
+            None,
+            &format!("may not be more than {limit} bytes"),
+        );
+    }
+
+    /// A field that has changed and may not.
+    fn immutable(&mut self, field: impl Into<String>) {
+        self.push(field.into(), FieldErrorKind::Invalid, None, "field is immutable");
+    }
+
+    /// One fault for each message.
+    fn each(&mut self, field: &str, value: &str, messages: Vec<String>) {
+        for message in messages {
+            self.invalid(field, value, &message);
+        }
+    }
+
+    /// A number below zero.
+    fn not_negative(&mut self, field: impl Into<String>, number: Option<i64>) {
+        if let Some(number) = number.filter(|number| *number < 0) {
+            self.invalid(field, number, "must be greater than or equal to 0");
+        }
+    }
 }
 
 /// What a kind's names must look like.
-fn name_format(group: &str, resource: &str) -> meta::NameValidator {
-    match (group, resource) {
+fn name_format(resource: &ResourceType) -> meta::NameValidator {
+    match (resource.group, resource.plural) {
         ("", "namespaces") => words::dns_label,
         ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _) => {
             words::dns_subdomain
@@ -40,23 +174,23 @@ fn name_format(group: &str, resource: &str) -> meta::NameValidator {
 }
 
 /// What is wrong with a new object. Empty: it may be created.
-pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<FieldError> {
+pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
-    if let Some(definition) = custom::of(group, resource) {
+    if let Some(definition) = custom::of(resource) {
         meta::whole(&mut faults, object, false, words::dns_subdomain);
-        definition.judge(object, "", &mut faults.0);
+        definition.judge(object, None, &mut faults.0);
         return faults.0;
     }
-    itself(&mut faults, group, resource, object);
-    if faults.0.is_empty() && resource != "bindings" {
-        meta::whole(&mut faults, object, is_namespaced(group, resource), words::path_segment);
+    itself(&mut faults, resource, object);
+    if faults.0.is_empty() && resource.plural != "bindings" {
+        meta::whole(&mut faults, object, resource.namespaced, words::path_segment);
     }
     faults.0
 }
 
 /// What is wrong with the name and the namespace of an object that is taken as it is.
-pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) -> Vec<String> {
-    let mut faults = name_format(group, resource)(name);
+pub(crate) fn of_name(resource: &ResourceType, namespace: &str, name: &str) -> Vec<String> {
+    let mut faults = name_format(resource)(name);
     if !namespace.is_empty() {
         faults.extend(words::dns_label(namespace));
     }
@@ -65,45 +199,43 @@ pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) 
 
 /// The status that answers an update without a `resourceVersion`, of a kind that wants one. It calls the kind by its
 /// resource. Of other kinds, such an update is of whatever version there is.
-pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value> {
+pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusError> {
     let unnamed = text(&new["metadata"], "resourceVersion").is_empty();
-    let strict = ["leases", "leasecandidates", "poddisruptionbudgets", "customresourcedefinitions"]
-        .contains(&resource)
-        || resource.ends_with("webhookconfigurations")
-        || custom::of(group, resource).is_some();
+    let strict = ["leases", "poddisruptionbudgets", "customresourcedefinitions"].contains(&resource.plural)
+        || resource.plural.ends_with("webhookconfigurations")
+        || custom::of(resource).is_some();
     (unnamed && strict).then(|| {
         let mut faults = FieldErrors::default();
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
-        status(group, resource, text(&new["metadata"], "name"), &faults.0)
+        invalid(resource.group, resource.plural, text(&new["metadata"], "name"), &faults.0)
     })
 }
 
-/// What is wrong with a change. `subresource` is empty or `status`, or `finalize` of a namespace. Empty: it may be made.
+/// What is wrong with a change. Empty: it may be made.
 pub fn on_update(
-    group: &str,
-    resource: &str,
-    subresource: &str,
+    resource: &ResourceType,
+    subresource: Option<Subresource>,
     old: &Value,
     new: &Value,
 ) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
-    if let Some(definition) = custom::of(group, resource) {
+    if let Some(definition) = custom::of(resource) {
         meta::whole(&mut faults, new, false, words::path_segment);
         // A server judges the change of metadata twice, and tells of it once.
         (0..2).for_each(|_| meta::update(&mut faults, old, new));
         definition.judge(new, subresource, &mut faults.0);
         return faults.0;
     }
-    meta::whole(&mut faults, new, is_namespaced(group, resource), words::path_segment);
+    meta::whole(&mut faults, new, resource.namespaced, words::path_segment);
     meta::update(&mut faults, old, new);
-    match (subresource, resource) {
-        ("", _) => changed(&mut faults, group, resource, old, new),
-        ("status", "pods") => pod_update::status(&mut faults, old, new),
-        ("status", "nodes") => {
+    match (subresource, resource.plural) {
+        (None, _) => changed(&mut faults, resource, old, new),
+        (Some(Subresource::Status), "pods") => pod_update::status(&mut faults, old, new),
+        (Some(Subresource::Status), "nodes") => {
             meta::known_update(&mut faults, old, new);
             simple::node_update(&mut faults, old, new);
         }
-        ("finalize", _) => {
+        (Some(Subresource::Finalize), _) => {
             meta::update(&mut faults, old, new);
             simple::namespace(&mut faults, new, true);
         }
@@ -113,20 +245,20 @@ pub fn on_update(
 }
 
 /// What is wrong with an object by itself.
-fn itself(faults: &mut FieldErrors, group: &str, resource: &str, object: &Value) {
-    match (group, resource) {
+fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
+    let place = (resource.group, resource.plural);
+    match place {
         ("", "pods") => return pod::create(faults, object),
         ("", "bindings") => return simple::binding(faults, object),
-        (_, "events") => return simple::event(faults, object, !group.is_empty()),
+        (group, "events") => return simple::event(faults, object, !group.is_empty()),
         ("policy", "poddisruptionbudgets") => return simple::budget(faults, object),
         ("coordination.k8s.io", _) => meta::whole(faults, object, true, words::dns_subdomain),
         ("" | "apps" | "batch" | "scheduling.k8s.io", _) => {
-            let namespaced = is_namespaced(group, resource);
-            meta::known(faults, object, namespaced, name_format(group, resource));
+            meta::known(faults, object, resource.namespaced, name_format(resource));
         }
         _ => return,
     }
-    match (group, resource) {
+    match place {
         ("", "nodes") => simple::node(faults, object),
         ("", "namespaces") => simple::namespace(faults, object, false),
         ("apps", "deployments") => workload::deployment(faults, object),
@@ -139,16 +271,16 @@ fn itself(faults: &mut FieldErrors, group: &str, resource: &str, object: &Value)
     }
 }
 
-fn changed(faults: &mut FieldErrors, group: &str, resource: &str, old: &Value, new: &Value) {
-    match (group, resource) {
+fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
+    match (resource.group, resource.plural) {
         ("", "pods") => pod_update::update(faults, old, new),
         ("", "nodes") => {
-            itself(faults, group, resource, new);
+            itself(faults, resource, new);
             meta::known_update(faults, old, new);
             simple::node_update(faults, old, new);
         }
         ("", "namespaces") => {
-            itself(faults, group, resource, new);
+            itself(faults, resource, new);
             meta::known_update(faults, old, new);
         }
         ("", "events") => simple::event(faults, new, false),
@@ -162,17 +294,17 @@ fn changed(faults: &mut FieldErrors, group: &str, resource: &str, old: &Value, n
             simple::lease(faults, new);
         }
         ("batch", "jobs") => {
-            itself(faults, group, resource, new);
+            itself(faults, resource, new);
             meta::known_update(faults, old, new);
             workload::job_update(faults, old, new);
         }
         ("" | "batch", _) => {
             meta::known_update(faults, old, new);
-            itself(faults, group, resource, new);
+            itself(faults, resource, new);
         }
         ("apps" | "scheduling.k8s.io", _) => {
             meta::known_update(faults, old, new);
-            kept_running(faults, resource, old, new);
+            kept_running(faults, resource.plural, old, new);
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be read fails the test")]
 
+use fakekube::resource::known;
 use fakekube::table_columns::{TableInclude, table};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ fn split(name: &str) -> (&str, &str) {
 fn ours(name: &str, include: TableInclude) -> Value {
     let (resource, group) = split(name);
     let objects = read(name);
-    table(group, resource, &objects.iter().collect::<Vec<_>>(), now().0, include)
+    table(known(group, resource).get(), &objects.iter().collect::<Vec<_>>(), now().0, include)
 }
 
 /// A resource of the golden file: its columns as definitions, and of each row cells and conditions.
@@ -136,7 +137,8 @@ fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},
         "spec": {"nodeName": "n"},
     });
-    let row = |include| table("", "pods", &[&pod], now().0, include)["rows"][0]["object"].clone();
+    let row =
+        |include| table(known("", "pods").get(), &[&pod], now().0, include)["rows"][0]["object"].clone();
     assert_eq!(row(TableInclude::None), Value::Null);
     assert_eq!(row(TableInclude::Object), pod);
     assert_eq!(
@@ -152,7 +154,7 @@ fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
 fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
     let bookmark = |said: &str| {
         let pod = json!({"kind": "Pod", "metadata": {"annotations": {"k8s.io/initial-events-end": said}}});
-        table("", "pods", &[&pod], now().0, TableInclude::None)["rows"][0]["object"].clone()
+        table(known("", "pods").get(), &[&pod], now().0, TableInclude::None)["rows"][0]["object"].clone()
     };
     assert_eq!(bookmark("true")["kind"], "PartialObjectMetadata");
     assert_eq!(bookmark("true")["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
@@ -161,7 +163,7 @@ fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
 
 #[test]
 fn a_table_is_a_table_without_rows_too() {
-    let empty = table("", "pods", &[], now().0, TableInclude::default());
+    let empty = table(known("", "pods").get(), &[], now().0, TableInclude::default());
     assert_eq!(empty["kind"], "Table");
     assert_eq!(empty["apiVersion"], "meta.k8s.io/v1");
     assert_eq!(empty["metadata"], json!({}));
@@ -172,7 +174,7 @@ fn a_table_is_a_table_without_rows_too() {
 #[test]
 fn what_is_not_known_has_a_name_and_a_date() {
     let thing = json!({"metadata": {"name": "x", "creationTimestamp": "2026-02-03T04:05:06Z"}});
-    let table = table("things.example", "pods", &[&thing], now().0, TableInclude::None);
+    let table = table(known("", "configmaps").get(), &[&thing], now().0, TableInclude::None);
     assert_eq!(table["columnDefinitions"][1]["name"], "Created At");
     assert_eq!(table["columnDefinitions"][1]["type"], "date");
     assert_eq!(table["rows"][0]["cells"], json!(["x", "2026-02-03T04:05:06Z"]));

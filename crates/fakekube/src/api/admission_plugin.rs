@@ -3,7 +3,7 @@
 //! - Invariant: every plugin may change an object before any plugin validates it.
 //! - See `admit.rs` and `defaults.rs` for the admission that every cluster has.
 
-use super::{ApiServer, ResourcePath, WriteOptions};
+use super::{ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
 use crate::store::Transaction;
 use serde_json::Value;
@@ -85,27 +85,5 @@ pub trait AdmissionPlugin: Send + Sync {
     ) -> Result<(), StatusError> {
         let _ = (attributes, object, warnings);
         Ok(())
-    }
-}
-
-impl ApiServer {
-    pub(super) fn run_admit(
-        &self,
-        attributes: &AdmissionAttributes<'_>,
-        object: &mut Value,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), StatusError> {
-        let mut plugins = self.shared.plugins.iter();
-        plugins.try_for_each(|plugin| plugin.admit(attributes, object, warnings))
-    }
-
-    pub(super) fn run_validate(
-        &self,
-        attributes: &AdmissionAttributes<'_>,
-        object: &Value,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), StatusError> {
-        let mut plugins = self.shared.plugins.iter();
-        plugins.try_for_each(|plugin| plugin.validate(attributes, object, warnings))
     }
 }

@@ -18,13 +18,13 @@ impl ApiServer {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (name, namespace) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
-        let (group, plural) = (number.get().group, number.get().plural);
-        if let Some(fault) = validate::of_name(group, plural, &namespace, &name).first() {
+        let resource = number.get();
+        if let Some(fault) = validate::of_name(resource, &namespace, &name).first() {
             return Err(format!("its name or namespace cannot be: {fault}"));
         }
         let mut object = read(&version, &kind, object)?;
         // As a server that reads what it kept: what an older one had no value for gets its default.
-        apply_defaults(group, plural, &mut object);
+        apply_defaults(resource, &mut object);
         if text(&object["metadata"]["uid"]).is_empty() {
             object["metadata"]["uid"] = json!(self.ids().uid());
         }
@@ -60,6 +60,6 @@ fn read(version: &str, kind: &str, object: Value) -> Result<Value, String> {
     let mut object = definition.read(object).map_err(|why| why.to_string())?.value;
     definition.fill(&mut object);
     let mut faults = Vec::new();
-    definition.judge(&object, "", &mut faults);
+    definition.judge(&object, None, &mut faults);
     faults.first().map_or(Ok(object), |fault| Err(fault.to_string()))
 }

@@ -2,6 +2,7 @@
 
 use super::ResourceDefinition;
 use crate::canonicalize::{Canonical, CanonicalizeError, of_type};
+use crate::resource::Subresource;
 use crate::schema::Schema;
 use serde_json::{Map, Value};
 
@@ -46,9 +47,9 @@ impl ResourceDefinition {
     }
 
     /// What a change leaves as it was: the status, or all but the status.
-    pub(crate) fn keep(&self, subresource: &str, old: &Value, new: &mut Value) {
+    pub(crate) fn keep(&self, subresource: Option<Subresource>, old: &Value, new: &mut Value) {
         let Some(fields) = new.as_object_mut() else { return };
-        if subresource == "status" {
+        if subresource == Some(Subresource::Status) {
             let owners = fields.get("metadata").and_then(|metadata| metadata.get("managedFields")).cloned();
             let version =
                 fields.get("metadata").and_then(|metadata| metadata.get("resourceVersion")).cloned();

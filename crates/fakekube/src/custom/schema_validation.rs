@@ -4,6 +4,7 @@
 
 use super::read::step;
 use super::{ResourceDefinition, RuleCheck, rules};
+use crate::resource::Subresource;
 use crate::validate::{FieldError, FieldErrorKind};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -17,9 +18,14 @@ const NOWHERE: &str = "<nil>";
 
 impl ResourceDefinition {
     /// What is wrong with an object besides `faults`, which were found in its metadata.
-    pub(crate) fn judge(&self, object: &Value, subresource: &str, faults: &mut Vec<FieldError>) {
+    pub(crate) fn judge(
+        &self,
+        object: &Value,
+        subresource: Option<Subresource>,
+        faults: &mut Vec<FieldError>,
+    ) {
         let place = match subresource {
-            "status" => ("status", &self.schema["properties"]["status"], &object["status"]),
+            Some(Subresource::Status) => ("status", &self.schema["properties"]["status"], &object["status"]),
             _ => ("", &self.schema, object),
         };
         let (path, schema, value) = place;

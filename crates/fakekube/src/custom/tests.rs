@@ -102,7 +102,7 @@ fn what_is_left_out_is_filled_in_and_what_says_nothing_is_dropped() {
     assert_eq!(pond, json!({"spec": {"depth": 3}}));
     let faults = |object| {
         let mut faults = Vec::new();
-        definition.judge(&object, "", &mut faults);
+        definition.judge(&object, None, &mut faults);
         faults.into_iter().map(|fault| (fault.field, fault.kind)).collect::<Vec<_>>()
     };
     let fault = |field: &str, kind| (field.to_owned(), kind);

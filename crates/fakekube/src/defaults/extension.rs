@@ -48,7 +48,10 @@ pub(super) fn definition(definition: &mut Value) {
 /// What becomes of a new definition: the kinds that are registered are there, others will not be.
 pub(super) fn defined(definition: &mut Value) {
     let (spec, now) = (&definition["spec"], definition["metadata"]["creationTimestamp"].clone());
-    let served = custom::of(text(spec, "group"), text(&spec["names"], "plural")).is_some();
+    let same = |known: &Value| {
+        (&known["group"], &known["names"]["plural"]) == (&spec["group"], &spec["names"]["plural"])
+    };
+    let served = custom::definitions().iter().any(|one| same(&one.object["spec"]));
     let condition = |kind: &str, is: bool, reason: &str, message: &str| {
         let status = if is { "True" } else { "False" };
         json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now})

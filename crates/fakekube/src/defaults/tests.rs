@@ -1,11 +1,13 @@
 //! Tests which defaults are set, and which fields stay.
 
-use super::{AdmissionDefaults, apply_defaults, generation, on_create, on_update};
+use super::{AdmissionDefaults, apply_defaults, carry_over, generation, on_create, on_update};
+use crate::resource::known;
 use serde_json::{Value, json};
 
 fn created(group: &str, resource: &str, mut object: Value) -> Value {
-    apply_defaults(group, resource, &mut object);
-    on_create(group, resource, &mut object, AdmissionDefaults::default());
+    let resource = known(group, resource).get();
+    apply_defaults(resource, &mut object);
+    on_create(resource, &mut object, AdmissionDefaults::default());
     object
 }
 
@@ -23,7 +25,7 @@ fn a_pod_gets_what_it_did_not_say() {
     assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
     assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
     let mut again = pod.clone();
-    apply_defaults("", "pods", &mut again);
+    apply_defaults(known("", "pods").get(), &mut again);
     assert_eq!(again, pod, "what is filled in stays");
 }
 
@@ -57,13 +59,15 @@ fn quality_of_service_comes_from_resources() {
 fn the_generation_counts_changes_of_the_spec_only() {
     let mut old =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {"replicas": 1}});
-    generation(None, &mut old, "apps", "deployments");
+    let deployments = known("apps", "deployments").get();
+    generation(deployments, None, &mut old);
     assert_eq!(old["metadata"]["generation"], 1);
     let after = |change: &dyn Fn(&mut Value)| {
         let mut new = old.clone();
         change(&mut new);
-        on_update(("apps", "deployments", ""), &old, &mut new, AdmissionDefaults::default());
-        generation(Some(&old), &mut new, "apps", "deployments");
+        carry_over(&old, &mut new);
+        on_update(deployments, None, &old, &mut new, AdmissionDefaults::default());
+        generation(deployments, Some(&old), &mut new);
         new["metadata"]["generation"].clone()
     };
     assert_eq!(after(&|new| new["spec"]["replicas"] = json!(2)), 2);

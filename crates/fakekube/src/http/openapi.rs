@@ -77,10 +77,7 @@ fn document(resources: &[&ResourceType]) -> Value {
                 "get": operation(resource, "list"), "post": operation(resource, "post"),
             }),
         );
-        match (
-            custom::of(resource.group, resource.plural),
-            Schema::get().kind(&resource.api_version(), resource.kind),
-        ) {
+        match (custom::of(resource), Schema::get().kind(&resource.api_version(), resource.kind)) {
             (Some(definition), _) => {
                 let metadata = Schema::get().named("meta/v1.ObjectMeta");
                 let name = metadata.map(component).unwrap_or_default();

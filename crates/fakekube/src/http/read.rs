@@ -7,7 +7,7 @@ use super::pages::ListContinuation;
 use super::request::HttpRequest;
 use super::response::HttpAnswer;
 use super::response_format::{ResponseFormat, content_type};
-use crate::api::{ApiServer, ResourcePath};
+use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::Subresource;
 use crate::select::ObjectSelector;
@@ -55,7 +55,7 @@ impl ApiServer {
                 Ok(HttpAnswer::new(200, content_type(form.accept.encoding), form.single(&object)))
             }
             Some(Subresource::Scale) => {
-                let scale = self.scale_of(&object.value());
+                let scale = api::scale_of(&object.value());
                 let encoding = form.accept.encoding;
                 Ok(HttpAnswer::new(
                     200,

@@ -86,7 +86,7 @@ impl ResponseFormat {
     }
 
     fn is_custom(&self) -> bool {
-        custom::of(self.resource.group, self.resource.plural).is_some()
+        custom::of(self.resource).is_some()
     }
 
     fn is_home(&self) -> bool {
@@ -94,8 +94,7 @@ impl ResponseFormat {
     }
 
     fn table(&self, objects: &[&Value]) -> Value {
-        let mut table =
-            table_columns::table(self.resource.group, self.resource.plural, objects, self.now, self.include);
+        let mut table = table_columns::table(self.resource, objects, self.now, self.include);
         if !self.headers {
             table["columnDefinitions"] = Value::Null;
         }

@@ -48,8 +48,14 @@ impl ApiServer {
                 _,
                 Some(Subresource::Binding | Subresource::Eviction | Subresource::Log | Subresource::Token),
             ) => Err(StatusError::not_allowed()),
-            (&Method::PUT, Some(Subresource::Scale)) => self.put_scale(asked, on),
-            (&Method::PATCH, Some(Subresource::Scale)) => self.patch_scale(asked, on),
+            (&Method::PUT, Some(Subresource::Scale)) => {
+                let (scale, wish) = wished(asked, "UpdateOptions")?;
+                self.scaled(asked, self.update_scale(on, scale, &wish)?)
+            }
+            (&Method::PATCH, Some(Subresource::Scale)) => {
+                let (patch, wish) = (patch(asked)?, patch_wish(asked)?);
+                self.scaled(asked, self.patch_scale(on, &patch, &wish)?)
+            }
             (&Method::PUT, _) => {
                 let (object, wish) = wished(asked, "UpdateOptions")?;
                 check_body(on.number.get(), &object)?;
@@ -106,26 +112,13 @@ impl ApiServer {
         self.success(asked, 201, None)
     }
 
-    fn put_scale(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let (scale, wish) = wished(asked, "UpdateOptions")?;
-        let scale = crate::api::read_scale(scale, &on.name)?;
-        self.scaled(asked, on, &wish, |_| Ok(scale))
-    }
-
-    fn patch_scale(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let (patch, wish) = (patch(asked)?, patch_wish(asked)?);
-        self.scaled(asked, on, &wish, |scale| crate::api::patched_scale(scale, &patch))
-    }
-
+    /// The Scale that a write made.
     fn scaled(
         &self,
         asked: &HttpRequest,
-        on: &ResourcePath,
-        wish: &WriteOptions,
-        change: impl FnOnce(Value) -> Result<Value, StatusError>,
+        (scale, made): (Value, CreateResult),
     ) -> Result<HttpAnswer, StatusError> {
         let encoding = asked.accept.check()?.encoding;
-        let (scale, made) = self.rescale(on, change, wish)?;
         let answer = HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding));
         Ok(answer.with_warnings(made.warnings))
     }

@@ -1,6 +1,6 @@
 //! Validates metadata, and what of it may not change.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::words;
 use crate::json_ext::{at, entries, has, list, number, text};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Validates node affinity.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::{selector, words};
 use crate::json_ext::{has, list, number, text};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //!
 //! - See `pod_update.rs` for changes, `taints.rs` for tolerations.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::{meta, node_affinity, selector, taints, words};
 use crate::json_ext::{has, list, number, text};
 use crate::quantity::Amount;

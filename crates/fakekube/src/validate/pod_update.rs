@@ -1,6 +1,6 @@
 //! Validates changes of pods (VAL-6).
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::{meta, pod, taints, words};
 use crate::json_ext::{has, list, number, text};
 use serde_json::Value;

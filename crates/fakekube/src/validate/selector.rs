@@ -1,6 +1,6 @@
 //! Validates label selectors and evaluates them.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::{meta, words};
 use crate::json_ext::{entries, list, text};
 use crate::select::from_object;

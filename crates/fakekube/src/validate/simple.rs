@@ -1,6 +1,6 @@
 //! Validates Nodes, Namespaces, Events, PodDisruptionBudgets, Leases, PriorityClasses and Bindings.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::pod::amount;
 use super::workload::{at_most_all, share};
 use super::{meta, selector, taints, words};

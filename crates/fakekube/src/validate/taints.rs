@@ -1,6 +1,6 @@
 //! Validates taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::words;
 use crate::json_ext::{has, list, text};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
-use super::field_error::FieldErrors;
+use super::FieldErrors;
 use super::pod_update::put;
 use super::{pod, selector, words};
 use crate::json_ext::{has, number, text};

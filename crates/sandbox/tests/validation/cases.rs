@@ -10,6 +10,7 @@ use std::fmt;
 
 use fakekube::canonicalize::normal;
 use fakekube::defaults::AdmissionDefaults;
+use fakekube::resource::{ResourceType, known};
 use fakekube::{defaults, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
@@ -204,20 +205,20 @@ impl Case {
     /// What the sandbox says.
     pub(crate) fn judge(&self) -> Verdict {
         let name = "case-0";
-        let (group, resource) = (self.group(), self.resource.as_str());
+        let resource = known(&self.group(), &self.resource).get();
         let mut object = self.first(name);
-        if path(resource).contains("/namespaces/") && object["metadata"].get("namespace").is_none() {
+        if path(&self.resource).contains("/namespaces/") && object["metadata"].get("namespace").is_none() {
             object["metadata"]["namespace"] = json!("default");
         }
         object["metadata"]["uid"] = json!(UID);
         object = read(object);
-        defaults::apply_defaults(&group, resource, &mut object);
-        defaults::on_create(&group, resource, &mut object, AdmissionDefaults::default());
-        defaults::generation(None, &mut object, &group, resource);
-        let found = validate::on_create(&group, resource, &object);
+        defaults::apply_defaults(resource, &mut object);
+        defaults::on_create(resource, &mut object, AdmissionDefaults::default());
+        defaults::generation(resource, None, &mut object);
+        let found = validate::on_create(resource, &object);
         if self.edits.is_none() || !found.is_empty() {
             assert!(self.edits.is_none(), "{}: {found:?}", self.line);
-            return self.verdict(&group, object, &found);
+            return self.verdict(resource, object, &found);
         }
         object["metadata"]["resourceVersion"] = json!("1");
         object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -229,26 +230,27 @@ impl Case {
             }
         }
         let mut new = read(self.second(object.clone()));
-        defaults::apply_defaults(&group, resource, &mut new);
-        if let Some(status) = validate::without_version(&group, resource, &new) {
-            return Verdict::of(422, status, name, UID);
+        defaults::apply_defaults(resource, &mut new);
+        if let Some(refusal) = validate::without_version(resource, &new) {
+            return Verdict::of(422, refusal.status(), name, UID);
         }
-        let place = (group.as_str(), resource, self.subresource.as_str());
-        defaults::on_update(place, &object, &mut new, AdmissionDefaults::default());
+        let subresource = resource.sub(&self.subresource);
+        defaults::carry_over(&object, &mut new);
+        defaults::on_update(resource, subresource, &object, &mut new, AdmissionDefaults::default());
         if self.subresource.is_empty() {
-            defaults::generation(Some(&object), &mut new, &group, resource);
+            defaults::generation(resource, Some(&object), &mut new);
         }
-        let found = validate::on_update(&group, resource, &self.subresource, &object, &new);
-        self.verdict(&group, new, &found)
+        let found = validate::on_update(resource, subresource, &object, &new);
+        self.verdict(resource, new, &found)
     }
 
-    fn verdict(&self, group: &str, object: Value, found: &[validate::FieldError]) -> Verdict {
+    fn verdict(&self, resource: &ResourceType, object: Value, found: &[validate::FieldError]) -> Verdict {
         if found.is_empty() {
             return Verdict::accepted(object);
         }
-        let kind = bases()[&self.resource]["kind"].as_str().unwrap().to_owned();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        Verdict::of(422, validate::status(group, &kind, name, found), "case-0", UID)
+        let refusal = validate::invalid(resource.group, resource.kind, name, found);
+        Verdict::of(422, refusal.status(), "case-0", UID)
     }
 }
 

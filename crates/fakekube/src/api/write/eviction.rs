@@ -2,7 +2,8 @@
 //!
 //! - See `controllers/disruption.rs` for the status of disruption budgets.
 
-use super::{ApiServer, DeleteOptions, DeleteResult, ResourcePath, WriteOptions, meta};
+use super::{check_uid, is_ending, metadata, track};
+use crate::api::{ApiServer, DeleteOptions, DeleteResult, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
 use crate::clock::VirtualClock;
 use crate::resource::{Subresource, known};
@@ -32,9 +33,9 @@ impl ApiServer {
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let old = old.ok_or_else(|| StatusError::not_found(resource, &on.name))?;
-            super::update::check_uid(resource, on, &old, binding)?;
+            check_uid(resource, on, &old, binding)?;
             let mut pod = old.value();
-            if meta::is_ending(&pod) {
+            if is_ending(&pod) {
                 let why = format!("pod {} is being deleted, cannot be assigned to a host", on.name);
                 return Err(StatusError::conflict(&BINDING, &on.name, &why));
             }
@@ -54,8 +55,7 @@ impl ApiServer {
             });
             set_condition(&mut pod, condition);
             for (field, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
-                meta::metadata(&mut pod).entry("annotations").or_insert_with(|| json!({}))[field] =
-                    value.clone();
+                metadata(&mut pod).entry("annotations").or_insert_with(|| json!({}))[field] = value.clone();
             }
             if !wish.dry_run {
                 txn.put(on.number, &on.key(), pod);
@@ -81,7 +81,7 @@ impl ApiServer {
             if !needs_no_budget(&pod) {
                 spend_budget(txn, on, &pod, wish, self.clock())?;
             }
-            if !meta::is_ending(&pod) && !wish.dry_run {
+            if !is_ending(&pod) && !wish.dry_run {
                 let mut marked = pod;
                 set_condition(
                     &mut marked,
@@ -114,8 +114,7 @@ static BINDING: crate::resource::ResourceType = crate::resource::ResourceType {
 
 /// Pods that serve nobody (yet, or any more) break no budget.
 fn needs_no_budget(pod: &Value) -> bool {
-    meta::is_ending(pod)
-        || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"))
+    is_ending(pod) || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"))
 }
 
 /// Whether a pod counts as healthy.
@@ -191,7 +190,7 @@ fn spend_budget(
         );
         let by = WriteOptions::by("kube-apiserver");
         let resource = budgets.get();
-        super::rules::track(resource, Some(&before), &mut budget, &by, Some(Subresource::Status), clock);
+        track(resource, Some(&before), &mut budget, &by, Some(Subresource::Status), clock);
         txn.put(budgets, &key, budget);
     }
     Ok(())

@@ -1,12 +1,14 @@
 //! Implements the subresource `scale`.
 
-use super::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions};
+use super::by_kind;
+use crate::api::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
+use crate::schema::Schema;
 use crate::table_columns::selector;
 use serde_json::{Value, json};
 
 /// An object's Scale.
-pub(super) fn of(object: &Value) -> Value {
+pub(crate) fn of(object: &Value) -> Value {
     let metadata = &object["metadata"];
     let selector = selector::format(object, "spec.selector").unwrap_or_default();
     let mut scale = json!({
@@ -25,7 +27,7 @@ pub(super) fn of(object: &Value) -> Value {
 }
 
 /// A Scale that was sent.
-pub(crate) fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
+fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
     let read = crate::canonicalize::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
         StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
     })?;
@@ -40,22 +42,37 @@ pub(crate) fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
     }
 }
 
-/// A patched Scale.
-pub(crate) fn patched(scale: Value, patch: &PatchBody) -> Result<Value, StatusError> {
-    super::rules::patched_scale(&scale, patch)
-}
-
 impl ApiServer {
-    /// An object's Scale.
-    pub(crate) fn scale_of(&self, object: &Value) -> Value {
-        of(object)
-    }
-
-    /// Changes the number of replicas; answers with the Scale.
+    /// Replaces the Scale of an object; answers with the new one.
     ///
     /// # Errors
-    /// 404, 409, and what validation says.
-    pub(crate) fn rescale(
+    /// 400, 404, 409, and what validation says.
+    pub(crate) fn update_scale(
+        &self,
+        on: &ResourcePath,
+        scale: Value,
+        options: &WriteOptions,
+    ) -> Result<(Value, CreateResult), StatusError> {
+        let scale = read(scale, &on.name)?;
+        self.rescale(on, |_| Ok(scale), options)
+    }
+
+    /// Patches the Scale of an object; answers with the new one.
+    ///
+    /// # Errors
+    /// 400, 404, 409, and what validation says.
+    pub(crate) fn patch_scale(
+        &self,
+        on: &ResourcePath,
+        patch: &PatchBody,
+        options: &WriteOptions,
+    ) -> Result<(Value, CreateResult), StatusError> {
+        let of = Schema::get().kind("autoscaling/v1", "Scale").ok_or_else(StatusError::no_such_path)?;
+        self.rescale(on, |scale| by_kind(&scale, patch, of), options)
+    }
+
+    /// Changes the number of replicas.
+    fn rescale(
         &self,
         on: &ResourcePath,
         change: impl FnOnce(Value) -> Result<Value, StatusError>,

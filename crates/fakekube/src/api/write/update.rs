@@ -2,13 +2,18 @@
 //!
 //! - Invariant: a request that changes nothing writes nothing.
 
-use super::admission_plugin::AdmissionAttributes;
-use super::create::unkept;
-use super::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, events, meta, rules};
+use super::{
+    check_uid, complete, is_ending, is_held, made_by_update, metadata, patched, read, read_patched,
+    refuse_invalid, settle_place, track, unkept, warnings,
+};
+use crate::api::{
+    AdmissionAttributes, ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, events,
+};
 use crate::api_status::StatusError;
 use crate::json_ext::same_but;
 use crate::resource::{ResourceType, Subresource};
 use crate::store::{StoredObject, Transaction};
+use crate::{defaults, validate};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -24,14 +29,14 @@ impl ApiServer {
         wish: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
-        let (mut body, warnings) = rules::read(resource, body, wish)?;
-        meta::settle_place(resource, on, &mut body)?;
+        let (mut body, warnings) = read(resource, body, wish)?;
+        settle_place(resource, on, &mut body)?;
         self.store().write(|txn| match txn.get(on.number, &on.key()) {
             Some(old) => {
                 check_uid(resource, on, &old, &body)?;
                 self.replace(txn, on, (&old, old.value()), body, wish, warnings)
             }
-            None if on.sub.is_none() && rules::made_by_update(resource) => {
+            None if on.sub.is_none() && made_by_update(resource) => {
                 self.create_in(txn, on, body, wish, warnings)
             }
             None => Err(StatusError::not_found(resource, &on.name)),
@@ -56,15 +61,15 @@ impl ApiServer {
                 (None, PatchBody::Apply(_)) if on.sub.is_none() => (None, None),
                 (None, _) => return Err(StatusError::not_found(resource, &on.name)),
             };
-            let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
+            let patched = patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
             if let Some(uid) = patched["metadata"]["uid"].as_str()
                 && live.is_none()
                 && !uid.is_empty()
             {
                 return Err(StatusError::conflict(resource, &on.name, &no_such_uid(uid)));
             }
-            let (mut body, warnings) = rules::read_patched(resource, patched, patch, wish)?;
-            meta::settle_place(resource, on, &mut body)?;
+            let (mut body, warnings) = read_patched(resource, patched, patch, wish)?;
+            settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.
                 PatchBody::Apply(_) => &WriteOptions { manager: String::new(), ..wish.clone() },
@@ -77,7 +82,7 @@ impl ApiServer {
                     self.replace(txn, on, (&old, before), body, wish, warnings)
                 }
                 None => {
-                    meta::metadata(&mut body).remove("resourceVersion");
+                    metadata(&mut body).remove("resourceVersion");
                     self.create_in(txn, on, body, wish, warnings)
                 }
             }
@@ -112,33 +117,34 @@ impl ApiServer {
         (old, before): (&Arc<StoredObject>, Value),
         mut body: Value,
         wish: &WriteOptions,
-        mut warnings: Vec<String>,
+        mut warned: Vec<String>,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         check_preconditions(resource, on, &before, &body)?;
-        meta::carry_over(&before, &mut body);
-        let mut body = rules::complete(rules::defaulted(resource, body))?;
+        defaults::carry_over(&before, &mut body);
+        defaults::apply_defaults(resource, &mut body);
+        let mut body = complete(body)?;
         let shown = match events::is_shown_otherwise(resource) {
             true => &events::from_home(resource, before.clone()),
             false => &before,
         };
         // Before admission: what it gives an object is nobody's.
-        rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
+        track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
-        rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
+        defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
         let attributes = AdmissionAttributes { path: on, old: Some(&before), options: wish, objects: txn };
-        self.run_admit(&attributes, &mut body, &mut warnings)?;
-        rules::check_changed(resource, on.sub, &before, &body)?;
-        self.run_validate(&attributes, &body, &mut warnings)?;
+        self.run_admit(&attributes, &mut body, &mut warned)?;
+        refuse_invalid(resource, &body, &validate::on_update(resource, on.sub, &before, &body))?;
+        self.run_validate(&attributes, &body, &mut warned)?;
         if matches!(on.sub, None | Some(Subresource::Scale)) {
-            rules::generation(resource, Some(&before), &mut body);
+            defaults::generation(resource, Some(&before), &mut body);
         }
-        let mut body = rules::complete(body)?;
-        warnings.extend(rules::warnings(resource, &body));
+        let mut body = complete(body)?;
+        warned.extend(warnings(resource, &body));
         if is_same(&before, &body) {
-            return Ok(CreateResult { object: Arc::clone(old), new: false, warnings });
+            return Ok(CreateResult { object: Arc::clone(old), new: false, warnings: warned });
         }
-        let over = meta::is_ending(&body) && !meta::is_held(&body) && !is_graceful(&body);
+        let over = is_ending(&body) && !is_held(&body) && !is_graceful(&body);
         let object = match (wish.dry_run, over) {
             (true, _) => unkept(&body),
             (false, true) => {
@@ -149,7 +155,7 @@ impl ApiServer {
             }
             (false, false) => txn.put(on.number, &on.key(), body),
         };
-        Ok(CreateResult { object, new: false, warnings })
+        Ok(CreateResult { object, new: false, warnings: warned })
     }
 }
 
@@ -164,24 +170,6 @@ fn is_graceful(body: &Value) -> bool {
             && body["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// The identity of what a body replaces, if it says so.
-pub(super) fn check_uid(
-    resource: &ResourceType,
-    on: &ResourcePath,
-    old: &StoredObject,
-    body: &Value,
-) -> Result<(), StatusError> {
-    match body["metadata"]["uid"].as_str() {
-        None | Some("") => Ok(()),
-        Some(asked) if *asked == *old.uid => Ok(()),
-        Some(asked) => {
-            let why =
-                format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {}", old.uid);
-            Err(StatusError::conflict(resource, &on.name, &why))
-        }
-    }
-}
-
 /// The version a body was made from, if it says so.
 fn check_preconditions(
     resource: &ResourceType,
@@ -192,7 +180,7 @@ fn check_preconditions(
     let of = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
     match asked.as_str() {
-        "" | "0" => rules::without_version(resource, body).map_or(Ok(()), Err),
+        "" | "0" => validate::without_version(resource, body).map_or(Ok(()), Err),
         asked if asked == is => Ok(()),
         asked if asked.parse::<u64>().is_err() => {
             let why = format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax");

@@ -1,10 +1,11 @@
 //! Creates objects (POST on a collection).
 
-use super::admission_plugin::AdmissionAttributes;
-use super::{ApiServer, ResourcePath, WriteOptions, admit, events, meta, rules};
+use super::{begin, complete, is_ending, read, refuse_invalid, settle_place, track, unkept, warnings};
+use crate::api::{AdmissionAttributes, ApiServer, ResourcePath, WriteOptions, events, key};
 use crate::api_status::StatusError;
-use crate::resource::known;
-use crate::store::{self, StoredObject, Transaction};
+use crate::resource::{ResourceType, known};
+use crate::store::{StoredObject, Transaction};
+use crate::{defaults, validate};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ impl ApiServer {
         body: Value,
         wish: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
-        let (body, warnings) = rules::read(on.number.get(), body, wish)?;
-        self.store().write(|txn| self.create_in(txn, on, body, wish, warnings))
+        let (body, warned) = read(on.number.get(), body, wish)?;
+        self.store().write(|txn| self.create_in(txn, on, body, wish, warned))
     }
 
     /// Creates an object that was read already.
@@ -45,44 +46,47 @@ impl ApiServer {
         on: &ResourcePath,
         mut body: Value,
         wish: &WriteOptions,
-        mut warnings: Vec<String>,
+        mut warned: Vec<String>,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
-        meta::settle_place(resource, on, &mut body)?;
+        settle_place(resource, on, &mut body)?;
         let version = body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
         if resource.namespaced {
             check_namespace(txn, on, &body)?;
         }
-        meta::begin(resource, &mut body, self);
-        body = rules::complete(rules::defaulted(resource, body))?;
+        begin(resource, &mut body, self);
+        defaults::apply_defaults(resource, &mut body);
+        body = complete(body)?;
         // Before admission: what it gives an object is nobody's.
-        rules::track(resource, None, &mut body, wish, None, self.clock());
-        let class = admit::check(txn, resource, &body)?;
-        rules::begin(resource, &mut body, self.shared.admission);
-        admit::prioritise(class.as_ref(), &mut body);
+        track(resource, None, &mut body, wish, None, self.clock());
+        let class = priority_class(txn, resource, &body)?;
+        defaults::on_create(resource, &mut body, self.shared.admission);
+        if class.is_some() {
+            defaults::priority(&mut body, class.as_ref());
+        }
         events::to_home(resource, &mut body);
         let attributes = AdmissionAttributes { path: on, old: None, options: wish, objects: txn };
-        self.run_admit(&attributes, &mut body, &mut warnings)?;
-        rules::check_new(resource, &body)?;
-        self.run_validate(&attributes, &body, &mut warnings)?;
-        body = rules::complete(body)?;
+        self.run_admit(&attributes, &mut body, &mut warned)?;
+        refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;
+        self.run_validate(&attributes, &body, &mut warned)?;
+        body = complete(body)?;
         // What is no number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(StatusError::new(500, "", why));
         }
         let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let key = super::key(&on.namespace, &name);
+        let key = key(&on.namespace, &name);
         if let Some(there) = txn.get(on.number, &key) {
             let mut failure = StatusError::exists(resource, &name);
-            if meta::is_ending(&there.value()) {
+            if is_ending(&there.value()) {
                 failure.message.insert_str(0, "object is being deleted: ");
             }
             return Err(failure);
         }
-        warnings.extend(rules::warnings(resource, &body));
+        warned.extend(warnings(resource, &body));
         if resource.kind == "Pod" && name.contains('.') {
-            warnings.push(DOTTED.to_owned());
+            warned.push(DOTTED.to_owned());
         }
         let object = match wish.dry_run {
             true => {
@@ -93,7 +97,7 @@ impl ApiServer {
             }
             false => txn.put(on.number, &key, body),
         };
-        Ok(CreateResult { object, new: true, warnings })
+        Ok(CreateResult { object, new: true, warnings: warned })
     }
 }
 
@@ -119,7 +123,41 @@ fn check_namespace(txn: &Transaction<'_>, on: &ResourcePath, body: &Value) -> Re
     Err(failure.with(details))
 }
 
-/// An object as it would be.
-pub(super) fn unkept(value: &Value) -> Arc<StoredObject> {
-    Arc::new(StoredObject { version: 0, uid: "".into(), json: store::bytes(value) })
+/// The PriorityClass of a new pod, which must be there if the pod names one.
+fn priority_class(
+    txn: &Transaction<'_>,
+    resource: &ResourceType,
+    body: &Value,
+) -> Result<Option<Value>, StatusError> {
+    if resource.kind != "Pod" {
+        return Ok(None);
+    }
+    let pod = body["metadata"]["name"].as_str().unwrap_or_default();
+    let asked = body["spec"]["priorityClassName"].as_str().unwrap_or_default();
+    let class = class(txn, asked);
+    if class.is_none() && !asked.is_empty() {
+        let why = format!("no PriorityClass with name {asked} was found");
+        return Err(StatusError::forbidden(resource, pod, &why));
+    }
+    let computed = class.as_ref().and_then(|class| class["value"].as_i64()).unwrap_or(0);
+    match body["spec"]["priority"].as_i64() {
+        Some(said) if said != computed => {
+            let why = format!(
+                "the integer value of priority ({said}) must not be provided in pod spec; priority admission \
+                 controller computed {computed} from the given PriorityClass name"
+            );
+            Err(StatusError::forbidden(resource, pod, &why))
+        }
+        _ => Ok(class),
+    }
+}
+
+/// The class of this name, or the default one.
+fn class(txn: &Transaction<'_>, name: &str) -> Option<Value> {
+    let classes = known("scheduling.k8s.io", "priorityclasses");
+    if !name.is_empty() {
+        return txn.get(classes, name).map(|class| class.value());
+    }
+    let all = txn.all(classes, None).into_iter().map(|(_, class)| class.value());
+    all.filter(|class| class["globalDefault"] == true).min_by_key(|class| class["value"].as_i64())
 }

@@ -3,8 +3,8 @@
 //! - Invariant: no object is removed while it has a finalizer; a bound pod is removed after its kubelet has ended the
 //!   grace period.
 
-use super::create::unkept;
-use super::{ApiServer, Propagation, ResourcePath, WriteOptions, meta};
+use super::{is_ending, is_held, metadata, unkept};
+use crate::api::{ApiServer, Propagation, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
 use crate::resource::ResourceType;
 use crate::store::{StoredObject, Transaction};
@@ -74,7 +74,7 @@ impl ApiServer {
             return Ok(DeleteResult { object: old, gone: false });
         };
         let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        let stays = grace > 0 || meta::is_held(&after) || is_namespace_in_use(resource, &after);
+        let stays = grace > 0 || is_held(&after) || is_namespace_in_use(resource, &after);
         // Only pods are told to end before they do, however short their grace period is.
         let told = resource.kind == "Pod";
         let object = match (wish.dry_run, stays) {
@@ -134,7 +134,7 @@ fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Tim
     let mut after = before.clone();
     let grace = grace(resource, before, how);
     settle_dependents(&mut after, how.propagation);
-    if meta::is_ending(before) {
+    if is_ending(before) {
         let running = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if grace >= running && grace > 0 {
             return None;
@@ -150,13 +150,13 @@ fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Tim
         None => now,
     };
     let end = began.checked_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
-    let metadata = meta::metadata(&mut after);
-    metadata.insert("deletionTimestamp".into(), json!(crate::clock::stamp(end)));
-    metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
-    if !meta::is_ending(before)
+    let fields = metadata(&mut after);
+    fields.insert("deletionTimestamp".into(), json!(crate::clock::stamp(end)));
+    fields.insert("deletionGracePeriodSeconds".into(), json!(grace));
+    if !is_ending(before)
         && let Some(generation) = before["metadata"]["generation"].as_i64()
     {
-        metadata.insert("generation".into(), json!(generation + 1));
+        fields.insert("generation".into(), json!(generation + 1));
     }
     if resource.kind == "Namespace" {
         after["status"]["phase"] = json!("Terminating");
@@ -189,12 +189,12 @@ fn settle_dependents(object: &mut Value, propagation: Option<Propagation>) {
         Some(Propagation::Background) => None,
         None => return,
     };
-    let metadata = meta::metadata(object);
-    let mut finalizers = metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+    let fields = metadata(object);
+    let mut finalizers = fields.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
     finalizers.retain(|one| !["foregroundDeletion", "orphan"].contains(&one.as_str().unwrap_or_default()));
     finalizers.extend(wanted.map(|wanted| json!(wanted)));
     match finalizers.is_empty() {
-        true => metadata.remove("finalizers"),
-        false => metadata.insert("finalizers".into(), Value::Array(finalizers)),
+        true => fields.remove("finalizers"),
+        false => fields.insert("finalizers".into(), Value::Array(finalizers)),
     };
 }
