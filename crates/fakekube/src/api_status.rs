@@ -131,7 +131,7 @@ impl StatusError {
         };
         let mut details = about(group, kind, name);
         details["causes"] = Value::Array(causes);
-        Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {said}")).with(details)
+        Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {said}")).with(details)
     }
 
     /// 410, with a way to go on.
