@@ -4,6 +4,7 @@ mod fields;
 mod labels;
 
 pub use labels::{LabelQuery, from_object};
+pub(crate) use labels::{format_labels, format_selector};
 
 use crate::api_status::StatusError;
 use crate::resource::ResourceType;

@@ -1,26 +1,13 @@
 //! Prints objects as `meta.k8s.io/v1` Tables: nodes, pods, workloads and events as an API server does, others by name and age.
 
-mod age;
-mod events;
-mod jobs;
-mod nodes;
 mod objects;
 mod pods;
-mod read;
-pub(crate) mod selector;
 mod workloads;
 
-use crate::custom::{self, ResourceDefinition};
+use crate::custom;
 use crate::resource::ResourceType;
 use jiff::Timestamp;
-use read::{entry, given};
-use serde_json::{Map, Value, json};
-
-/// Cells of different types in a row.
-macro_rules! cells {
-    ($($cell:expr),* $(,)?) => { vec![$(::serde_json::Value::from($cell)),*] };
-}
-use cells;
+use serde_json::{Value, json};
 
 /// What a row carries of its object (`includeObject`); a server that is not told otherwise sends the metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,58 +29,35 @@ pub enum TableInclude {
 ///
 /// Quantities are printed as they stand; a server keeps them in their canonical form.
 pub fn table(resource: &ResourceType, objects: &[&Value], now: Timestamp, include: TableInclude) -> Value {
-    if let Some(definition) = custom::of(resource) {
-        return of_custom(definition, objects, now, include);
-    }
-    let sheet = sheet(resource);
-    let rows: Vec<Value> = objects.iter().map(|object| row(sheet, object, now, include)).collect();
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": {},
-        "columnDefinitions": sheet.columns.iter().map(TableColumnDefinition::definition).collect::<Vec<_>>(),
-        "rows": rows,
-    })
-}
-
-/// The same for a custom kind, whose definition says which columns it has.
-fn of_custom(
-    definition: &ResourceDefinition,
-    objects: &[&Value],
-    now: Timestamp,
-    include: TableInclude,
-) -> Value {
-    let columns = [NAME.definition()].into_iter().chain(definition.column_definitions());
+    let custom = custom::of(resource);
+    let columns = if custom.is_some() { &[NAME] } else { columns(resource) };
+    let is_pod = (resource.group, resource.plural) == ("", "pods");
+    let definitions = columns.iter().map(TableColumn::definition);
+    let definitions: Vec<Value> =
+        definitions.chain(custom.into_iter().flat_map(|custom| custom.column_definitions())).collect();
     let row = |object: &&Value| {
-        let name = [Value::from(objects::name(object))];
-        let cells = name.into_iter().chain(definition.cells(object, now)).collect();
-        json!({"cells": Value::Array(cells), "object": carried(object, include)})
+        let cells = columns.iter().map(|column| column.cell.print(object, now));
+        let cells = cells.chain(custom.into_iter().flat_map(|custom| custom.cells(object, now)));
+        let mut row = json!({"cells": cells.collect::<Vec<_>>(), "object": carried(object, include)});
+        if let Some(conditions) = Some(object).filter(|_| is_pod).and_then(|pod| pods::ended(pod)) {
+            row["conditions"] = conditions;
+        }
+        row
     };
+    let rows: Vec<Value> = objects.iter().map(row).collect();
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {},
-        "columnDefinitions": columns.collect::<Vec<_>>(), "rows": objects.iter().map(row).collect::<Vec<_>>(),
+        "columnDefinitions": definitions, "rows": rows,
     })
 }
 
 const LAST_OF_INITIAL: &str = "k8s.io/initial-events-end";
 
-fn row(sheet: &TableDefinition, object: &Value, now: Timestamp, include: TableInclude) -> Value {
-    let mut row = Map::new();
-    row.insert("cells".into(), (sheet.cells)(object, now).into());
-    if let Some(conditions) = (sheet.conditions)(object) {
-        row.insert("conditions".into(), conditions);
-    }
-    row.insert("object".into(), carried(object, include));
-    row.into()
-}
-
 /// What a row carries of its object.
 fn carried(object: &Value, include: TableInclude) -> Value {
     match include {
         // The bookmark that ends a watch's first events is known by its annotation, and so it is never left out.
-        TableInclude::None if entry(object, "metadata.annotations", LAST_OF_INITIAL) != Some("true") => {
-            Value::Null
-        }
+        TableInclude::None if object["metadata"]["annotations"][LAST_OF_INITIAL] != "true" => Value::Null,
         TableInclude::None | TableInclude::Metadata => json!({
             "kind": "PartialObjectMetadata",
             "apiVersion": "meta.k8s.io/v1",
@@ -103,76 +67,173 @@ fn carried(object: &Value, include: TableInclude) -> Value {
     }
 }
 
-/// How the objects of one resource are printed.
-struct TableDefinition {
-    /// `apps deployments`: the group, which is nothing for the core, and the plural.
-    of: &'static str,
-    columns: &'static [TableColumnDefinition],
-    cells: fn(&Value, Timestamp) -> Vec<Value>,
-    conditions: fn(&Value) -> Option<Value>,
-}
-
-impl TableDefinition {
-    const fn new(
-        of: &'static str,
-        columns: &'static [TableColumnDefinition],
-        cells: fn(&Value, Timestamp) -> Vec<Value>,
-    ) -> Self {
-        Self { of, columns, cells, conditions: |_| None }
+/// The columns of a resource.
+fn columns(resource: &ResourceType) -> &'static [TableColumn] {
+    match (resource.group, resource.plural) {
+        ("", "pods") => pods::PODS,
+        ("", "nodes") => objects::NODES,
+        ("", "namespaces") => objects::NAMESPACES,
+        ("", "events") => objects::EVENTS,
+        ("coordination.k8s.io", "leases") => objects::LEASES,
+        ("policy", "poddisruptionbudgets") => objects::BUDGETS,
+        ("apps", "deployments") => workloads::DEPLOYMENTS,
+        ("apps", "replicasets") => workloads::REPLICA_SETS,
+        ("apps", "daemonsets") => workloads::DAEMON_SETS,
+        ("batch", "jobs") => workloads::JOBS,
+        _ => PLAIN,
     }
 }
 
-/// What has no columns of its own here.
-static PLAIN: TableDefinition = TableDefinition::new(
-    "",
-    &[NAME, TableColumnDefinition { type_: "date", ..text("Created At") }],
-    objects::plain,
-);
-
-fn sheet(resource: &ResourceType) -> &'static TableDefinition {
-    let sheets =
-        [pods::SHEETS, nodes::SHEETS, workloads::SHEETS, jobs::SHEETS, events::SHEETS, objects::SHEETS];
-    let of = |sheet: &&TableDefinition| sheet.of.split_once(' ') == Some((resource.group, resource.plural));
-    sheets.into_iter().flatten().find(of).unwrap_or(&PLAIN)
-}
-
-/// A column's definition. What is in its cells need not be of its type: a real server's often is not.
-struct TableColumnDefinition {
+/// A column. What is in its cells need not be of its type: a real server's often is not.
+struct TableColumn {
     name: &'static str,
     type_: &'static str,
     format: &'static str,
     priority: i32,
+    cell: TableCell,
 }
 
-const NAME: TableColumnDefinition = TableColumnDefinition { format: "name", ..text("Name") };
-const AGE: TableColumnDefinition = text("Age");
+/// What a cell shows of an object.
+enum TableCell {
+    /// The text at a path.
+    Text(&'static str),
+    /// The text at a path, or what is printed instead if there is none.
+    TextOr(&'static str, &'static str),
+    /// The number at a path.
+    Number(&'static str),
+    /// How long ago the object was created.
+    Age,
+    /// What a function makes of it.
+    Made(fn(&Value) -> String),
+    /// What a function makes of it now.
+    MadeNow(fn(&Value, Timestamp) -> Value),
+}
+use TableCell::{Age, Made, MadeNow, Number, Text, TextOr};
 
-/// How long ago a time is that stands in a text.
-pub(crate) fn since(time: &str, now: Timestamp) -> String {
-    age::ago(time.parse().ok(), now)
+impl TableCell {
+    fn print(&self, object: &Value, now: Timestamp) -> Value {
+        match self {
+            Text(path) => string(object, path).into(),
+            TextOr(path, otherwise) => string_or(object, path, otherwise).into(),
+            Number(path) => number(object, path).into(),
+            Age => ago(time(object, "metadata.creationTimestamp"), now).into(),
+            Made(make) => make(object).into(),
+            MadeNow(make) => make(object, now),
+        }
+    }
 }
 
-const fn text(name: &'static str) -> TableColumnDefinition {
-    TableColumnDefinition { name, type_: "string", format: "", priority: 0 }
+const NAME: TableColumn = TableColumn { format: "name", ..text("Name", Text("metadata.name")) };
+const AGE: TableColumn = text("Age", Age);
+
+/// Of resources that have no columns of their own. Its time is not an age.
+const PLAIN: &[TableColumn] =
+    &[NAME, TableColumn { type_: "date", ..text("Created At", Text("metadata.creationTimestamp")) }];
+
+const fn text(name: &'static str, cell: TableCell) -> TableColumn {
+    TableColumn { name, type_: "string", format: "", priority: 0, cell }
 }
 
-const fn integer(name: &'static str) -> TableColumnDefinition {
-    TableColumnDefinition { type_: "integer", ..text(name) }
+const fn integer(name: &'static str, path: &'static str) -> TableColumn {
+    TableColumn { name, type_: "integer", format: "", priority: 0, cell: Number(path) }
 }
 
 /// Shown only with `-o wide`.
-const fn wide(name: &'static str) -> TableColumnDefinition {
-    TableColumnDefinition { priority: 1, ..text(name) }
+const fn wide(name: &'static str, cell: TableCell) -> TableColumn {
+    TableColumn { name, type_: "string", format: "", priority: 1, cell }
 }
 
-impl TableColumnDefinition {
+impl TableColumn {
     fn definition(&self) -> Value {
         json!({
-            "name": self.name,
-            "type": self.type_,
-            "format": self.format,
-            "description": "",
+            "name": self.name, "type": self.type_, "format": self.format, "description": "",
             "priority": self.priority,
         })
+    }
+}
+
+/// What stands at a path, if anything.
+fn given<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let found = path.split('.').try_fold(object, |at, name| at.get(name));
+    found.filter(|found| !found.is_null())
+}
+
+fn string<'a>(object: &'a Value, path: &str) -> &'a str {
+    given(object, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The text, or what is printed instead if there is none.
+fn string_or<'a>(object: &'a Value, path: &str, otherwise: &'a str) -> &'a str {
+    Some(string(object, path)).filter(|text| !text.is_empty()).unwrap_or(otherwise)
+}
+
+fn number(object: &Value, path: &str) -> i64 {
+    given(object, path).and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn flag(object: &Value, path: &str) -> bool {
+    given(object, path).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn list<'a>(object: &'a Value, path: &str) -> &'a [Value] {
+    given(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A time, if there is one.
+fn time(object: &Value, path: &str) -> Option<Timestamp> {
+    string(object, path).parse().ok()
+}
+
+/// The condition of this type that comes first.
+fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+    list(object, "status.conditions").iter().find(|condition| string(condition, "type") == type_)
+}
+
+fn is_true(condition: Option<&Value>) -> bool {
+    condition.is_some_and(|condition| string(condition, "status") == "True")
+}
+
+fn or_none(text: String) -> String {
+    if text.is_empty() { "<none>".to_owned() } else { text }
+}
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+const YEAR: i64 = 365 * DAY;
+
+/// How long ago a time is, as kubectl prints it.
+pub(crate) fn ago(time: Option<Timestamp>, now: Timestamp) -> String {
+    time.map_or_else(|| "<unknown>".to_owned(), |time| human(seconds(time, now)))
+}
+
+/// Whole seconds from one time to another, cut towards zero, at most what Go's nanoseconds can tell.
+fn seconds(from: Timestamp, to: Timestamp) -> i64 {
+    let nanoseconds = to.as_nanosecond() - from.as_nanosecond();
+    let clamped = nanoseconds.clamp(i64::MIN.into(), i64::MAX.into());
+    i64::try_from(clamped / 1_000_000_000).expect("seconds are fewer than the nanoseconds that were clamped")
+}
+
+/// A length of time. Clocks that differ by less than two seconds are not told of.
+fn human(seconds: i64) -> String {
+    match seconds {
+        ..-1 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        _ if seconds < 2 * MINUTE => format!("{seconds}s"),
+        _ if seconds < 10 * MINUTE => two(seconds, MINUTE, "m", 1, "s"),
+        _ if seconds < 3 * HOUR => format!("{}m", seconds / MINUTE),
+        _ if seconds < 8 * HOUR => two(seconds, HOUR, "h", MINUTE, "m"),
+        _ if seconds < 2 * DAY => format!("{}h", seconds / HOUR),
+        _ if seconds < 8 * DAY => two(seconds, DAY, "d", HOUR, "h"),
+        _ if seconds < 2 * YEAR => format!("{}d", seconds / DAY),
+        _ if seconds < 8 * YEAR => two(seconds, YEAR, "y", DAY, "d"),
+        _ => format!("{}y", seconds / YEAR),
+    }
+}
+
+fn two(seconds: i64, large: i64, large_name: &str, small: i64, small_name: &str) -> String {
+    match seconds % large / small {
+        0 => format!("{}{large_name}", seconds / large),
+        rest => format!("{}{large_name}{rest}{small_name}", seconds / large),
     }
 }

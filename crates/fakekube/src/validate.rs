@@ -12,6 +12,8 @@ mod taints;
 mod words;
 mod workload;
 
+pub(crate) use words::{label_value, qualified_name};
+
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::json_ext::text;

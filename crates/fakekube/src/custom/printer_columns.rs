@@ -3,7 +3,7 @@
 //! - Invariant: an unsupported path stops the server at start.
 
 use super::ResourceDefinition;
-use crate::table_columns::since;
+use crate::table_columns::ago;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ impl PrinterColumn {
             self.path.iter().try_fold(object, |at, step| step.take(at)).filter(|found| !found.is_null());
         match (self.type_.as_str(), found) {
             (_, None) => Value::Null,
-            ("date", Some(Value::String(time))) => since(time, now).into(),
+            ("date", Some(Value::String(time))) => ago(time.parse().ok(), now).into(),
             ("string", Some(Value::String(text))) => text.as_str().into(),
             ("string", Some(other)) => other.to_string().into(),
             (_, Some(other)) => other.clone(),

@@ -1,6 +1,8 @@
 //! Parses label selectors in both forms.
 
 use crate::api_status::StatusError;
+use crate::json_ext::{list, text};
+use crate::validate;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,12 +35,12 @@ impl LabelQuery {
     ///
     /// # Errors
     /// 400, in a real server's words.
-    pub fn read(text: &str) -> Result<Self, StatusError> {
+    pub fn read(query: &str) -> Result<Self, StatusError> {
         let unable = |why: String| StatusError::bad_request(format!("unable to parse requirement: {why}"));
         let found = |word: &str, expected: &str| {
             Err(StatusError::bad_request(format!("found '{word}', expected: {expected}")))
         };
-        let mut words = SelectorTokens { rest: text };
+        let mut words = SelectorTokens { rest: query };
         let mut requirements = Vec::new();
         loop {
             match words.peek() {
@@ -131,6 +133,38 @@ pub fn from_object(selector: &Value) -> LabelQuery {
     LabelQuery { requirements, nothing }
 }
 
+/// Labels as text. The order is that of the whole text: `=` comes after `-` and `.`, which may continue a key.
+pub(crate) fn format_labels(labels: &Value) -> String {
+    let labels = labels.as_object().into_iter().flatten();
+    let mut pairs: Vec<String> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    pairs.sort_unstable();
+    pairs.join(",")
+}
+
+/// A `LabelSelector` as text, empty if it selects everything or nothing; `None` if it makes no sense.
+pub(crate) fn format_selector(selector: &Value) -> Option<String> {
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut all: Vec<(&str, String)> = labels
+        .map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())))
+        .collect();
+    for expression in list(selector, "matchExpressions") {
+        let key = text(expression, "key");
+        let mut values: Vec<&str> = list(expression, "values").iter().filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        let requirement = match (text(expression, "operator"), values.is_empty()) {
+            ("In", false) => format!("{key} in ({})", values.join(",")),
+            ("NotIn", false) => format!("{key} notin ({})", values.join(",")),
+            ("Exists", true) => key.to_owned(),
+            ("DoesNotExist", true) => format!("!{key}"),
+            _ => return None,
+        };
+        all.push((key, requirement));
+    }
+    all.sort_by_key(|(key, _)| *key);
+    Some(all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(","))
+}
+
 /// The words of a selector.
 struct SelectorTokens<'a> {
     rest: &'a str,
@@ -164,7 +198,9 @@ impl<'a> SelectorTokens<'a> {
         if key.is_empty() || is_symbol(&key) {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        check_key(&key)?;
+        if let Some(fault) = validate::qualified_name(&key).first() {
+            return Err(format!("<nil>: Invalid value: \"{key}\": {fault}"));
+        }
         if absent {
             return Ok(LabelRequirement { key, how: LabelOperator::NotThere });
         }
@@ -238,62 +274,11 @@ fn is_symbol(word: &str) -> bool {
     matches!(word, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
 }
 
-/// Whether this can be a label's key.
-fn check_key(key: &str) -> Result<(), String> {
-    const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
-                        validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-    const PREFIX: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
-                          characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
-                          'example.com', regex used for validation is \
-                          '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    let refuse = |why: &str| Err(format!("<nil>: Invalid value: \"{key}\": {why}"));
-    let (prefix, name) = match key.split_once('/') {
-        Some((_, name)) if name.contains('/') => {
-            let tail = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return refuse(&format!("a valid label key {NAME} {tail}"));
-        }
-        Some(("", _)) => return refuse("prefix part must be non-empty"),
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    if prefix.is_some_and(|prefix| !is_subdomain(prefix)) {
-        return refuse(PREFIX);
-    }
-    match name {
-        "" => refuse("name part must be non-empty"),
-        name if name.len() > 63 => refuse("name part must be no more than 63 bytes"),
-        name if !is_word(name) => refuse(&format!("name part {NAME}")),
-        _ => Ok(()),
-    }
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let part = |part: &str| {
-        !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
-    };
-    text.len() <= 253 && text.split('.').all(part)
-}
-
-fn is_word(word: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let outer = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
-    word.len() <= 63
-        && word.bytes().all(inner)
-        && outer(word.as_bytes().first())
-        && outer(word.as_bytes().last())
-}
-
 fn checked(key: &str, value: &str) -> Result<String, String> {
-    if is_word(value) {
-        return Ok(value.to_owned());
+    match validate::label_value(value).as_slice() {
+        [] => Ok(value.to_owned()),
+        [fault, ..] => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {fault}")),
     }
-    Err(format!(
-        "values[0][{key}]: Invalid value: \"{value}\": a valid label must be an empty string or consist of alphanumeric \
-         characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
-         'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-    ))
 }
 
 #[cfg(test)]

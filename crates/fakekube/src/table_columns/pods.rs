@@ -1,49 +1,31 @@
 //! Prints the columns of Pods, with the status computed from phase, conditions and containers.
 
-use super::age::{age, ago};
-use super::read::{condition, flag, given, list, number, string, string_or, time};
-use super::{AGE, NAME, TableDefinition, cells, text, wide};
+use super::{
+    AGE, Made, MadeNow, NAME, TableColumn, TextOr, ago, condition, flag, given, is_true, list, number,
+    or_none, string, string_or, text, time, wide,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub(super) const SHEETS: &[TableDefinition] = &[TableDefinition {
-    conditions: ended,
-    ..TableDefinition::new(
-        " pods",
-        &[
-            NAME,
-            text("Ready"),
-            text("Status"),
-            text("Restarts"),
-            AGE,
-            wide("IP"),
-            wide("Node"),
-            wide("Nominated Node"),
-            wide("Readiness Gates"),
-        ],
-        pod,
-    )
-}];
+pub(super) const PODS: &[TableColumn] = &[
+    NAME,
+    text("Ready", Made(|pod| format!("{}/{}", summary(pod).ready, total(pod)))),
+    text("Status", Made(|pod| summary(pod).reason)),
+    text("Restarts", MadeNow(|pod, now| restarts(pod, now).into())),
+    AGE,
+    wide("IP", Made(ip)),
+    wide("Node", TextOr("spec.nodeName", "<none>")),
+    wide("Nominated Node", TextOr("status.nominatedNodeName", "<none>")),
+    wide("Readiness Gates", Made(readiness_gates)),
+];
 
-fn pod(pod: &Value, now: Timestamp) -> Vec<Value> {
-    let tale = tale(pod);
-    let restarts = match tale.restarts.last {
-        Some(last) if tale.restarts.count != 0 => {
-            format!("{} ({} ago)", tale.restarts.count, ago(Some(last), now))
+fn restarts(pod: &Value, now: Timestamp) -> String {
+    match summary(pod).restarts {
+        RestartCount { count, last: Some(last) } if count != 0 => {
+            format!("{count} ({} ago)", ago(Some(last), now))
         }
-        _ => tale.restarts.count.to_string(),
-    };
-    cells![
-        string(pod, "metadata.name"),
-        format!("{}/{}", tale.ready, total(pod)),
-        tale.reason,
-        restarts,
-        age(pod, now),
-        ip(pod),
-        string_or(pod, "spec.nodeName", "<none>"),
-        string_or(pod, "status.nominatedNodeName", "<none>"),
-        readiness_gates(pod),
-    ]
+        RestartCount { count, .. } => count.to_string(),
+    }
 }
 
 /// What the containers tell.
@@ -66,37 +48,37 @@ impl RestartCount {
     }
 }
 
-fn tale(pod: &Value) -> PodStatusSummary {
+fn summary(pod: &Value) -> PodStatusSummary {
     let reason = string_or(pod, "status.reason", string(pod, "status.phase"));
     let gated = list(pod, "status.conditions").iter().any(|condition| {
         string(condition, "type") == "PodScheduled" && string(condition, "reason") == "SchedulingGated"
     });
-    let mut tale = PodStatusSummary {
+    let mut summary = PodStatusSummary {
         reason: if gated { "SchedulingGated" } else { reason }.to_owned(),
         ready: 0,
         restarts: RestartCount::default(),
     };
-    let of_sidecars = initializing(pod, &mut tale);
-    let initialized = condition(pod, "status.conditions", "Initialized");
+    let of_sidecars = initializing(pod, &mut summary);
+    let initialized = condition(pod, "Initialized");
     match of_sidecars {
         // While a pod is initializing, the restarts that count are those of all its init containers.
-        Err(_) if initialized.is_none_or(|condition| string(condition, "status") != "True") => {}
+        Err(_) if !is_true(initialized) => {}
         Ok(restarts) | Err(restarts) => {
-            tale.restarts = restarts;
-            running(pod, &mut tale);
+            summary.restarts = restarts;
+            running(pod, &mut summary);
         }
     }
-    leaving(pod, &mut tale);
-    tale
+    leaving(pod, &mut summary);
+    summary
 }
 
 /// Tells of the init containers up to the first that is not done. Returns the restarts of the sidecars among them, as an
 /// error if one was not done.
-fn initializing(pod: &Value, tale: &mut PodStatusSummary) -> Result<RestartCount, RestartCount> {
+fn initializing(pod: &Value, summary: &mut PodStatusSummary) -> Result<RestartCount, RestartCount> {
     let mut of_sidecars = RestartCount::default();
     for (place, status) in list(pod, "status.initContainerStatuses").iter().enumerate() {
         let sidecar = is_sidecar(pod, string(status, "name"));
-        tale.restarts.add(status);
+        summary.restarts.add(status);
         if sidecar {
             of_sidecars.add(status);
         }
@@ -105,7 +87,7 @@ fn initializing(pod: &Value, tale: &mut PodStatusSummary) -> Result<RestartCount
             continue;
         }
         if sidecar && flag(status, "started") {
-            tale.ready += usize::from(flag(status, "ready"));
+            summary.ready += usize::from(flag(status, "ready"));
             continue;
         }
         let why = match (terminated, string(status, "state.waiting.reason")) {
@@ -113,37 +95,35 @@ fn initializing(pod: &Value, tale: &mut PodStatusSummary) -> Result<RestartCount
             (None, "" | "PodInitializing") => format!("{place}/{}", list(pod, "spec.initContainers").len()),
             (None, waiting) => waiting.to_owned(),
         };
-        tale.reason = format!("Init:{why}");
+        summary.reason = format!("Init:{why}");
         return Err(of_sidecars);
     }
     Ok(of_sidecars)
 }
 
 /// Tells of the containers; the first one has the last word.
-fn running(pod: &Value, tale: &mut PodStatusSummary) {
+fn running(pod: &Value, summary: &mut PodStatusSummary) {
     let (mut runs, mut failure) = (false, None);
     for status in list(pod, "status.containerStatuses").iter().rev() {
-        tale.restarts.add(status);
+        summary.restarts.add(status);
         let waiting = string(status, "state.waiting.reason");
         if !waiting.is_empty() {
-            waiting.clone_into(&mut tale.reason);
+            waiting.clone_into(&mut summary.reason);
         } else if let Some(state) = given(status, "state.terminated") {
-            tale.reason = end(state);
+            summary.reason = end(state);
             if number(state, "exitCode") != 0 {
-                failure = Some(tale.reason.clone());
+                failure = Some(summary.reason.clone());
             }
         } else if flag(status, "ready") && given(status, "state.running").is_some() {
             runs = true;
-            tale.ready += 1;
+            summary.ready += 1;
         }
     }
-    if tale.reason != "Completed" {
+    if summary.reason != "Completed" {
         return;
     }
-    let is_ready = list(pod, "status.conditions")
-        .iter()
-        .any(|condition| string(condition, "type") == "Ready" && string(condition, "status") == "True");
-    tale.reason = match failure {
+    let is_ready = is_true(condition(pod, "Ready"));
+    summary.reason = match failure {
         _ if runs && is_ready => "Running".to_owned(),
         Some(failure) => failure,
         None if runs => "NotReady".to_owned(),
@@ -152,14 +132,14 @@ fn running(pod: &Value, tale: &mut PodStatusSummary) {
 }
 
 /// A pod that is being deleted says so, unless it has ended; on a lost node no one knows.
-fn leaving(pod: &Value, tale: &mut PodStatusSummary) {
+fn leaving(pod: &Value, summary: &mut PodStatusSummary) {
     if given(pod, "metadata.deletionTimestamp").is_none() {
         return;
     }
     if string(pod, "status.reason") == "NodeLost" {
-        "Unknown".clone_into(&mut tale.reason);
+        "Unknown".clone_into(&mut summary.reason);
     } else if !matches!(string(pod, "status.phase"), "Succeeded" | "Failed") {
-        "Terminating".clone_into(&mut tale.reason);
+        "Terminating".clone_into(&mut summary.reason);
     }
 }
 
@@ -188,10 +168,9 @@ fn total(pod: &Value) -> usize {
 }
 
 /// `podIP` has the word; a list that begins with another is of an old kubelet.
-fn ip(pod: &Value) -> &str {
+fn ip(pod: &Value) -> String {
     let first = list(pod, "status.podIPs").first().map_or("", |ip| string(ip, "ip"));
-    let ip = string_or(pod, "status.podIP", first);
-    if ip.is_empty() { "<none>" } else { ip }
+    or_none(string_or(pod, "status.podIP", first).to_owned())
 }
 
 fn readiness_gates(pod: &Value) -> String {
@@ -199,15 +178,12 @@ fn readiness_gates(pod: &Value) -> String {
     if gates.is_empty() {
         return "<none>".to_owned();
     }
-    let open = gates.iter().filter(|gate| {
-        let condition = condition(pod, "status.conditions", string(gate, "conditionType"));
-        condition.is_some_and(|condition| string(condition, "status") == "True")
-    });
+    let open = gates.iter().filter(|gate| is_true(condition(pod, string(gate, "conditionType"))));
     format!("{}/{}", open.count(), gates.len())
 }
 
 /// kubectl may leave out the rows of pods that have ended.
-fn ended(pod: &Value) -> Option<Value> {
+pub(super) fn ended(pod: &Value) -> Option<Value> {
     let (reason, message) = match string(pod, "status.phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

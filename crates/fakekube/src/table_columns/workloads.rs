@@ -1,119 +1,107 @@
-//! Prints the columns of Deployments, ReplicaSets and DaemonSets.
+//! Prints the columns of Deployments, ReplicaSets, DaemonSets and Jobs.
 
-use super::age::age;
-use super::read::{list, number, string};
-use super::selector::{format as format_selector, labels, selector};
-use super::{AGE, NAME, TableDefinition, cells, integer, text, wide};
+use super::{
+    AGE, Made, MadeNow, NAME, Number, TableColumn, condition, given, human, integer, is_true, list, number,
+    or_none, seconds, string, text, time, wide,
+};
+use crate::select::{format_labels, format_selector};
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(super) const SHEETS: &[TableDefinition] = &[
-    TableDefinition::new(
-        "apps deployments",
-        &[
-            NAME,
-            text("Ready"),
-            text("Up-to-date"),
-            text("Available"),
-            AGE,
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        deployment,
-    ),
-    TableDefinition::new(
-        "apps replicasets",
-        &[
-            NAME,
-            integer("Desired"),
-            integer("Current"),
-            integer("Ready"),
-            AGE,
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        replica_set,
-    ),
-    TableDefinition::new(
-        "apps daemonsets",
-        &[
-            NAME,
-            integer("Desired"),
-            integer("Current"),
-            integer("Ready"),
-            integer("Up-to-date"),
-            integer("Available"),
-            text("Node Selector"),
-            AGE,
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        daemon_set,
-    ),
+pub(super) const DEPLOYMENTS: &[TableColumn] = &[
+    NAME,
+    text("Ready", Made(ready)),
+    text("Up-to-date", Number("status.updatedReplicas")),
+    text("Available", Number("status.availableReplicas")),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    wide("Selector", Made(|object| selected(object).unwrap_or_else(|| "<invalid>".to_owned()))),
 ];
 
-const CONTAINERS: &str = "spec.template.spec.containers";
+pub(super) const REPLICA_SETS: &[TableColumn] = &[
+    NAME,
+    integer("Desired", "spec.replicas"),
+    integer("Current", "status.replicas"),
+    integer("Ready", "status.readyReplicas"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
 
-/// The names of containers.
-pub(super) fn names(object: &Value, path: &str) -> String {
-    joined(object, path, "name")
+pub(super) const DAEMON_SETS: &[TableColumn] = &[
+    NAME,
+    integer("Desired", "status.desiredNumberScheduled"),
+    integer("Current", "status.currentNumberScheduled"),
+    integer("Ready", "status.numberReady"),
+    integer("Up-to-date", "status.updatedNumberScheduled"),
+    integer("Available", "status.numberAvailable"),
+    text(
+        "Node Selector",
+        Made(|set| or_none(format_labels(&set["spec"]["template"]["spec"]["nodeSelector"]))),
+    ),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+pub(super) const JOBS: &[TableColumn] = &[
+    NAME,
+    text("Status", Made(|job| status(job).to_owned())),
+    text("Completions", Made(completions)),
+    text("Duration", MadeNow(|job, now| duration(job, now).into())),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+const CONTAINERS: TableColumn = wide("Containers", Made(|object| of_containers(object, "name")));
+const IMAGES: TableColumn = wide("Images", Made(|object| of_containers(object, "image")));
+const SELECTOR: TableColumn =
+    wide("Selector", Made(|object| selected(object).map_or_else(|| "<error>".to_owned(), or_none)));
+
+fn of_containers(object: &Value, field: &str) -> String {
+    let containers = list(object, "spec.template.spec.containers").iter();
+    containers.map(|container| string(container, field)).collect::<Vec<_>>().join(",")
 }
 
-/// The images of containers.
-pub(super) fn images(object: &Value, path: &str) -> String {
-    joined(object, path, "image")
-}
-
-fn joined(object: &Value, path: &str, field: &str) -> String {
-    let texts: Vec<&str> = list(object, path).iter().map(|container| string(container, field)).collect();
-    texts.join(",")
+fn selected(object: &Value) -> Option<String> {
+    format_selector(&object["spec"]["selector"])
 }
 
 fn ready(object: &Value) -> String {
     format!("{}/{}", number(object, "status.readyReplicas"), number(object, "spec.replicas"))
 }
 
-fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
-    cells![
-        string(object, "metadata.name"),
-        ready(object),
-        number(object, "status.updatedReplicas"),
-        number(object, "status.availableReplicas"),
-        age(object, now),
-        names(object, CONTAINERS),
-        images(object, CONTAINERS),
-        format_selector(object, "spec.selector").unwrap_or_else(|| "<invalid>".to_owned()),
-    ]
+fn status(job: &Value) -> &'static str {
+    let is = |type_| is_true(condition(job, type_));
+    match () {
+        () if is("Complete") => "Complete",
+        () if is("Failed") => "Failed",
+        () if given(job, "metadata.deletionTimestamp").is_some() => "Terminating",
+        () if is("Suspended") => "Suspended",
+        () if is("FailureTarget") => "FailureTarget",
+        () if is("SuccessCriteriaMet") => "SuccessCriteriaMet",
+        () => "Running",
+    }
 }
 
-fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    cells![
-        string(object, "metadata.name"),
-        number(object, "spec.replicas"),
-        number(object, "status.replicas"),
-        number(object, "status.readyReplicas"),
-        age(object, now),
-        names(object, CONTAINERS),
-        images(object, CONTAINERS),
-        selector(object, "spec.selector"),
-    ]
+fn completions(job: &Value) -> String {
+    let succeeded = number(job, "status.succeeded");
+    let parallelism = number(job, "spec.parallelism");
+    match given(job, "spec.completions") {
+        Some(wanted) => format!("{succeeded}/{wanted}"),
+        None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
+        None => format!("{succeeded}/1"),
+    }
 }
 
-fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
-    cells![
-        string(object, "metadata.name"),
-        number(object, "status.desiredNumberScheduled"),
-        number(object, "status.currentNumberScheduled"),
-        number(object, "status.numberReady"),
-        number(object, "status.updatedNumberScheduled"),
-        number(object, "status.numberAvailable"),
-        labels(object, "spec.template.spec.nodeSelector"),
-        age(object, now),
-        names(object, CONTAINERS),
-        images(object, CONTAINERS),
-        selector(object, "spec.selector"),
-    ]
+/// A job that has not ended takes until now.
+fn duration(job: &Value, now: Timestamp) -> String {
+    time(job, "status.startTime").map_or_else(String::new, |start| {
+        human(seconds(start, time(job, "status.completionTime").unwrap_or(now)))
+    })
 }

@@ -86,7 +86,7 @@ fn too_long(most: usize) -> String {
 }
 
 /// Keys of labels, taints and finalizers: a name, perhaps behind a domain and a slash.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>()[..] {
         [name] => name,
@@ -117,7 +117,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Values of labels and taints.
-pub(super) fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > NAME_MOST {
         messages.push(too_long(NAME_MOST));

@@ -4,13 +4,13 @@ use super::by_kind;
 use crate::api::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions};
 use crate::api_status::StatusError;
 use crate::schema::Schema;
-use crate::table_columns::selector;
+use crate::select::format_selector;
 use serde_json::{Value, json};
 
 /// An object's Scale.
 pub(crate) fn of(object: &Value) -> Value {
     let metadata = &object["metadata"];
-    let selector = selector::format(object, "spec.selector").unwrap_or_default();
+    let selector = format_selector(&object["spec"]["selector"]).unwrap_or_default();
     let mut scale = json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": {
