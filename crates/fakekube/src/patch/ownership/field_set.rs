@@ -1,17 +1,22 @@
 //! Implements sets of field paths (FieldsV1): union, difference, intersection.
 
-use super::merge_rule::{MergeGrain, MergeRule};
+mod managed_fields;
+mod typed;
+
+pub use managed_fields::{apply, keep_times, track};
+
+use super::{FieldWriter, MergeGrain, MergeRule, SchemaKind, ValueForm};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// A set of places. A place in it need not have the places around it in the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FieldSet(BTreeMap<String, FieldSetEntry>);
+struct FieldSet(BTreeMap<String, FieldSetEntry>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FieldSetEntry {
-    pub(super) member: bool,
-    pub(super) below: FieldSet,
+struct FieldSetEntry {
+    member: bool,
+    below: FieldSet,
 }
 
 impl FieldSetEntry {
@@ -21,26 +26,26 @@ impl FieldSetEntry {
 }
 
 /// The step to a field.
-pub(super) fn field_step(name: &str) -> String {
+fn field_step(name: &str) -> String {
     format!("f:{name}")
 }
 
 /// The step to an item that is told apart by itself.
-pub(super) fn value_step(value: &Value) -> String {
+fn value_step(value: &Value) -> String {
     format!("v:{value}")
 }
 
 /// The step to an item that is told apart by some of its fields.
-pub(super) fn key_step(keys: Map<String, Value>) -> String {
+fn key_step(keys: Map<String, Value>) -> String {
     format!("k:{}", Value::Object(keys))
 }
 
 impl FieldSet {
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn insert(&mut self, path: &[String]) {
+    fn insert(&mut self, path: &[String]) {
         if let Some((step, rest)) = path.split_first() {
             let place = self.0.entry(step.clone()).or_default();
             if rest.is_empty() {
@@ -52,17 +57,17 @@ impl FieldSet {
     }
 
     /// Takes in what there is at a step, if anything is.
-    pub(super) fn put(&mut self, step: impl FnOnce() -> String, place: FieldSetEntry) {
+    fn put(&mut self, step: impl FnOnce() -> String, place: FieldSetEntry) {
         if !place.is_empty() {
             self.0.insert(step(), place);
         }
     }
 
-    pub(super) fn has(&self, step: &str) -> bool {
+    fn has(&self, step: &str) -> bool {
         self.0.get(step).is_some_and(|place| place.member)
     }
 
-    pub(super) fn contains(&self, path: &[String]) -> bool {
+    fn contains(&self, path: &[String]) -> bool {
         match path {
             [] => false,
             [step] => self.has(step),
@@ -71,18 +76,18 @@ impl FieldSet {
     }
 
     /// What of the set lies below a step, if anything does.
-    pub(super) fn below(&self, step: &str) -> Option<&Self> {
+    fn below(&self, step: &str) -> Option<&Self> {
         self.0.get(step).map(|place| &place.below).filter(|below| !below.is_empty())
     }
 
-    pub(super) fn union(&self, other: &Self) -> Self {
+    fn union(&self, other: &Self) -> Self {
         let mut all = self.clone();
         all.add(other);
         all
     }
 
     /// Takes the places of another set in.
-    pub(super) fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         for (step, theirs) in &other.0 {
             match self.0.get_mut(step) {
                 Some(place) => {
@@ -94,14 +99,14 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn difference(&self, other: &Self) -> Self {
+    fn difference(&self, other: &Self) -> Self {
         let mut left = self.clone();
         left.take_off(other);
         left
     }
 
     /// Takes the places of another set out.
-    pub(super) fn take_off(&mut self, other: &Self) {
+    fn take_off(&mut self, other: &Self) {
         for (step, theirs) in &other.0 {
             let Some(place) = self.0.get_mut(step) else { continue };
             place.member &= !theirs.member;
@@ -112,7 +117,7 @@ impl FieldSet {
         }
     }
 
-    pub(super) fn intersection(&self, other: &Self) -> Self {
+    fn intersection(&self, other: &Self) -> Self {
         let both = self.0.iter().filter_map(|(step, place)| {
             let theirs = other.0.get(step)?;
             let both = FieldSetEntry {
@@ -125,7 +130,7 @@ impl FieldSet {
     }
 
     /// Takes out a place and all that lies below it.
-    pub(super) fn cut(&mut self, path: &[&str]) {
+    fn cut(&mut self, path: &[&str]) {
         let Some((name, rest)) = path.split_first() else { return };
         let step = field_step(name);
         if rest.is_empty() {
@@ -139,7 +144,7 @@ impl FieldSet {
     }
 
     /// What lies at or below a path.
-    pub(super) fn only(&self, path: &[&str]) -> Self {
+    fn only(&self, path: &[&str]) -> Self {
         let Some((name, rest)) = path.split_first() else { return self.clone() };
         let kept = self.0.iter().filter(|(step, _)| **step == field_step(name));
         let kept = kept.filter_map(|(step, place)| {
@@ -154,7 +159,7 @@ impl FieldSet {
     }
 
     /// With the declared fields on the way to each place.
-    pub(super) fn with_named(&self, rule: MergeRule) -> Self {
+    fn with_named(&self, rule: MergeRule) -> Self {
         let all = self.0.iter().map(|(step, place)| {
             let (named, below) = match step.strip_prefix("f:") {
                 Some(name) => (rule.declares(name), rule.field_or_any(name)),
@@ -168,7 +173,7 @@ impl FieldSet {
     }
 
     /// Each place as people read it: `.spec.containers[name="web"].image`; what lies deeper comes later.
-    pub(super) fn paths(&self) -> Vec<(Vec<String>, String)> {
+    fn paths(&self) -> Vec<(Vec<String>, String)> {
         let mut paths = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut String::new(), &mut paths);
         paths
@@ -192,7 +197,7 @@ impl FieldSet {
     }
 
     /// FieldsV1.
-    pub(super) fn encode(self) -> Value {
+    fn encode(self) -> Value {
         let places = self.0.into_iter().map(|(step, place)| {
             let both = place.member && !place.below.is_empty();
             let mut value = place.below.encode();
@@ -205,7 +210,7 @@ impl FieldSet {
     }
 
     /// From FieldsV1; `None` if it is none.
-    pub(super) fn decode(value: &Value) -> Option<Self> {
+    fn decode(value: &Value) -> Option<Self> {
         let mut fields = Self::default();
         for (step, value) in value.as_object()?.iter().filter(|(step, _)| *step != ".") {
             let below = value.as_object()?;
@@ -227,7 +232,7 @@ fn canonical(step: &str) -> Option<String> {
 }
 
 /// A step as people read it.
-pub(super) fn readable(step: &str) -> String {
+fn readable(step: &str) -> String {
     let parsed =
         || step.get(2..).and_then(|rest| serde_json::from_str::<Value>(rest).ok()).unwrap_or_default();
     match step.split_at_checked(2) {

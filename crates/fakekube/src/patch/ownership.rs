@@ -1,5 +1,11 @@
-//! Determines how a field is owned: as a whole or in parts, and by which keys list items are identified.
+//! Determines which manager owns which field: how a field is owned, as a whole or in parts, and by which keys list items
+//! are identified.
 
+mod field_set;
+
+pub use field_set::{apply, keep_times, track};
+
+use super::{DEPTH_MAX, FieldWriter, unexpected, within_depth};
 use crate::custom;
 use crate::schema::{Omit, Schema, SchemaField, Shape, TypeId};
 use serde_json::{Map, Value};
@@ -67,13 +73,13 @@ const ITEMS: [(&str, &[&str]); 6] = [
 
 /// The fields that tell the items of a list apart, sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MergeKeys {
+enum MergeKeys {
     One(&'static str),
     Many(&'static [&'static str]),
 }
 
 impl MergeKeys {
-    pub(super) fn names(&self) -> &[&'static str] {
+    fn names(&self) -> &[&'static str] {
         match self {
             Self::One(key) => std::slice::from_ref(key),
             Self::Many(keys) => keys,
@@ -83,7 +89,7 @@ impl MergeKeys {
 
 /// In how many parts a value is owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MergeGrain {
+enum MergeGrain {
     /// In one.
     Whole,
     /// Field by field.
@@ -96,7 +102,7 @@ pub(super) enum MergeGrain {
 
 /// What a value is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum SchemaKind {
+enum SchemaKind {
     Scalar(&'static Shape),
     Object(TypeId),
     Map(&'static Shape),
@@ -107,13 +113,13 @@ pub(super) enum SchemaKind {
 
 /// What a value is, and in how many parts it is owned.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MergeRule {
-    pub(super) what: SchemaKind,
-    pub(super) grain: MergeGrain,
+struct MergeRule {
+    what: SchemaKind,
+    grain: MergeGrain,
 }
 
 /// How a rule looks at values.
-pub(super) enum ValueForm<'v> {
+enum ValueForm<'v> {
     Leaf,
     Fields(Option<&'v Map<String, Value>>, Option<&'v Map<String, Value>>),
     Items(&'v [Value], &'v [Value]),
@@ -121,12 +127,12 @@ pub(super) enum ValueForm<'v> {
 
 impl MergeRule {
     /// The rule for objects of a type.
-    pub(super) fn root(of: TypeId) -> Self {
+    fn root(of: TypeId) -> Self {
         Self { what: SchemaKind::Object(of), grain: MergeGrain::Parts }
     }
 
     /// The rule for what nothing is known of.
-    pub(super) const ANY: Self = Self { what: SchemaKind::Any, grain: MergeGrain::Parts };
+    const ANY: Self = Self { what: SchemaKind::Any, grain: MergeGrain::Parts };
 
     fn of_shape(shape: &'static Shape) -> Self {
         match shape {
@@ -164,7 +170,7 @@ impl MergeRule {
     }
 
     /// The rule of a field; `None` if there can be none of this name.
-    pub(super) fn field(&self, name: &str) -> Option<Self> {
+    fn field(&self, name: &str) -> Option<Self> {
         match self.what {
             SchemaKind::Object(id) => {
                 declared_rule(id, name).or_else(|| (is_kind(id) && is_what(name)).then_some(TEXT))
@@ -176,17 +182,17 @@ impl MergeRule {
     }
 
     /// As [`Self::field`], and for what is not known, anything goes.
-    pub(super) fn field_or_any(&self, name: &str) -> Self {
+    fn field_or_any(&self, name: &str) -> Self {
         self.field(name).unwrap_or(Self::ANY)
     }
 
     /// Whether the type has a field of this name; a map has none.
-    pub(super) fn declares(&self, name: &str) -> bool {
+    fn declares(&self, name: &str) -> bool {
         matches!(self.what, SchemaKind::Object(_)) && self.field(name).is_some()
     }
 
     /// The rule of a list's items.
-    pub(super) fn item(&self) -> Self {
+    fn item(&self) -> Self {
         match self.what {
             SchemaKind::List(of) => Self::of_shape(of),
             _ => Self::ANY,
@@ -194,7 +200,7 @@ impl MergeRule {
     }
 
     /// What a missing key of an item stands for: fields that are never left out have a default.
-    pub(super) fn key_default(&self, key: &str) -> Option<Value> {
+    fn key_default(&self, key: &str) -> Option<Value> {
         let SchemaKind::List(Shape::Object(id)) = self.what else { return None };
         let (of, field) = declared(*id, key)?;
         match (&field.shape, key) {
@@ -210,7 +216,7 @@ impl MergeRule {
 
     /// How two values (absent ones are none) are to be looked at together. Where both are empty, they are one thing,
     /// which keeps empty and absent apart.
-    pub(super) fn form<'v>(&self, one: Option<&'v Value>, other: Option<&'v Value>) -> ValueForm<'v> {
+    fn form<'v>(&self, one: Option<&'v Value>, other: Option<&'v Value>) -> ValueForm<'v> {
         let fields = |value: Option<&'v Value>| value.and_then(Value::as_object);
         let items = |value: Option<&'v Value>| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         match (self.what, self.grain) {

@@ -1,17 +1,11 @@
 //! Implements server-side apply: merging, removal of fields that are no longer applied, conflicts.
-//!
-//! - See `track.rs` for other writes.
 
-use super::check::check;
-use super::compare::Comparison;
-use super::managed_fields::{self, ManagedFields, ManagedFieldsEntry, ManagerOperation};
-use super::merge_rule::MergeRule;
-use super::prune::prune;
-use super::track::{difference, settable, write};
-use super::typed::{merge, places};
-use super::{DEPTH_MAX, FieldWriter, unexpected, within_depth};
+use super::{FieldWriter, ManagedFields, ManagedFieldsEntry, ManagerOperation, difference, settable, write};
 use crate::api_status::StatusError;
 use crate::canonicalize::zero;
+use crate::patch::ownership::field_set::FieldSet;
+use crate::patch::ownership::field_set::typed::{Comparison, check, merge, places, remove};
+use crate::patch::ownership::{DEPTH_MAX, MergeRule, unexpected, within_depth};
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 
@@ -63,7 +57,7 @@ pub fn apply(
     let managed = live.and_then(|live| live.pointer("/metadata/managedFields"));
     let mut ledger = ManagedFields::decode(managed)
         .ok_or_else(|| unexpected("failed to decode managed fields: they are not what they should be"))?;
-    let there = live.map_or_else(|| zero(&Shape::Object(of)), managed_fields::without);
+    let there = live.map_or_else(|| zero(&Shape::Object(of)), super::without);
     if let (Some(_), true) = (live, ledger.lines.is_empty()) {
         let before = FieldWriter { manager: BEFORE_FIRST_APPLY, ..*writer };
         write(&mut ledger, &zero(&Shape::Object(of)), &there, of, &before);
@@ -79,7 +73,7 @@ pub fn apply(
         result => result.map_err(|conflicts| refusal(&conflicts))?,
     };
     let object = if writer.manager == "kubectl" { renew_last_applied(object, applied) } else { object };
-    Ok(managed_fields::with(object, ledger.encode()))
+    Ok(super::with(object, ledger.encode()))
 }
 
 /// What can be said before the object is looked at.
@@ -133,7 +127,7 @@ impl ApplyPass<'_> {
             None => merged,
             Some(last) => prune(&merged, &last.fields, &ledger.owned().union(&line.fields), rule),
         };
-        let (written, removed) = difference(self.live, &object, self.of, self.writer).into_parts();
+        let Comparison { written, removed } = difference(self.live, &object, self.of, self.writer);
         let conflicts = conflicts(&ledger, &written);
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
@@ -142,7 +136,7 @@ impl ApplyPass<'_> {
         ledger.release(&removed);
         let changed = object != *self.live;
         line.time = if changed { Some(self.writer.now.to_owned()) } else { last.and_then(|last| last.time) };
-        line.fields = managed_fields::ownable(std::mem::take(&mut line.fields));
+        line.fields = super::ownable(std::mem::take(&mut line.fields));
         if !line.fields.is_empty() {
             ledger.lines.push(line);
         }
@@ -158,14 +152,14 @@ impl ApplyPass<'_> {
         if before["apiVersion"] != self.writer.version || check(&before, rule).is_err() {
             return conflicts;
         }
-        let (written, removed) = Comparison::of(&before, self.live, rule).into_parts();
+        let Comparison { written, removed } = Comparison::of(&before, self.live, rule);
         let kept = places(&before, rule).difference(&written.union(&removed));
         conflicts.into_iter().filter(|conflict| !kept.contains(&conflict.steps)).collect()
     }
 }
 
 /// Who owns what was written.
-fn conflicts(ledger: &ManagedFields, written: &super::field_set::FieldSet) -> Vec<ApplyConflict> {
+fn conflicts(ledger: &ManagedFields, written: &FieldSet) -> Vec<ApplyConflict> {
     let mut lines: Vec<&ManagedFieldsEntry> = ledger.lines.iter().collect();
     lines.sort_by_key(|line| (&line.manager, line.operation, &line.version, &line.subresource));
     let conflicts = lines.into_iter().flat_map(|line| {
@@ -194,4 +188,20 @@ fn renew_last_applied(mut object: Value, applied: &Value) -> Value {
         *there = format!("{applied}\n").into();
     }
     object
+}
+
+/// `merged` without what only `last` owned.
+fn prune(merged: &Value, last: &FieldSet, owned: &FieldSet, rule: MergeRule) -> Value {
+    if last.is_empty() {
+        return merged.clone();
+    }
+    let without = |gone: &FieldSet| remove(merged, gone, rule).unwrap_or_else(|| json!({}));
+    let named = |fields: &FieldSet| fields.with_named(rule);
+    let of = |object: &Value| named(&places(object, rule));
+    let (all, last) = (of(merged), named(last));
+    // Removing an item or a field removes what lies below it; what of that is owned comes back …
+    let pruned = without(&last);
+    let pruned = without(&all.difference(&of(&pruned).union(&named(owned))));
+    // … and so does what was never this manager's to remove.
+    without(&all.difference(&of(&pruned)).intersection(&last))
 }

@@ -1,8 +1,17 @@
-//! Reads and writes `metadata.managedFields`.
+//! Reads, writes and updates `metadata.managedFields`.
+//!
+//! - Invariant: an entry's time changes when its manager writes, not when a field is taken from it.
 
-use super::FieldWriter;
-use super::field_set::FieldSet;
+mod apply;
+
+pub use apply::apply;
+
+use super::typed::Comparison;
+use super::{FieldSet, FieldWriter, MergeRule, field_step};
+use crate::canonicalize::zero;
+use crate::custom;
 use crate::json_ext::same_but;
+use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -14,7 +23,7 @@ const ANCIENT: &str = "ancient-changes";
 
 /// How an owner writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ManagerOperation {
+enum ManagerOperation {
     Apply,
     Update,
 }
@@ -30,17 +39,17 @@ impl ManagerOperation {
 
 /// One owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ManagedFieldsEntry {
-    pub(super) manager: String,
-    pub(super) operation: ManagerOperation,
-    pub(super) version: String,
-    pub(super) subresource: String,
-    pub(super) time: Option<String>,
-    pub(super) fields: FieldSet,
+struct ManagedFieldsEntry {
+    manager: String,
+    operation: ManagerOperation,
+    version: String,
+    subresource: String,
+    time: Option<String>,
+    fields: FieldSet,
 }
 
 impl ManagedFieldsEntry {
-    pub(super) fn new(writer: &FieldWriter<'_>, operation: ManagerOperation) -> Self {
+    fn new(writer: &FieldWriter<'_>, operation: ManagerOperation) -> Self {
         Self {
             manager: if writer.manager.is_empty() { "unknown" } else { writer.manager }.into(),
             operation,
@@ -59,7 +68,7 @@ impl ManagedFieldsEntry {
     }
 
     /// The owner, as messages name it.
-    pub(super) fn owner(&self) -> String {
+    fn owner(&self) -> String {
         let mut owner = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
             owner += &format!(" with subresource {:?}", self.subresource);
@@ -114,13 +123,13 @@ impl ManagedFieldsEntry {
 
 /// All owners of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ManagedFields {
-    pub(super) lines: Vec<ManagedFieldsEntry>,
+struct ManagedFields {
+    lines: Vec<ManagedFieldsEntry>,
 }
 
 impl ManagedFields {
     /// Reads managedFields; `None` if they are not what they should be.
-    pub(super) fn decode(managed: Option<&Value>) -> Option<Self> {
+    fn decode(managed: Option<&Value>) -> Option<Self> {
         let mut ledger = Self::default();
         for line in managed.and_then(Value::as_array).into_iter().flatten() {
             let line = ManagedFieldsEntry::decode(line)?;
@@ -131,7 +140,7 @@ impl ManagedFields {
     }
 
     /// managedFields, in a real server's order; null if nobody owns anything.
-    pub(super) fn encode(mut self) -> Value {
+    fn encode(mut self) -> Value {
         if self.lines.is_empty() {
             return Value::Null;
         }
@@ -140,13 +149,13 @@ impl ManagedFields {
     }
 
     /// Takes out the line of an owner.
-    pub(super) fn take(&mut self, of: &ManagedFieldsEntry) -> Option<ManagedFieldsEntry> {
+    fn take(&mut self, of: &ManagedFieldsEntry) -> Option<ManagedFieldsEntry> {
         let place = self.lines.iter().position(|line| line.same_owner(of))?;
         Some(self.lines.remove(place))
     }
 
     /// Takes places away from everybody. Who owns nothing any more is forgotten.
-    pub(super) fn release(&mut self, places: &FieldSet) {
+    fn release(&mut self, places: &FieldSet) {
         for line in &mut self.lines {
             line.fields.take_off(places);
         }
@@ -154,12 +163,12 @@ impl ManagedFields {
     }
 
     /// What anybody owns.
-    pub(super) fn owned(&self) -> FieldSet {
+    fn owned(&self) -> FieldSet {
         self.lines.iter().fold(FieldSet::default(), |all, line| all.union(&line.fields))
     }
 
     /// Merges the oldest updates of each version into one line until there are few enough.
-    pub(super) fn cap(&mut self) {
+    fn cap(&mut self) {
         let age = |line: &ManagedFieldsEntry| (line.time.clone(), line.manager.clone(), line.version.clone());
         let mut updates: Vec<ManagedFieldsEntry> = Vec::new();
         self.lines.retain(|line| {
@@ -207,19 +216,19 @@ static NEVER: LazyLock<FieldSet> = LazyLock::new(|| {
     let mut never = FieldSet::default();
     never.insert(&["f:metadata".to_owned()]);
     for path in NEVER_OWNED {
-        never.insert(&path.iter().map(|name| super::field_set::field_step(name)).collect::<Vec<_>>());
+        never.insert(&path.iter().map(|name| field_step(name)).collect::<Vec<_>>());
     }
     never
 });
 
 /// The places of `fields` that can be owned.
-pub(super) fn ownable(mut fields: FieldSet) -> FieldSet {
+fn ownable(mut fields: FieldSet) -> FieldSet {
     fields.take_off(&NEVER);
     fields
 }
 
 /// The object without managedFields.
-pub(super) fn without(object: &Value) -> Value {
+fn without(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -228,12 +237,12 @@ pub(super) fn without(object: &Value) -> Value {
 }
 
 /// Whether two objects differ in nothing but managedFields.
-pub(super) fn same_without(one: &Value, other: &Value) -> bool {
+fn same_without(one: &Value, other: &Value) -> bool {
     same_but(one, other, "metadata") && same_but(&one["metadata"], &other["metadata"], "managedFields")
 }
 
 /// The object with managedFields.
-pub(super) fn with(mut object: Value, managed: Value) -> Value {
+fn with(mut object: Value, managed: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(metadata) = metadata {
@@ -244,4 +253,105 @@ pub(super) fn with(mut object: Value, managed: Value) -> Value {
         }
     }
     object
+}
+
+/// managedFields of `new`, after `writer` made it out of `old`; null if nobody owns anything.
+///
+/// Called with defaults in place, before admission. What `new` says in its own managedFields counts, unless a
+/// subresource is written; an empty list, or one empty entry, is a wish to forget, and then nothing is tracked until
+/// the next apply.
+pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Value {
+    let before = old.and_then(|old| old.pointer("/metadata/managedFields"));
+    let said = new.pointer("/metadata/managedFields");
+    let ledger = if !writer.subresource.is_empty() {
+        ManagedFields::decode(before)
+    } else if said.is_some_and(|said| *said == json!([]) || *said == json!([{}])) {
+        Some(ManagedFields::default())
+    } else {
+        ManagedFields::decode(said)
+            .filter(|ledger| !ledger.lines.is_empty())
+            .or_else(|| ManagedFields::decode(before))
+    };
+    let mut ledger = ledger.unwrap_or_default();
+    if ledger.lines.is_empty() && old.is_some() {
+        return Value::Null;
+    }
+    match old {
+        Some(old) => write(&mut ledger, old, new, of, writer),
+        None => write(&mut ledger, &zero(&Shape::Object(of)), new, of, writer),
+    }
+    ledger.cap();
+    ledger.encode()
+}
+
+/// Enters a write into the ledger.
+fn write(ledger: &mut ManagedFields, old: &Value, new: &Value, of: TypeId, writer: &FieldWriter<'_>) {
+    let Comparison { written, removed } = difference(old, new, of, writer);
+    ledger.release(&written);
+    ledger.release(&removed);
+    let written = ownable(written);
+    if written.is_empty() {
+        return;
+    }
+    let mut line = ManagedFieldsEntry::new(writer, ManagerOperation::Update);
+    line.fields = match ledger.take(&line) {
+        Some(mut before) => {
+            before.fields.add(&written);
+            before.fields
+        }
+        None => written,
+    };
+    line.time = Some(writer.now.to_owned());
+    ledger.lines.push(line);
+}
+
+/// What differs between two objects, as far as a request to this subresource can change it.
+fn difference(old: &Value, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Comparison {
+    let Comparison { written, removed } = Comparison::of(old, new, MergeRule::root(of));
+    let settable = |places| settable(places, of, writer.subresource);
+    Comparison { written: settable(written), removed: settable(removed) }
+}
+
+/// The places a request to this subresource can change.
+fn settable(mut places: FieldSet, of: TypeId, subresource: &str) -> FieldSet {
+    let kind = Schema::get().at(of).name.as_str();
+    let reset: &[&[&str]] = match (subresource, kind) {
+        ("" | "finalize", _) => &[&["status"]],
+        ("status", "core/v1.Pod") => {
+            &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
+        }
+        ("status", "apps/v1.Deployment") => &[&["spec"], &["metadata", "labels"]],
+        (
+            "status",
+            "networking/v1.ServiceCIDR"
+            | "resource/v1.ResourceClaim"
+            | "storage/v1.VolumeAttachment"
+            | "flowcontrol/v1.FlowSchema"
+            | "flowcontrol/v1.PriorityLevelConfiguration",
+        ) => &[&["spec"], &["metadata"]],
+        ("status", kind) if kind.split_once('/').is_some_and(|(group, _)| custom::is_group(group)) => {
+            &[&["spec"], &["metadata"]]
+        }
+        ("status", _) => &[&["spec"]],
+        ("ephemeralcontainers", _) => return places.only(&["spec", "ephemeralContainers"]),
+        _ => &[],
+    };
+    for path in reset {
+        places.cut(path);
+    }
+    places
+}
+
+/// Takes `old`'s times over where nothing else differs: a write that changes nothing moves no time.
+pub fn keep_times(old: &Value, new: &mut Value) {
+    fn lines(object: &Value) -> &[Value] {
+        let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        lines.map_or(&[], Vec::as_slice)
+    }
+    let (was, is) = (lines(old), lines(new));
+    let untimed = was.len() == is.len() && was.iter().zip(is).all(|(was, is)| same_but(was, is, "time"));
+    if untimed && same_without(old, new) {
+        let managed = old.pointer("/metadata/managedFields").cloned().unwrap_or_default();
+        *new = with(std::mem::take(new), managed);
+    }
 }

@@ -1,12 +1,15 @@
-//! Collects, merges and removes field paths of objects by their [`MergeRule`]s.
+//! Collects, merges, removes, compares and checks fields of objects by their [`MergeRule`]s.
 
-use super::field_set::{FieldSet, field_step, key_step, value_step};
-use super::merge_rule::{MergeGrain, MergeRule, SchemaKind, ValueForm};
+use super::{
+    FieldSet, FieldSetEntry, MergeGrain, MergeRule, SchemaKind, ValueForm, field_step, key_step, readable,
+    value_step,
+};
+use crate::schema::Shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What tells an item of a list apart, or why nothing does.
-pub(super) fn item_step(item: &Value, list: MergeRule) -> Result<String, String> {
+fn item_step(item: &Value, list: MergeRule) -> Result<String, String> {
     let MergeGrain::Keyed(keys) = list.grain else {
         return match item {
             Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
@@ -37,7 +40,7 @@ pub(super) fn item_step(item: &Value, list: MergeRule) -> Result<String, String>
 }
 
 /// The items of a list by what tells them apart, in the order they first occur; those without a step are left out.
-pub(super) fn by_step(items: &[Value], list: MergeRule) -> Vec<(String, Vec<&Value>)> {
+fn by_step(items: &[Value], list: MergeRule) -> Vec<(String, Vec<&Value>)> {
     let mut found: Vec<(String, Vec<&Value>)> = Vec::new();
     let mut places = BTreeMap::new();
     for item in items {
@@ -195,4 +198,188 @@ fn remove_at(value: &Value, gone: &FieldSet, step: &str, rule: MergeRule) -> Opt
         Some(below) => Some(remove(value, below, rule).unwrap_or_default()),
         None => Some(value.clone()),
     }
+}
+
+/// What differs between two objects.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    /// What was added or changed.
+    pub(super) written: FieldSet,
+    pub(super) removed: FieldSet,
+}
+
+impl Comparison {
+    /// What differs.
+    pub(super) fn of(old: &Value, new: &Value, rule: MergeRule) -> Self {
+        let found = ComparedField::of(Some(old), Some(new), rule);
+        Self { written: found.written.below, removed: found.removed.below }
+    }
+}
+
+/// What differs at a place and below it.
+#[derive(Default)]
+struct ComparedField {
+    /// What was added or changed.
+    written: FieldSetEntry,
+    removed: FieldSetEntry,
+}
+
+impl ComparedField {
+    fn of(old: Option<&Value>, new: Option<&Value>, rule: MergeRule) -> Self {
+        if old == new {
+            return Self::default();
+        }
+        let mut found = match rule.form(old, new) {
+            ValueForm::Leaf => {
+                let mut changed = Self::default();
+                changed.written.member = new.is_some();
+                changed
+            }
+            ValueForm::Fields(old, new) => Self::of_fields(old, new, rule),
+            ValueForm::Items(old, new) => Self::of_items(old, new, rule),
+        };
+        found.written.member |= old.is_none();
+        found.removed.member |= new.is_none();
+        found
+    }
+
+    fn of_fields(
+        old: Option<&Map<String, Value>>,
+        new: Option<&Map<String, Value>>,
+        rule: MergeRule,
+    ) -> Self {
+        let mut all = Self::default();
+        for (name, then) in old.into_iter().flatten() {
+            let now = new.and_then(|new| new.get(name));
+            if now != Some(then) {
+                all.put(|| field_step(name), Self::of(Some(then), now, rule.field_or_any(name)));
+            }
+        }
+        for (name, now) in new.into_iter().flatten() {
+            if old.is_none_or(|old| !old.contains_key(name)) {
+                all.put(|| field_step(name), Self::of(None, Some(now), rule.field_or_any(name)));
+            }
+        }
+        all
+    }
+
+    /// Items that occur more than once are one place.
+    fn of_items(old: &[Value], new: &[Value], rule: MergeRule) -> Self {
+        let mut all = Self::default();
+        let mut now: BTreeMap<String, Vec<&Value>> = by_step(new, rule).into_iter().collect();
+        for (step, then) in by_step(old, rule) {
+            let found = Self::of_same(&then, &now.remove(&step).unwrap_or_default(), rule);
+            all.put(|| step.clone(), found);
+        }
+        for (step, now) in now {
+            all.put(|| step.clone(), Self::of_same(&[], &now, rule));
+        }
+        all
+    }
+
+    /// What differs between the items of one step.
+    fn of_same(then: &[&Value], now: &[&Value], rule: MergeRule) -> Self {
+        let of = |then: &[&Value], now: &[&Value]| {
+            Self::of(then.first().copied(), now.first().copied(), rule.item())
+        };
+        let mut found = Self::default();
+        match (then, now) {
+            ([] | [_], [] | [_]) => found = of(then, now),
+            ([_, _, ..], [_, _, ..]) => found.written.member = then != now,
+            ([_, _, ..], _) => {
+                found = of(&[], now);
+                found.removed.member = true;
+            }
+            _ => {
+                found = of(then, &[]);
+                found.written.member = true;
+            }
+        }
+        found
+    }
+
+    fn put(&mut self, step: impl Fn() -> String, found: Self) {
+        self.written.below.put(&step, found.written);
+        self.removed.below.put(&step, found.removed);
+    }
+}
+
+/// The faults of a configuration as one text; `Ok` if there are none.
+pub(super) fn check(config: &Value, rule: MergeRule) -> Result<(), String> {
+    let mut faults = Vec::new();
+    walk(config, rule, &mut String::new(), &mut faults);
+    match faults.as_slice() {
+        [] => Ok(()),
+        [fault] => Err(fault.clone()),
+        faults => Err(faults.iter().fold("errors:".into(), |all, fault| format!("{all}\n  {fault}"))),
+    }
+}
+
+fn walk(value: &Value, rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
+    let mut fault = |what: String, path: &str| {
+        faults.push(if path.is_empty() { what } else { format!("{path}: {what}") });
+    };
+    match (rule.what, value) {
+        (_, Value::Null) => {}
+        (SchemaKind::Scalar(shape), value) => {
+            if let Some(what) = scalar_fault(shape, value) {
+                fault(what, path);
+            }
+        }
+        (SchemaKind::Object(_) | SchemaKind::Map(_), Value::Object(fields)) => {
+            for (name, value) in fields {
+                let length = path.len();
+                path.push('.');
+                path.push_str(name);
+                match rule.field(name) {
+                    Some(rule) => walk(value, rule, path, faults),
+                    None => {
+                        faults.push(format!("{path}: field not declared in schema"));
+                        path.truncate(length);
+                        return;
+                    }
+                }
+                path.truncate(length);
+            }
+        }
+        (SchemaKind::Object(_) | SchemaKind::Map(_), other) => {
+            fault(format!("expected map, got {}", other), path)
+        }
+        (SchemaKind::List(_), Value::Array(items)) => walk_items(items, rule, path, faults),
+        (SchemaKind::List(_), other) => fault(format!("expected list, got {}", other), path),
+        (SchemaKind::Any, _) => {}
+    }
+}
+
+fn walk_items(items: &[Value], rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let length = path.len();
+        let step = match rule.grain {
+            MergeGrain::Keyed(_) | MergeGrain::Set => match item_step(item, rule) {
+                Ok(step) => readable(&step),
+                Err(what) => {
+                    faults.push(format!("{path}: element {index}: {what}"));
+                    return;
+                }
+            },
+            _ => format!("[{index}]"),
+        };
+        if !seen.insert(step.clone()) {
+            faults.push(format!("{path}: duplicate entries for key {step}"));
+        }
+        path.push_str(&step);
+        walk(item, rule.item(), path, faults);
+        path.truncate(length);
+    }
+}
+
+fn scalar_fault(shape: &Shape, value: &Value) -> Option<String> {
+    let (fits, wanted) = match shape {
+        Shape::Bool => (value.is_boolean(), "boolean"),
+        Shape::Int32 | Shape::Int64 | Shape::Float64 => (value.is_number(), "numeric (int or float)"),
+        Shape::String | Shape::Bytes => (value.is_string(), "string"),
+        _ => (!value.is_object() && !value.is_array(), "any scalar"),
+    };
+    (!fits).then(|| format!("expected {wanted}, got {value}"))
 }
