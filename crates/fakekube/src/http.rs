@@ -2,42 +2,33 @@
 //!
 //! - See `api.rs` for the verbs, `serve.rs` for sockets.
 
-mod accept;
-mod body;
 mod discovery;
-mod health;
-mod list_options;
-mod log;
 mod openapi;
-mod pages;
-mod query;
 mod read;
-mod request;
-mod response;
 mod response_format;
-mod review;
 mod route;
-mod watch;
-mod wished;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use response::{HttpAnswer, ResponseBody};
-
-use crate::api::ApiServer;
+use crate::api::{ApiServer, FieldValidation, RequestUser, WriteOptions};
 use crate::api_status::StatusError;
 use crate::serve::BodyTimeout;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::header::DATE;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, DATE, RETRY_AFTER, USER_AGENT, WARNING};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
-use http_body_util::{BodyExt as _, Limited};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use jiff::fmt::rfc2822::DateTimePrinter;
-use request::HttpRequest;
+use percent_encoding::percent_decode_str;
+use response_format::Accept;
 use route::Route;
+use serde_json::Value;
 use std::convert::Infallible;
 use std::error::Error;
 use std::task::{Context, Poll};
@@ -77,7 +68,7 @@ where
                 // Watches go first: controllers wait, and say so, while their own write is answered but not yet heard of.
                 tokio::task::yield_now().await;
             }
-            Ok(server.told(&head, answer))
+            Ok(server.respond(&head, answer))
         })
     }
 }
@@ -93,12 +84,12 @@ impl ApiServer {
 
     /// The answer to a request whose body nobody will read.
     pub(crate) fn refuse(&self, head: &Parts, failure: StatusError) -> Response<ResponseBody> {
-        self.told(head, Err(failure))
+        self.respond(head, Err(failure))
     }
 
     /// An answer in the form that was asked for.
-    fn told(&self, head: &Parts, answer: Result<HttpAnswer, StatusError>) -> Response<ResponseBody> {
-        let accept = accept::of(head);
+    fn respond(&self, head: &Parts, answer: Result<HttpAnswer, StatusError>) -> Response<ResponseBody> {
+        let accept = Accept::of(head);
         let answer = answer.unwrap_or_else(|failure| response_format::refusal(failure, accept));
         let mut answer = answer.into_response();
         answer.headers_mut().insert(DATE, self.date());
@@ -106,40 +97,259 @@ impl ApiServer {
     }
 
     /// Answers a request whose body has arrived.
-    fn answer(&self, asked: HttpRequest) -> Result<HttpAnswer, StatusError> {
-        let route = Route::of(&asked.path);
-        if matches!(route, Some(Route::Object(_) | Route::Collection(_))) && asked.method == Method::HEAD {
+    fn answer(&self, request: HttpRequest) -> Result<HttpAnswer, StatusError> {
+        let route = Route::of(&request.path);
+        if matches!(route, Some(Route::Object(_) | Route::Collection(_))) && request.method == Method::HEAD {
             return Err(StatusError::not_allowed());
         }
         match route {
-            Some(Route::Object(on)) => self.on_object(&asked, &on),
-            Some(Route::Collection(on)) => self.on_collection(&asked, &on),
+            Some(Route::Object(on)) => self.on_object(&request, &on),
+            Some(Route::Collection(on)) => self.on_collection(&request, &on),
             Some(Route::Nothing(why)) => Err(why),
-            Some(Route::Fixed) => self.fixed(&asked),
-            None if discovery::is_known(&asked.path) => Err(StatusError::no_such_path()),
+            Some(Route::Fixed) => self.fixed(&request),
+            None if discovery::is_known(&request.path) => Err(StatusError::no_such_path()),
             None => Ok(HttpAnswer::no_page()),
         }
     }
 
     /// What is no resource.
-    fn fixed(&self, asked: &HttpRequest) -> Result<HttpAnswer, StatusError> {
-        let path = asked.path.as_str();
-        if let Some(answer) = health::answer(path, &asked.query) {
+    fn fixed(&self, request: &HttpRequest) -> Result<HttpAnswer, StatusError> {
+        let path = request.path.as_str();
+        if let Some(answer) = discovery::health(path, &request.query) {
             return Ok(answer);
         }
         if path.starts_with("/openapi/") {
-            return Ok(openapi::answer(path, asked.packed).unwrap_or_else(HttpAnswer::no_page));
+            return Ok(openapi::answer(path, request.packed).unwrap_or_else(HttpAnswer::no_page));
         }
         let short = path.strip_suffix('/').unwrap_or(path);
         let found = match short {
             "/version" => Some(HttpAnswer::json(&discovery::version(self.version_suffix()))),
-            short => discovery::answer(short, asked)?,
+            short => discovery::answer(short, request)?,
         };
         match found {
-            Some(_) if asked.method != Method::GET => Err(StatusError::not_allowed()),
+            Some(_) if request.method != Method::GET => Err(StatusError::not_allowed()),
             Some(answer) => Ok(answer),
             None if discovery::is_known(path) => Err(StatusError::no_such_path()),
             None => Ok(HttpAnswer::no_page()),
         }
+    }
+}
+
+/// A request.
+struct HttpRequest {
+    method: Method,
+    path: String,
+    query: Query,
+    accept: Accept,
+    /// Whether changes are wanted.
+    watches: bool,
+    /// Without parameters, in lower case.
+    content_type: String,
+    agent: String,
+    body: Bytes,
+    /// Whether it wants a document of OpenAPI v2 in protobuf, as kubectl does.
+    packed: bool,
+    /// Who asks.
+    user: RequestUser,
+}
+
+impl HttpRequest {
+    fn new(head: &Parts, body: Bytes, user: &RequestUser) -> Self {
+        let content_type = header(head, &CONTENT_TYPE);
+        let query = Query::read(head.uri.query().unwrap_or_default());
+        Self {
+            watches: query.is_true("watch"),
+            method: head.method.clone(),
+            path: decoded(head.uri.path()),
+            query,
+            accept: Accept::of(head),
+            content_type: content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(),
+            agent: header(head, &USER_AGENT),
+            body,
+            packed: header(head, &ACCEPT).contains("com.github.proto-openapi.spec.v2"),
+            user: user.acting(&head.headers),
+        }
+    }
+
+    /// How a write is to be done; the options were judged before (`write.rs`).
+    fn write_options(&self) -> WriteOptions {
+        let manager = match self.query.get("fieldManager") {
+            "" => self.agent.split('/').next().unwrap_or_default(),
+            manager => manager,
+        };
+        WriteOptions {
+            dry_run: self.query.get("dryRun") == "All",
+            manager: if manager.is_empty() { "unknown" } else { manager }.to_owned(),
+            strictness: match self.query.get("fieldValidation") {
+                "Strict" => FieldValidation::Strict,
+                "Ignore" => FieldValidation::Ignore,
+                _ => FieldValidation::Warn,
+            },
+            force: self.query.is_true("force"),
+            user: self.user.clone(),
+        }
+    }
+}
+
+fn header(head: &Parts, name: &HeaderName) -> String {
+    head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+/// Names and values, decoded.
+#[derive(Debug, Default)]
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn read(text: &str) -> Self {
+        let pair = |part: &str| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            // Go's parser passes over what it cannot read, and over semicolons.
+            (!part.is_empty() && !part.contains(';') && is_escaped(part))
+                .then(|| (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " "))))
+        };
+        Self(text.split('&').filter_map(pair).collect())
+    }
+
+    /// The first value of a name, if it is there at all.
+    fn find(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The first value of a name; empty if there is none.
+    fn get(&self, name: &str) -> &str {
+        self.find(name).unwrap_or_default()
+    }
+
+    /// All values of a name.
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a switch is on.
+    fn is_true(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    }
+
+    /// A number, if there is one.
+    fn number(&self, name: &str) -> Option<i64> {
+        self.get(name).parse().ok()
+    }
+}
+
+/// Whether every percent sign begins a byte.
+fn is_escaped(text: &str) -> bool {
+    text.split('%').skip(1).all(|rest| {
+        rest.as_bytes().first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+/// Percent signs read; what is no text becomes question marks.
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The body of an answer.
+pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// An answer.
+struct HttpAnswer {
+    code: u16,
+    content_type: &'static str,
+    body: ResponseContent,
+    retry_after: Option<u32>,
+    warnings: Vec<String>,
+}
+
+/// A body.
+enum ResponseContent {
+    Whole(Bytes),
+    /// It ends, and is only written as fast as it is read.
+    Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
+    Stream(BoxStream<'static, Bytes>),
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+/// OpenAPI v2 in protobuf.
+const PACKED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+impl HttpAnswer {
+    fn new(code: u16, content_type: &'static str, body: Bytes) -> Self {
+        Self {
+            code,
+            content_type,
+            body: ResponseContent::Whole(body),
+            retry_after: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn text(text: String) -> Self {
+        Self::new(200, TEXT, Bytes::from(text))
+    }
+
+    /// 204.
+    fn nothing() -> Self {
+        Self::new(204, "", Bytes::new())
+    }
+
+    /// 404, where nobody knows of an API.
+    fn no_page() -> Self {
+        let text = Bytes::from_static(b"404 page not found\n");
+        Self::new(404, TEXT, text)
+    }
+
+    fn json(value: &Value) -> Self {
+        Self::new(200, JSON, Bytes::from(value.to_string()))
+    }
+
+    fn of(content_type: &'static str, body: ResponseContent) -> Self {
+        Self { body, ..Self::new(200, content_type, Bytes::new()) }
+    }
+
+    fn stream(content_type: &'static str, body: BoxStream<'static, Bytes>) -> Self {
+        Self::of(content_type, ResponseContent::Stream(body))
+    }
+
+    fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    fn with_retry_after(mut self, seconds: Option<u32>) -> Self {
+        self.retry_after = seconds;
+        self
+    }
+
+    fn into_response(self) -> Response<ResponseBody> {
+        let body = match self.body {
+            ResponseContent::Whole(bytes) => Full::new(bytes).boxed_unsync(),
+            ResponseContent::Pieces(pieces) => {
+                StreamBody::new(stream::iter(pieces.map(|bytes| Ok(Frame::data(bytes))))).boxed_unsync()
+            }
+            ResponseContent::Stream(stream) => {
+                StreamBody::new(stream.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        if !self.content_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        }
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        for warning in &self.warnings {
+            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+                headers.append(WARNING, value);
+            }
+        }
+        response
     }
 }

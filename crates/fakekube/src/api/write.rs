@@ -67,7 +67,7 @@ fn typed(version: &str, kind: &str, body: Value) -> Result<Canonical, Canonicali
 fn read(
     resource: &ResourceType,
     body: Value,
-    wish: &WriteOptions,
+    options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), StatusError> {
     let refused = |why: &dyn std::fmt::Display| {
         let (kind, version) = (resource.kind, resource.version);
@@ -76,7 +76,7 @@ fn read(
         ))
     };
     let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
-    match wish.strictness {
+    match options.strictness {
         FieldValidation::Ignore => Ok((read.value, Vec::new())),
         FieldValidation::Strict if !read.unknown.is_empty() => {
             Err(refused(&format_args!("strict decoding error: {}", read.unknown.join(", "))))
@@ -90,12 +90,12 @@ fn read_patched(
     resource: &ResourceType,
     patched: Value,
     patch: &PatchBody,
-    wish: &WriteOptions,
+    options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), StatusError> {
     if matches!(patch, PatchBody::Apply(_)) {
-        return read(resource, patched, wish);
+        return read(resource, patched, options);
     }
-    check_body(resource, &patched).and_then(|()| read(resource, patched, wish)).map_err(|failure| {
+    check_body(resource, &patched).and_then(|()| read(resource, patched, options)).map_err(|failure| {
         let message = format!("Invalid value: {}", failure.message);
         let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "patch"});
         StatusError::invalid("", "", "", &[format!("patch: {message}")], vec![cause])
@@ -150,17 +150,17 @@ fn track(
     resource: &ResourceType,
     old: Option<&Value>,
     body: &mut Value,
-    wish: &WriteOptions,
+    options: &WriteOptions,
     sub: Option<Subresource>,
     clock: &VirtualClock,
 ) {
-    if wish.manager.is_empty() {
+    if options.manager.is_empty() {
         return;
     }
     let Some(of) = type_of(resource, body) else { return };
     let (now, version) = (clock.stamp(), resource.api_version());
     let subresource = sub.map_or("", Subresource::name);
-    let writer = FieldWriter { manager: &wish.manager, subresource, version: &version, now: &now };
+    let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
     let mut fields = patch::track(old, body, of, &writer);
     if sub == Some(Subresource::Scale) {
         untime(&mut fields);
@@ -194,7 +194,7 @@ fn patched(
     on: &ResourcePath,
     live: Option<&Value>,
     patch: &PatchBody,
-    wish: &WriteOptions,
+    options: &WriteOptions,
     clock: &VirtualClock,
 ) -> Result<Value, StatusError> {
     let nothing = Value::Null;
@@ -205,8 +205,8 @@ fn patched(
         PatchBody::Apply(applied) => {
             let (now, version) = (clock.stamp(), resource.api_version());
             let subresource = on.sub.map_or("", Subresource::name);
-            let writer = FieldWriter { manager: &wish.manager, subresource, version: &version, now: &now };
-            patch::apply(live, applied, of, &writer, wish.force)
+            let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
+            patch::apply(live, applied, of, &writer, options.force)
         }
         other => by_kind(live.unwrap_or(&nothing), other, of),
     }
@@ -239,9 +239,9 @@ fn made_by_update(resource: &ResourceType) -> bool {
 /// Refuses a body that is not of the resource's kind.
 pub(crate) fn check_body(resource: &ResourceType, object: &Value) -> Result<(), StatusError> {
     let says_it = custom::of(resource).is_some();
-    let said = |field: &str| object[field].as_str().unwrap_or_default();
-    let fits = |said: &str, expected: &str| said == expected || said.is_empty() && !says_it;
-    let (version, kind, expected) = (said("apiVersion"), said("kind"), resource.api_version());
+    let value = |field: &str| object[field].as_str().unwrap_or_default();
+    let fits = |value: &str, expected: &str| value == expected || value.is_empty() && !says_it;
+    let (version, kind, expected) = (value("apiVersion"), value("kind"), resource.api_version());
     if !fits(version, &expected) {
         return Err(StatusError::bad_request(format!(
             "the API version in the data ({version}) does not match the expected API version ({expected})"
@@ -258,9 +258,9 @@ pub(crate) fn check_body(resource: &ResourceType, object: &Value) -> Result<(), 
 /// Name and namespace of the path and of the body must not contradict each other.
 fn settle_place(resource: &ResourceType, on: &ResourcePath, body: &mut Value) -> Result<(), StatusError> {
     let metadata = metadata(body);
-    let said = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    let value = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let place = if resource.namespaced { on.namespace.as_str() } else { "" };
-    if resource.namespaced && !said.is_empty() && said != place {
+    if resource.namespaced && !value.is_empty() && value != place {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(StatusError::bad_request(why));
     }
@@ -268,16 +268,17 @@ fn settle_place(resource: &ResourceType, on: &ResourcePath, body: &mut Value) ->
         "" => metadata.remove("namespace"),
         place => metadata.insert("namespace".into(), json!(place)),
     };
-    let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    if !on.name.is_empty() && said != on.name {
-        if said.is_empty() {
+    let value = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    if !on.name.is_empty() && value != on.name {
+        if value.is_empty() {
             let why = format!(
                 "the name of the object ({} based on URL) was undeterminable: name must be provided",
                 on.name
             );
             return Err(StatusError::bad_request(why));
         }
-        let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
+        let why =
+            format!("the name of the object ({value}) does not match the name on the URL ({})", on.name);
         return Err(StatusError::bad_request(why));
     }
     Ok(())

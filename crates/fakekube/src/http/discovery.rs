@@ -1,8 +1,7 @@
-//! Serves discovery documents and the server's version.
+//! Serves discovery documents, the server's version, and `/healthz`, `/livez` and `/readyz`.
 
-use super::accept::Representation;
-use super::request::HttpRequest;
-use super::response::{AGGREGATED, HttpAnswer};
+use super::response_format::Representation;
+use super::{AGGREGATED, HttpAnswer, HttpRequest, Query};
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::resource::ResourceType;
@@ -66,9 +65,9 @@ pub(super) fn is_known(path: &str) -> bool {
 ///
 /// # Errors
 /// 406.
-pub(super) fn answer(path: &str, asked: &HttpRequest) -> Result<Option<HttpAnswer>, StatusError> {
+pub(super) fn answer(path: &str, request: &HttpRequest) -> Result<Option<HttpAnswer>, StatusError> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
-    if asked.accept.check()?.view == Representation::Aggregated {
+    if request.accept.check()?.view == Representation::Aggregated {
         let document = aggregated(parts == ["api"]).to_string();
         return Ok(Some(HttpAnswer::new(200, AGGREGATED, Bytes::from(document))));
     }
@@ -84,13 +83,14 @@ fn document(parts: &[&str]) -> Option<Value> {
         }),
         ["apis"] => {
             let groups = groups().into_iter().filter(|(group, _)| !group.is_empty());
-            let groups: Vec<Value> = groups.map(|(group, versions)| told(group, &versions)).collect();
+            let groups: Vec<Value> =
+                groups.map(|(group, versions)| group_versions(group, &versions)).collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         ["api", version] => resources("", version)?,
         ["apis", group] => {
             let (_, versions) = groups().into_iter().find(|(one, _)| one == group)?;
-            let mut document = told(group, &versions);
+            let mut document = group_versions(group, &versions);
             document["kind"] = json!("APIGroup");
             document["apiVersion"] = json!("v1");
             document
@@ -114,7 +114,7 @@ fn paths() -> Value {
     json!({"paths": paths})
 }
 
-fn told(group: &str, versions: &[&str]) -> Value {
+fn group_versions(group: &str, versions: &[&str]) -> Value {
     let one = |version: &&str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
     let all: Vec<Value> = versions.iter().map(one).collect();
     json!({"name": group, "versions": all, "preferredVersion": all.first()})
@@ -238,4 +238,26 @@ fn aggregated_resource(resource: &ResourceType) -> Value {
         entry["subresources"] = Value::Array(resource.subs.iter().map(part).collect());
     }
     entry
+}
+
+/// All that is checked: what answers at all is well.
+const PING: &str = "ping";
+
+/// The answer of a health endpoint, whatever the method.
+pub(super) fn health(path: &str, query: &Query) -> Option<HttpAnswer> {
+    let (endpoint, check) = path
+        .strip_prefix('/')?
+        .split_once('/')
+        .map_or((path.get(1..)?, None), |(endpoint, check)| (endpoint, Some(check)));
+    if !matches!(endpoint, "healthz" | "livez" | "readyz") {
+        return None;
+    }
+    match check {
+        Some(PING) => Some(HttpAnswer::text("ok".to_owned())),
+        Some(_) => Some(HttpAnswer::no_page()),
+        None if query.find("verbose").is_some() => {
+            Some(HttpAnswer::text(format!("[+]ping ok\n{endpoint} check passed\n")))
+        }
+        None => Some(HttpAnswer::text("ok".to_owned())),
+    }
 }

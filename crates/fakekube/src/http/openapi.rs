@@ -1,6 +1,6 @@
 //! Serves OpenAPI v3 documents made from the schema, and an empty v2 document.
 
-use super::response::{HttpAnswer, PACKED};
+use super::{HttpAnswer, PACKED};
 use crate::custom;
 use crate::resource::ResourceType;
 use crate::schema::{Schema, Shape, TypeId};

@@ -1,24 +1,29 @@
-//! Serves GET requests of objects and lists.
+//! Serves GET requests of objects and lists: their options, and pages with `continue` tokens.
 
-use super::accept::Representation;
-use super::list_options::{self, ListOptions};
-use super::log;
-use super::pages::ListContinuation;
-use super::request::HttpRequest;
-use super::response::HttpAnswer;
-use super::response_format::{ResponseFormat, content_type};
+mod log;
+mod watch;
+
+use super::response_format::{Representation, ResponseFormat, content_type, encoded};
+use super::{HttpAnswer, HttpRequest};
 use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::Subresource;
 use crate::select::ObjectSelector;
-use crate::store::{ListRange, ListResult};
+use crate::store::{ListRange, ListResult, StoredObject};
 use crate::table_columns::TableInclude;
-use serde_json::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
 impl ApiServer {
-    pub(super) fn form(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<ResponseFormat, StatusError> {
-        let accept = asked.accept.check()?;
-        let include = match asked.query.get("includeObject") {
+    pub(super) fn form(
+        &self,
+        request: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<ResponseFormat, StatusError> {
+        let accept = request.accept.check()?;
+        let include = match request.query.get("includeObject") {
             "None" => TableInclude::None,
             "Object" => TableInclude::Object,
             "" | "Metadata" => TableInclude::Metadata,
@@ -31,23 +36,27 @@ impl ApiServer {
             _ => TableInclude::Metadata,
         };
         let (resource, now) = (on.number.get(), self.clock().now());
-        Ok(ResponseFormat { resource, accept, include, headers: !asked.query.is_true("noHeaders"), now })
+        Ok(ResponseFormat { resource, accept, include, headers: !request.query.is_true("noHeaders"), now })
     }
 
-    pub(super) fn get_one(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    pub(super) fn get_one(
+        &self,
+        request: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpAnswer, StatusError> {
         if on.sub == Some(Subresource::Log) {
-            return log::answer(asked, &self.read(on)?.value());
+            return log::answer(request, &self.read(on)?.value());
         }
-        let form = self.form(asked, on)?;
+        let form = self.form(request, on)?;
         if matches!(
             on.sub,
             Some(Subresource::Binding | Subresource::Eviction | Subresource::Finalize | Subresource::Token)
         ) {
             return Err(StatusError::not_allowed());
         }
-        match asked.query.get("resourceVersion") {
+        match request.query.get("resourceVersion") {
             "" => {}
-            version => _ = self.known_version(list_options::version(version).map_err(unexpected)?)?,
+            version => _ = self.known_version(parse_version(version).map_err(unexpected)?)?,
         }
         let object = self.read(on)?;
         match on.sub {
@@ -57,11 +66,7 @@ impl ApiServer {
             Some(Subresource::Scale) => {
                 let scale = api::scale_of(&object.value());
                 let encoding = form.accept.encoding;
-                Ok(HttpAnswer::new(
-                    200,
-                    content_type(encoding),
-                    super::response_format::encoded(&scale, encoding),
-                ))
+                Ok(HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding)))
             }
             Some(
                 Subresource::Binding
@@ -73,11 +78,15 @@ impl ApiServer {
         }
     }
 
-    pub(super) fn list(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let form = self.form(asked, on)?;
-        let selector = selector(asked, on)?;
-        let options = ListOptions::of_list(asked)?;
-        let page = ListContinuation::of(asked, &options, &on.namespace)?;
+    /// A list, or a watch if one is asked for.
+    pub(super) fn list(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+        if request.watches {
+            return self.watch(request, on);
+        }
+        let form = self.form(request, on)?;
+        let selector = selector(request, on)?;
+        let options = ListOptions::of_list(request)?;
+        let page = ListContinuation::of(request, &options, &on.namespace)?;
         let listed = self.listed(&options, on, &page)?;
         let (metadata, objects) = page.turn(listed, &selector);
         Ok(HttpAnswer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
@@ -115,7 +124,7 @@ impl ApiServer {
         if options.version.is_empty() {
             return Ok(None);
         }
-        let version = list_options::version(&options.version)
+        let version = parse_version(&options.version)
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
         let known = self.known_version(version)?;
         // With a limit and no rule, the version is meant exactly.
@@ -136,13 +145,17 @@ impl ApiServer {
 }
 
 /// What went wrong where a real server did not think of it.
-pub(super) fn unexpected(why: String) -> StatusError {
+fn unexpected(why: String) -> StatusError {
     StatusError::new(500, "", why)
 }
 
 /// What a request is limited to.
-pub(super) fn selector(asked: &HttpRequest, on: &ResourcePath) -> Result<ObjectSelector, StatusError> {
-    ObjectSelector::read(on.number.get(), asked.query.get("labelSelector"), asked.query.get("fieldSelector"))
+pub(super) fn selector(request: &HttpRequest, on: &ResourcePath) -> Result<ObjectSelector, StatusError> {
+    ObjectSelector::read(
+        on.number.get(),
+        request.query.get("labelSelector"),
+        request.query.get("fieldSelector"),
+    )
 }
 
 /// Options that contradict themselves.
@@ -150,4 +163,200 @@ pub(super) fn invalid_options(kind: &str, field: &str, reason: &str, message: &s
     let short = message.strip_prefix(&format!("{field}: ")).unwrap_or(message);
     let cause = json!({"reason": reason, "message": short, "field": field});
     StatusError::invalid("meta.k8s.io", kind, "", &[message.to_owned()], vec![cause])
+}
+
+/// What is asked, and understood.
+struct ListOptions {
+    /// 0 is all.
+    limit: usize,
+    /// 0 is for ever.
+    seconds: u64,
+    /// `resourceVersion`, as it was typed.
+    version: String,
+    exact: bool,
+    matching: bool,
+    initial: Option<bool>,
+    bookmarks: bool,
+}
+
+/// A field, the reason it is refused for, and the sentence.
+type OptionCause = (&'static str, &'static str, String);
+
+const MATCH: &str = "resourceVersionMatch";
+const INITIAL: &str = "sendInitialEvents";
+const FORBIDDEN: &str = "FieldValueForbidden";
+const UNSUPPORTED: &str = "FieldValueNotSupported";
+
+impl ListOptions {
+    /// Those of a list.
+    fn of_list(request: &HttpRequest) -> Result<Self, StatusError> {
+        let (options, mut causes) = (Self::read(request)?, Vec::new());
+        let matching = request.query.get(MATCH);
+        if !matching.is_empty() {
+            if options.version.is_empty() {
+                causes.push(forbidden(
+                    MATCH,
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+            causes.extend(with_continue(request));
+            if !matches!(matching, "Exact" | "NotOlderThan") {
+                causes.push(unsupported(matching, "\"Exact\", \"NotOlderThan\", \"\""));
+            }
+            if options.exact && options.version == "0" {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                causes.push(forbidden(MATCH, why));
+            }
+        }
+        if options.initial.is_some() {
+            causes.push(forbidden(INITIAL, "sendInitialEvents is forbidden for list"));
+        }
+        options.unless(causes)
+    }
+
+    /// Those of a watch.
+    fn of_watch(request: &HttpRequest) -> Result<Self, StatusError> {
+        let (options, mut causes) = (Self::read(request)?, Vec::new());
+        let matching = request.query.get(MATCH);
+        if options.initial.is_some() && matching != "NotOlderThan" {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.push(forbidden(MATCH, why));
+        }
+        if options.initial.is_none() && !matching.is_empty() {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(forbidden(MATCH, why));
+        }
+        if !matches!(matching, "" | "NotOlderThan") {
+            causes.push(unsupported(matching, "\"NotOlderThan\""));
+        }
+        causes.extend(with_continue(request));
+        options.unless(causes)
+    }
+
+    fn read(request: &HttpRequest) -> Result<Self, StatusError> {
+        let query = &request.query;
+        let (seconds, limit) = (number(request, "timeoutSeconds")?, number(request, "limit")?);
+        Ok(Self {
+            limit: usize::try_from(limit).unwrap_or(0),
+            seconds: u64::try_from(seconds).unwrap_or(0),
+            version: query.get("resourceVersion").to_owned(),
+            exact: query.get(MATCH) == "Exact",
+            matching: !query.get(MATCH).is_empty(),
+            initial: query.find(INITIAL).map(|_| query.is_true(INITIAL)),
+            bookmarks: query.is_true("allowWatchBookmarks"),
+        })
+    }
+
+    fn unless(self, causes: Vec<OptionCause>) -> Result<Self, StatusError> {
+        if causes.is_empty() {
+            return Ok(self);
+        }
+        let messages: Vec<String> = causes.iter().map(|(field, _, why)| format!("{field}: {why}")).collect();
+        let told = causes
+            .iter()
+            .map(|(field, reason, why)| json!({"reason": reason, "message": why, "field": field}));
+        Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &messages, told.collect()))
+    }
+}
+
+fn forbidden(field: &'static str, why: &str) -> OptionCause {
+    (field, FORBIDDEN, format!("Forbidden: {why}"))
+}
+
+fn unsupported(value: &str, supported: &str) -> OptionCause {
+    (MATCH, UNSUPPORTED, format!("Unsupported value: \"{value}\": supported values: {supported}"))
+}
+
+fn with_continue(request: &HttpRequest) -> Option<OptionCause> {
+    let why = "resourceVersionMatch is forbidden when continue is provided";
+    (!request.query.get("continue").is_empty()).then(|| forbidden(MATCH, why))
+}
+
+/// A whole number; what is not there is 0, and what is there must be one.
+fn number(request: &HttpRequest, name: &str) -> Result<i64, StatusError> {
+    let Some(text) = request.query.find(name) else { return Ok(0) };
+    text.parse().map_err(|_| StatusError::bad_request(format!("{name}: {text:?} is no number")))
+}
+
+/// What is wrong with a version, in the words that stand in all messages about it.
+fn parse_version(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .ok()
+        .filter(|_| digits)
+        .ok_or_else(|| format!("resourceVersion: Invalid value: {text:?}: no version"))
+}
+
+/// Which part of a list. Keys within it leave out the namespace if there is one.
+struct ListContinuation {
+    limit: usize,
+    prefix: String,
+    /// The key this page begins after.
+    after: Option<String>,
+    /// The version of the whole list; `None` is now.
+    at: Option<u64>,
+}
+
+impl ListContinuation {
+    fn of(request: &HttpRequest, options: &ListOptions, namespace: &str) -> Result<Self, StatusError> {
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        // What a cache answers is not cut.
+        let limit = if options.version == "0" { 0 } else { options.limit };
+        let token = request.query.get("continue");
+        if token.is_empty() {
+            return Ok(Self { limit, prefix, after: None, at: None });
+        }
+        let (version, start) = read_token(token)
+            .ok_or_else(|| StatusError::bad_request("continue is no token of this server"))?;
+        if !matches!(options.version.as_str(), "" | "0") {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(StatusError::bad_request(why));
+        }
+        let after = Some(format!("{prefix}{}", start.trim_end_matches('\0')));
+        Ok(Self { limit, prefix, after, at: u64::try_from(version).ok() })
+    }
+
+    /// The token for going on here, in a list of now.
+    fn onward(&self) -> String {
+        self.token(-1, self.after.as_deref().unwrap_or_default())
+    }
+
+    /// Cuts the page out of what matches. It is full as soon as so many match; whether any of those behind it does
+    /// is not looked at.
+    fn turn(&self, listed: ListResult, selector: &ObjectSelector) -> (Value, Vec<Arc<StoredObject>>) {
+        let mut metadata = json!({"resourceVersion": listed.version.to_string()});
+        let (mut kept, mut left) = (Vec::new(), listed.objects.len());
+        for (key, object) in listed.objects {
+            left -= 1;
+            if !selector.matches(&object) {
+                continue;
+            }
+            kept.push(object);
+            if self.limit > 0 && kept.len() == self.limit && left > 0 {
+                let version = i64::try_from(listed.version).unwrap_or(i64::MAX);
+                metadata["continue"] = json!(self.token(version, &key));
+                if selector.is_all() {
+                    metadata["remainingItemCount"] = json!(left);
+                }
+                break;
+            }
+        }
+        (metadata, kept)
+    }
+
+    /// Where the next page begins.
+    fn token(&self, version: i64, last: &str) -> String {
+        let last = last.strip_prefix(&self.prefix).unwrap_or(last);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": format!("{last}\0")});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+}
+
+/// The version and the key of a token.
+fn read_token(token: &str) -> Option<(i64, String)> {
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).ok()?;
+    let value: Value = serde_json::from_slice(&bytes).ok()?;
+    let (version, start) = (value["rv"].as_i64()?, value["start"].as_str()?);
+    let named = start.split('/').all(|part| !matches!(part, "." | ".." | ""));
+    (value["v"] == "meta.k8s.io/v1" && version != 0 && named).then(|| (version, start.to_owned()))
 }

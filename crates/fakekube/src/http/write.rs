@@ -1,134 +1,139 @@
-//! Serves POST, PUT, PATCH and DELETE requests.
+//! Serves POST, PUT, PATCH and DELETE requests: bodies in JSON, YAML and protobuf, and the options of a write.
 
-use super::request::HttpRequest;
-use super::response::HttpAnswer;
+mod review;
+
+use super::read::{invalid_options, selector};
 use super::response_format::{content_type, encoded};
-use super::{body, read, wished};
-use crate::api::{ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, check_body};
+use super::{HttpAnswer, HttpRequest};
+use crate::api::{
+    ApiServer, CreateResult, DeleteOptions, PatchBody, Propagation, ResourcePath, WriteOptions, check_body,
+};
 use crate::api_status::StatusError;
-use crate::custom;
 use crate::resource::{ResourceType, Subresource};
 use crate::store::ListRange;
+use crate::{canonicalize, custom, protobuf};
 use http::Method;
 use serde_json::{Value, json};
 
 impl ApiServer {
     pub(super) fn on_collection(
         &self,
-        asked: &HttpRequest,
+        request: &HttpRequest,
         on: &ResourcePath,
     ) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
-        match asked.method {
+        match request.method {
             Method::GET | Method::HEAD if !resource.kept => Err(StatusError::not_allowed()),
-            Method::GET | Method::HEAD if asked.watches => self.watch(asked, on),
-            Method::GET | Method::HEAD => self.list(asked, on),
-            Method::POST if !resource.kept => self.review(asked, on),
+
+            Method::GET | Method::HEAD => self.list(request, on),
+            Method::POST if !resource.kept => self.review(request, on),
             Method::POST if resource.namespaced && on.namespace.is_empty() => Err(StatusError::not_allowed()),
-            Method::POST => self.post(asked, on),
-            Method::DELETE if resource.has_collections_deleted(&on.namespace) => self.delete_many(asked, on),
+            Method::POST => self.post(request, on),
+            Method::DELETE if resource.has_collections_deleted(&on.namespace) => {
+                self.delete_many(request, on)
+            }
             _ => Err(StatusError::not_allowed()),
         }
     }
 
     pub(super) fn on_object(
         &self,
-        asked: &HttpRequest,
+        request: &HttpRequest,
         on: &ResourcePath,
     ) -> Result<HttpAnswer, StatusError> {
         if !on.number.get().kept {
             return Err(StatusError::not_allowed());
         }
-        match (&asked.method, on.sub) {
-            (&Method::GET | &Method::HEAD, _) => self.get_one(asked, on),
-            (&Method::POST, Some(Subresource::Binding)) => self.post_binding(asked, on),
-            (&Method::POST, Some(Subresource::Eviction)) => self.post_eviction(asked, on),
-            (&Method::POST, Some(Subresource::Token)) => self.token_request(asked, on),
+        match (&request.method, on.sub) {
+            (&Method::GET | &Method::HEAD, _) => self.get_one(request, on),
+            (&Method::POST, Some(Subresource::Binding)) => self.post_binding(request, on),
+            (&Method::POST, Some(Subresource::Eviction)) => self.post_eviction(request, on),
+            (&Method::POST, Some(Subresource::Token)) => self.token_request(request, on),
             (
                 _,
                 Some(Subresource::Binding | Subresource::Eviction | Subresource::Log | Subresource::Token),
             ) => Err(StatusError::not_allowed()),
             (&Method::PUT, Some(Subresource::Scale)) => {
-                let (scale, wish) = wished(asked, "UpdateOptions")?;
-                self.scaled(asked, self.update_scale(on, scale, &wish)?)
+                let (scale, options) = body_and_options(request, "UpdateOptions")?;
+                self.scaled(request, self.update_scale(on, scale, &options)?)
             }
             (&Method::PATCH, Some(Subresource::Scale)) => {
-                let (patch, wish) = (patch(asked)?, patch_wish(asked)?);
-                self.scaled(asked, self.patch_scale(on, &patch, &wish)?)
+                let (patch, options) = (patch(request)?, patch_options(request)?);
+                self.scaled(request, self.patch_scale(on, &patch, &options)?)
             }
             (&Method::PUT, _) => {
-                let (object, wish) = wished(asked, "UpdateOptions")?;
+                let (object, options) = body_and_options(request, "UpdateOptions")?;
                 check_body(on.number.get(), &object)?;
-                let made = self.update(on, object, &wish)?;
-                self.made(asked, on, made)
+                let made = self.update(on, object, &options)?;
+                self.made(request, on, made)
             }
             (&Method::PATCH, _) => {
-                let wish = patch_wish(asked)?;
-                let made = self.patch(on, &patch(asked)?, &wish)?;
-                self.made(asked, on, made)
+                let options = patch_options(request)?;
+                let made = self.patch(on, &patch(request)?, &options)?;
+                self.made(request, on, made)
             }
-            (&Method::DELETE, None) => self.delete_one(asked, on),
+            (&Method::DELETE, None) => self.delete_one(request, on),
             _ => Err(StatusError::not_allowed()),
         }
     }
 
-    fn post(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let (object, wish) = wished(asked, "CreateOptions")?;
+    fn post(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+        let (object, options) = body_and_options(request, "CreateOptions")?;
         // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
         check_body(on.number.get(), &object)?;
-        let made = self.create(on, object, &wish)?;
-        self.made(asked, on, made)
+        let made = self.create(on, object, &options)?;
+        self.made(request, on, made)
     }
 
     fn made(
         &self,
-        asked: &HttpRequest,
+        request: &HttpRequest,
         on: &ResourcePath,
         made: CreateResult,
     ) -> Result<HttpAnswer, StatusError> {
-        let form = self.form(asked, on)?;
+        let form = self.form(request, on)?;
         let code = if made.new { 201 } else { 200 };
         let answer = HttpAnswer::new(code, content_type(form.accept.encoding), form.single(&made.object));
         Ok(answer.with_warnings(made.warnings))
     }
 
-    fn post_binding(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let (binding, wish) = wished(asked, "CreateOptions")?;
+    fn post_binding(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+        let (binding, options) = body_and_options(request, "CreateOptions")?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(StatusError::bad_request("name in URL does not match name in Binding object"));
         }
-        self.bind(on, &binding, &wish)?;
-        self.success(asked, 201, None)
+        self.bind(on, &binding, &options)?;
+        self.success(request, 201, None)
     }
 
-    fn post_eviction(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let (eviction, mut wish) = wished(asked, "CreateOptions")?;
+    fn post_eviction(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+        let (eviction, mut options) = body_and_options(request, "CreateOptions")?;
         if eviction["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(StatusError::bad_request("name in URL does not match name in Eviction object"));
         }
-        let (how, dry_run) = body::of_options(asked, &eviction["deleteOptions"])?;
-        wish.dry_run |= dry_run;
-        self.evict(on, &how, &wish)?;
-        self.success(asked, 201, None)
+        let (how, dry_run) = of_options(request, &eviction["deleteOptions"])?;
+        options.dry_run |= dry_run;
+        self.evict(on, &how, &options)?;
+        self.success(request, 201, None)
     }
 
     /// The Scale that a write made.
     fn scaled(
         &self,
-        asked: &HttpRequest,
+        request: &HttpRequest,
         (scale, made): (Value, CreateResult),
     ) -> Result<HttpAnswer, StatusError> {
-        let encoding = asked.accept.check()?.encoding;
+        let encoding = request.accept.check()?.encoding;
         let answer = HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding));
         Ok(answer.with_warnings(made.warnings))
     }
 
-    fn delete_one(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn delete_one(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let resource = on.number.get();
-        let mut wish = wished::wish(asked, "DeleteOptions")?;
-        let (how, dry_run) = body::deletion(asked)?;
-        wish.dry_run |= dry_run;
-        let gone = self.delete(on, &how, &wish)?;
+        let mut options = write_options(request, "DeleteOptions")?;
+        let (how, dry_run) = deletion(request)?;
+        options.dry_run |= dry_run;
+        let gone = self.delete(on, &how, &options)?;
         if gone.gone && !returns_deleted(resource) {
             let mut details = json!({"name": on.name, "kind": resource.plural, "uid": &*gone.object.uid});
             if gone.object.uid.is_empty() {
@@ -137,18 +142,18 @@ impl ApiServer {
             if !resource.group.is_empty() {
                 details["group"] = json!(resource.group);
             }
-            return self.success(asked, 200, Some(details));
+            return self.success(request, 200, Some(details));
         }
-        let form = self.form(asked, on)?;
+        let form = self.form(request, on)?;
         Ok(HttpAnswer::new(200, content_type(form.accept.encoding), form.single(&gone.object)))
     }
 
-    fn delete_many(&self, asked: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
-        let form = self.form(asked, on)?;
-        let mut wish = wished::wish(asked, "DeleteOptions")?;
-        let (how, dry_run) = body::deletion(asked)?;
-        wish.dry_run |= dry_run;
-        let selector = read::selector(asked, on)?;
+    fn delete_many(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+        let form = self.form(request, on)?;
+        let mut options = write_options(request, "DeleteOptions")?;
+        let (how, dry_run) = deletion(request)?;
+        options.dry_run |= dry_run;
+        let selector = selector(request, on)?;
         let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         let listed = self.store().list(on.number, ListRange { namespace, after: None, limit: 0 }, None);
         let mut objects = Vec::new();
@@ -158,7 +163,7 @@ impl ApiServer {
             }
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             let one = ResourcePath::object(on.number, namespace, name);
-            match self.delete(&one, &how, &wish) {
+            match self.delete(&one, &how, &options) {
                 // As it was listed, and not as it went.
                 Ok(_) => objects.push(object),
                 // Somebody was faster.
@@ -170,13 +175,13 @@ impl ApiServer {
         Ok(HttpAnswer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
     }
 
-    pub(super) fn success(
+    fn success(
         &self,
-        asked: &HttpRequest,
+        request: &HttpRequest,
         code: u16,
         details: Option<Value>,
     ) -> Result<HttpAnswer, StatusError> {
-        let encoding = asked.accept.check()?.encoding;
+        let encoding = request.accept.check()?.encoding;
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
         match details {
             Some(details) => status["details"] = details,
@@ -214,34 +219,29 @@ fn returns_deleted(resource: &ResourceType) -> bool {
 }
 
 /// The body and how it is to be written.
-fn wished(asked: &HttpRequest, options: &str) -> Result<(Value, WriteOptions), StatusError> {
-    let wish = wished::wish(asked, options)?;
-    Ok((body::object(asked)?, wish))
+fn body_and_options(request: &HttpRequest, kind: &str) -> Result<(Value, WriteOptions), StatusError> {
+    let options = write_options(request, kind)?;
+    Ok((object(request)?, options))
 }
 
-fn patch(asked: &HttpRequest) -> Result<PatchBody, StatusError> {
+fn patch(request: &HttpRequest) -> Result<PatchBody, StatusError> {
     let json = || {
-        serde_json::from_slice(&asked.body)
+        serde_json::from_slice(&request.body)
             .map_err(|why| StatusError::bad_request(format!("error decoding patch: {why}")))
     };
-    match asked.content_type.as_str() {
+    match request.content_type.as_str() {
         "application/json-patch+json" => json().map(PatchBody::Json),
         "application/merge-patch+json" => json().map(PatchBody::Merge),
-        _ if custom::is_path(&asked.path) && !CUSTOM_PATCHES.contains(&asked.content_type.as_str()) => {
+        _ if custom::is_path(&request.path) && !CUSTOM_PATCHES.contains(&request.content_type.as_str()) => {
             Err(StatusError::media_type(&CUSTOM_PATCHES))
         }
         "application/strategic-merge-patch+json" => json().map(PatchBody::Strategic),
         "application/apply-patch+yaml" => {
-            if asked.query.get("fieldManager").is_empty() {
+            if request.query.get("fieldManager").is_empty() {
                 let message = "fieldManager: Required value: is required for apply patch";
-                return Err(read::invalid_options(
-                    "PatchOptions",
-                    "fieldManager",
-                    "FieldValueRequired",
-                    message,
-                ));
+                return Err(invalid_options("PatchOptions", "fieldManager", "FieldValueRequired", message));
             }
-            let value = crate::canonicalize::yaml_to_json(&asked.body);
+            let value = canonicalize::yaml_to_json(&request.body);
             let object = |value| if value == Value::Null { json!({}) } else { value };
             value.map(object).map(PatchBody::Apply).map_err(|why| {
                 StatusError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
@@ -254,11 +254,132 @@ fn patch(asked: &HttpRequest) -> Result<PatchBody, StatusError> {
     }
 }
 
-fn patch_wish(asked: &HttpRequest) -> Result<WriteOptions, StatusError> {
-    let wish = wished::wish(asked, "PatchOptions")?;
-    if !asked.query.get("force").is_empty() && asked.content_type != "application/apply-patch+yaml" {
+fn patch_options(request: &HttpRequest) -> Result<WriteOptions, StatusError> {
+    let options = write_options(request, "PatchOptions")?;
+    if !request.query.get("force").is_empty() && request.content_type != "application/apply-patch+yaml" {
         let message = "force: Forbidden: may not be specified for non-apply patch";
-        return Err(read::invalid_options("PatchOptions", "force", "FieldValueForbidden", message));
+        return Err(invalid_options("PatchOptions", "force", "FieldValueForbidden", message));
     }
-    Ok(wish)
+    Ok(options)
+}
+
+const KNOWN: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// The object in a body, whatever it is of.
+fn object(request: &HttpRequest) -> Result<Value, StatusError> {
+    let unread =
+        |why: &dyn std::fmt::Display| StatusError::bad_request(format!("the body cannot be read: {why}"));
+    let value = match request.content_type.as_str() {
+        "" | "application/json" => serde_json::from_slice(&request.body).map_err(|why| unread(&why))?,
+        "application/yaml" => canonicalize::yaml_to_json(&request.body).map_err(|why| unread(&why))?,
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(&request.body).map_err(|why| unread(&why))?
+        }
+        _ => return Err(StatusError::media_type(&KNOWN)),
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(json!({})),
+        _ => Err(unread(&"it is no object")),
+    }
+}
+
+/// `DeleteOptions` that were sent.
+fn options(request: &HttpRequest) -> Result<Value, StatusError> {
+    if request.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let options = object(request)?;
+    if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
+        return Err(StatusError::bad_request(format!("{} are no DeleteOptions", options["kind"])));
+    }
+    let read = canonicalize::normal("v1", "DeleteOptions", options);
+    read.map(|read| read.value).map_err(|fault| StatusError::bad_request(fault.to_string()))
+}
+
+/// How something is to be deleted: the query, and over it the body.
+fn deletion(request: &HttpRequest) -> Result<(DeleteOptions, bool), StatusError> {
+    of_options(request, &options(request)?)
+}
+
+/// How something is to be deleted, from `DeleteOptions`.
+fn of_options(request: &HttpRequest, options: &Value) -> Result<(DeleteOptions, bool), StatusError> {
+    let text = |value: &Value| value.as_str().map(String::from);
+    let propagation = match (&options["propagationPolicy"], request.query.get("propagationPolicy")) {
+        (Value::String(value), _) => value.clone(),
+        (_, value) => value.to_owned(),
+    };
+    let orphans = !options["orphanDependents"].is_null() || !request.query.get("orphanDependents").is_empty();
+    if orphans && !propagation.is_empty() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        let why = format!("propagationPolicy: Invalid value: \"{propagation}\": {why}");
+        return Err(invalid_options("DeleteOptions", "propagationPolicy", "FieldValueInvalid", &why));
+    }
+    let propagation = match propagation.as_str() {
+        "" if options["orphanDependents"] == true || request.query.is_true("orphanDependents") => {
+            Some(Propagation::Orphan)
+        }
+        "" => None,
+        "Background" => Some(Propagation::Background),
+        "Foreground" => Some(Propagation::Foreground),
+        "Orphan" => Some(Propagation::Orphan),
+        other => {
+            let known = r#""Foreground", "Background", "Orphan", "nil""#;
+            let why = format!("propagationPolicy: Unsupported value: \"{other}\": supported values: {known}");
+            let reason = "FieldValueNotSupported";
+            return Err(invalid_options("DeleteOptions", "propagationPolicy", reason, &why));
+        }
+    };
+    let value = options["dryRun"].as_array().into_iter().flatten();
+    let value: Vec<&str> = value.filter_map(Value::as_str).collect();
+    dry_run("DeleteOptions", &value)?;
+    let dry_run = !value.is_empty();
+    let seconds = request.query.get("gracePeriodSeconds");
+    if !seconds.is_empty() && seconds.parse::<i64>().is_err() {
+        return Err(StatusError::bad_request(format!("gracePeriodSeconds: {seconds:?} is no number")));
+    }
+    let how = DeleteOptions {
+        uid: text(&options["preconditions"]["uid"]),
+        version: text(&options["preconditions"]["resourceVersion"]),
+        grace: options["gracePeriodSeconds"].as_i64().or_else(|| request.query.number("gracePeriodSeconds")),
+        propagation,
+    };
+    Ok((how, dry_run))
+}
+
+/// The longest name of an owner of fields.
+const MANAGER_MOST: usize = 128;
+
+/// How a write is to be done.
+fn write_options(request: &HttpRequest, kind: &str) -> Result<WriteOptions, StatusError> {
+    dry_run(kind, &request.query.all("dryRun").collect::<Vec<_>>())?;
+    let manager = request.query.get("fieldManager");
+    if manager.len() > MANAGER_MOST {
+        let why = format!("fieldManager: Too long: may not be more than {MANAGER_MOST} bytes");
+        return Err(invalid_options(kind, "fieldManager", "FieldValueTooLong", &why));
+    }
+    if let Some((at, wrong)) = manager.char_indices().find(|(_, char)| char.is_control()) {
+        let (shown, wrong) = (json!(manager), u32::from(wrong));
+        let why = format!(
+            "fieldManager: Invalid value: {shown}: invalid character U+{wrong:04X} (at position {at})"
+        );
+        return Err(invalid_options(kind, "fieldManager", "FieldValueInvalid", &why));
+    }
+    let validation = request.query.get("fieldValidation");
+    if !["", "Ignore", "Strict", "Warn"].contains(&validation) {
+        let known = r#""", "Ignore", "Strict", "Warn""#;
+        let why = format!("fieldValidation: Unsupported value: \"{validation}\": supported values: {known}");
+        return Err(invalid_options(kind, "fieldValidation", "FieldValueNotSupported", &why));
+    }
+    Ok(request.write_options())
+}
+
+/// Everything, or it is no dry run.
+fn dry_run(kind: &str, value: &[&str]) -> Result<(), StatusError> {
+    if value.iter().all(|one| *one == "All") {
+        return Ok(());
+    }
+    let shown = json!(value);
+    let why = format!("dryRun: Unsupported value: {shown}: supported values: \"All\"");
+    Err(invalid_options(kind, "dryRun", "FieldValueNotSupported", &why))
 }

@@ -33,10 +33,10 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         body: Value,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
-        let (body, warned) = read(on.number.get(), body, wish)?;
-        self.store().write(|txn| self.create_in(txn, on, body, wish, warned))
+        let (body, warned) = read(on.number.get(), body, options)?;
+        self.store().write(|txn| self.create_in(txn, on, body, options, warned))
     }
 
     /// Creates an object that was read already.
@@ -45,7 +45,7 @@ impl ApiServer {
         txn: &mut Transaction<'_>,
         on: &ResourcePath,
         mut body: Value,
-        wish: &WriteOptions,
+        options: &WriteOptions,
         mut warned: Vec<String>,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
@@ -58,14 +58,14 @@ impl ApiServer {
         defaults::apply_defaults(resource, &mut body);
         body = complete(body)?;
         // Before admission: what it gives an object is nobody's.
-        track(resource, None, &mut body, wish, None, self.clock());
+        track(resource, None, &mut body, options, None, self.clock());
         let class = priority_class(txn, resource, &body)?;
         defaults::on_create(resource, &mut body, self.shared.admission);
         if class.is_some() {
             defaults::priority(&mut body, class.as_ref());
         }
         events::to_home(resource, &mut body);
-        let attributes = AdmissionAttributes { path: on, old: None, options: wish, objects: txn };
+        let attributes = AdmissionAttributes { path: on, old: None, options: options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
         refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;
@@ -88,7 +88,7 @@ impl ApiServer {
         if resource.kind == "Pod" && name.contains('.') {
             warned.push(DOTTED.to_owned());
         }
-        let object = match wish.dry_run {
+        let object = match options.dry_run {
             true => {
                 if !version.is_empty() {
                     body["metadata"]["resourceVersion"] = json!(version);
@@ -141,9 +141,9 @@ fn priority_class(
     }
     let computed = class.as_ref().and_then(|class| class["value"].as_i64()).unwrap_or(0);
     match body["spec"]["priority"].as_i64() {
-        Some(said) if said != computed => {
+        Some(value) if value != computed => {
             let why = format!(
-                "the integer value of priority ({said}) must not be provided in pod spec; priority admission \
+                "the integer value of priority ({value}) must not be provided in pod spec; priority admission \
                  controller computed {computed} from the given PriorityClass name"
             );
             Err(StatusError::forbidden(resource, pod, &why))

@@ -49,9 +49,9 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         how: &DeleteOptions,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<DeleteResult, StatusError> {
-        self.store().write(|txn| self.delete_in(txn, on, how, wish))
+        self.store().write(|txn| self.delete_in(txn, on, how, options))
     }
 
     pub(super) fn delete_in(
@@ -59,7 +59,7 @@ impl ApiServer {
         txn: &mut Transaction<'_>,
         on: &ResourcePath,
         how: &DeleteOptions,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<DeleteResult, StatusError> {
         let resource = on.number.get();
         if resource.kind == "Namespace" && IMMORTAL.contains(&on.name.as_str()) {
@@ -76,13 +76,13 @@ impl ApiServer {
         let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         let stays = grace > 0 || is_held(&after) || is_namespace_in_use(resource, &after);
         // Only pods are told to end before they do, however short their grace period is.
-        let told = resource.kind == "Pod";
-        let object = match (wish.dry_run, stays) {
-            (true, false) if !told => old,
+        let is_pod = resource.kind == "Pod";
+        let object = match (options.dry_run, stays) {
+            (true, false) if !is_pod => old,
             (true, _) => unkept(&after),
             (false, true) if after == before => old,
             (false, true) => txn.put(on.number, &on.key(), after),
-            (false, false) if told => {
+            (false, false) if is_pod => {
                 let last = txn.put(on.number, &on.key(), after);
                 txn.remove(on.number, &on.key(), last.value());
                 last

@@ -16,7 +16,12 @@ impl ApiServer {
     ///
     /// # Errors
     /// 409 if it has one; 404.
-    pub fn bind(&self, on: &ResourcePath, binding: &Value, wish: &WriteOptions) -> Result<(), StatusError> {
+    pub fn bind(
+        &self,
+        on: &ResourcePath,
+        binding: &Value,
+        options: &WriteOptions,
+    ) -> Result<(), StatusError> {
         let resource = on.number.get();
         let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
         match binding["target"]["kind"].as_str() {
@@ -57,7 +62,7 @@ impl ApiServer {
             for (field, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
                 metadata(&mut pod).entry("annotations").or_insert_with(|| json!({}))[field] = value.clone();
             }
-            if !wish.dry_run {
+            if !options.dry_run {
                 txn.put(on.number, &on.key(), pod);
             }
             Ok(())
@@ -72,16 +77,16 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         how: &DeleteOptions,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<DeleteResult, StatusError> {
         let resource = on.number.get();
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let pod = old.ok_or_else(|| StatusError::not_found(resource, &on.name))?.value();
             if !needs_no_budget(&pod) {
-                spend_budget(txn, on, &pod, wish, self.clock())?;
+                spend_budget(txn, on, &pod, options, self.clock())?;
             }
-            if !is_ending(&pod) && !wish.dry_run {
+            if !is_ending(&pod) && !options.dry_run {
                 let mut marked = pod;
                 set_condition(
                     &mut marked,
@@ -94,7 +99,7 @@ impl ApiServer {
                 txn.put(on.number, &on.key(), marked);
             }
             let how = DeleteOptions { version: None, ..how.clone() };
-            self.delete_in(txn, on, &how, wish)
+            self.delete_in(txn, on, &how, options)
         })
     }
 }
@@ -127,7 +132,7 @@ fn spend_budget(
     txn: &mut Transaction<'_>,
     on: &ResourcePath,
     pod: &Value,
-    wish: &WriteOptions,
+    options: &WriteOptions,
     clock: &VirtualClock,
 ) -> Result<(), StatusError> {
     let budgets = known("policy", "poddisruptionbudgets");
@@ -171,7 +176,7 @@ fn spend_budget(
         };
         return Err(too_many("Cannot evict pod as it would violate the pod's disruption budget.", &why));
     }
-    if !wish.dry_run {
+    if !options.dry_run {
         let left = number("disruptionsAllowed") - 1;
         let before = budget.clone();
         budget["status"]["disruptionsAllowed"] = json!(left);

@@ -32,12 +32,12 @@ fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
         StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
     })?;
     match read.value["metadata"]["name"].as_str().unwrap_or_default() {
-        said if said == name => Ok(read.value),
+        value if value == name => Ok(read.value),
         "" => Err(StatusError::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         ))),
-        said => Err(StatusError::bad_request(format!(
-            "the name of the object ({said}) does not match the name on the URL ({name})"
+        value => Err(StatusError::bad_request(format!(
+            "the name of the object ({value}) does not match the name on the URL ({name})"
         ))),
     }
 }
@@ -76,7 +76,7 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         change: impl FnOnce(Value) -> Result<Value, StatusError>,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<(Value, CreateResult), StatusError> {
         let made = self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
@@ -95,7 +95,7 @@ impl ApiServer {
             object["spec"]["replicas"] = json!(replicas);
             // A Scale without a version is meant whatever the version is.
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
-            self.replace(txn, on, (&old, old.value()), object, wish, Vec::new())
+            self.replace(txn, on, (&old, old.value()), object, options, Vec::new())
         })?;
         Ok((of(&made.object.value()), made))
     }

@@ -26,18 +26,18 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         body: Value,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
-        let (mut body, warnings) = read(resource, body, wish)?;
+        let (mut body, warnings) = read(resource, body, options)?;
         settle_place(resource, on, &mut body)?;
         self.store().write(|txn| match txn.get(on.number, &on.key()) {
             Some(old) => {
                 check_uid(resource, on, &old, &body)?;
-                self.replace(txn, on, (&old, old.value()), body, wish, warnings)
+                self.replace(txn, on, (&old, old.value()), body, options, warnings)
             }
             None if on.sub.is_none() && made_by_update(resource) => {
-                self.create_in(txn, on, body, wish, warnings)
+                self.create_in(txn, on, body, options, warnings)
             }
             None => Err(StatusError::not_found(resource, &on.name)),
         })
@@ -51,7 +51,7 @@ impl ApiServer {
         &self,
         on: &ResourcePath,
         patch: &PatchBody,
-        wish: &WriteOptions,
+        options: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
         self.store().write(|txn| {
@@ -61,29 +61,29 @@ impl ApiServer {
                 (None, PatchBody::Apply(_)) if on.sub.is_none() => (None, None),
                 (None, _) => return Err(StatusError::not_found(resource, &on.name)),
             };
-            let patched = patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
+            let patched = patched(resource, on, live.as_ref(), patch, options, self.clock())?;
             if let Some(uid) = patched["metadata"]["uid"].as_str()
                 && live.is_none()
                 && !uid.is_empty()
             {
                 return Err(StatusError::conflict(resource, &on.name, &no_such_uid(uid)));
             }
-            let (mut body, warnings) = read_patched(resource, patched, patch, wish)?;
+            let (mut body, warnings) = read_patched(resource, patched, patch, options)?;
             settle_place(resource, on, &mut body)?;
-            let wish = match patch {
+            let options = match patch {
                 // What is applied is owned already.
-                PatchBody::Apply(_) => &WriteOptions { manager: String::new(), ..wish.clone() },
-                _ => wish,
+                PatchBody::Apply(_) => &WriteOptions { manager: String::new(), ..options.clone() },
+                _ => options,
             };
             match old {
                 Some(old) => {
                     let before = live.filter(|_| !events::is_shown_otherwise(resource));
                     let before = before.unwrap_or_else(|| old.value());
-                    self.replace(txn, on, (&old, before), body, wish, warnings)
+                    self.replace(txn, on, (&old, before), body, options, warnings)
                 }
                 None => {
                     metadata(&mut body).remove("resourceVersion");
-                    self.create_in(txn, on, body, wish, warnings)
+                    self.create_in(txn, on, body, options, warnings)
                 }
             }
         })
@@ -116,7 +116,7 @@ impl ApiServer {
         on: &ResourcePath,
         (old, before): (&Arc<StoredObject>, Value),
         mut body: Value,
-        wish: &WriteOptions,
+        options: &WriteOptions,
         mut warned: Vec<String>,
     ) -> Result<CreateResult, StatusError> {
         let resource = on.number.get();
@@ -129,10 +129,10 @@ impl ApiServer {
             false => &before,
         };
         // Before admission: what it gives an object is nobody's.
-        track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
+        track(resource, Some(shown), &mut body, options, on.sub, self.clock());
         events::to_home(resource, &mut body);
         defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
-        let attributes = AdmissionAttributes { path: on, old: Some(&before), options: wish, objects: txn };
+        let attributes = AdmissionAttributes { path: on, old: Some(&before), options: options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
         refuse_invalid(resource, &body, &validate::on_update(resource, on.sub, &before, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;
@@ -145,7 +145,7 @@ impl ApiServer {
             return Ok(CreateResult { object: Arc::clone(old), new: false, warnings: warned });
         }
         let over = is_ending(&body) && !is_held(&body) && !is_graceful(&body);
-        let object = match (wish.dry_run, over) {
+        let object = match (options.dry_run, over) {
             (true, _) => unkept(&body),
             (false, true) => {
                 // This change is never kept: what goes is what was there, and the answer bears its version.
