@@ -1,223 +1,108 @@
 //! Lists all resources in the order of discovery.
 
 use super::{ResourceType, Subresource};
-use Subresource::{Binding, EphemeralContainers, Eviction, Finalize, Log, Scale, Status, Token};
+use std::sync::LazyLock;
 
-const ALL: &[&str] = &["all"];
-const NONE: &[&str] = &[];
-const STATUS: &[Subresource] = &[Status];
-const SCALED: &[Subresource] = &[Scale, Status];
+/// Everything that is served, a resource a line: the version, the plural, the kind, the scope, abbreviations that kubectl
+/// understands, categories, subresources. Objects whose scope ends with `-review` are questions and are not kept.
+const TABLE: &str = "\
+v1 bindings Binding namespaced-review - - -
+v1 configmaps ConfigMap namespaced cm - -
+v1 endpoints Endpoints namespaced ep - -
+v1 events Event namespaced ev - -
+v1 limitranges LimitRange namespaced limits - -
+v1 namespaces Namespace cluster ns - finalize,status
+v1 nodes Node cluster no - status
+v1 persistentvolumeclaims PersistentVolumeClaim namespaced pvc - status
+v1 persistentvolumes PersistentVolume cluster pv - status
+v1 pods Pod namespaced po all binding,ephemeralcontainers,eviction,log,status
+v1 podtemplates PodTemplate namespaced - - -
+v1 replicationcontrollers ReplicationController namespaced rc all scale,status
+v1 resourcequotas ResourceQuota namespaced quota - status
+v1 secrets Secret namespaced - - -
+v1 serviceaccounts ServiceAccount namespaced sa - token
+v1 services Service namespaced svc all status
+admissionregistration.k8s.io/v1 validatingadmissionpolicies ValidatingAdmissionPolicy cluster - api-extensions status
+admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding cluster - api-extensions -
+admissionregistration.k8s.io/v1 mutatingwebhookconfigurations MutatingWebhookConfiguration cluster - api-extensions -
+admissionregistration.k8s.io/v1 validatingwebhookconfigurations ValidatingWebhookConfiguration cluster - api-extensions -
+apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition cluster crd,crds api-extensions status
+apps/v1 controllerrevisions ControllerRevision namespaced - - -
+apps/v1 daemonsets DaemonSet namespaced ds all status
+apps/v1 deployments Deployment namespaced deploy all scale,status
+apps/v1 replicasets ReplicaSet namespaced rs all scale,status
+apps/v1 statefulsets StatefulSet namespaced sts all scale,status
+authentication.k8s.io/v1 selfsubjectreviews SelfSubjectReview cluster-review - - -
+authentication.k8s.io/v1 tokenreviews TokenReview cluster-review - - -
+authorization.k8s.io/v1 localsubjectaccessreviews LocalSubjectAccessReview namespaced-review - - -
+authorization.k8s.io/v1 selfsubjectaccessreviews SelfSubjectAccessReview cluster-review - - -
+authorization.k8s.io/v1 selfsubjectrulesreviews SelfSubjectRulesReview cluster-review - - -
+authorization.k8s.io/v1 subjectaccessreviews SubjectAccessReview cluster-review - - -
+autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler namespaced hpa all status
+batch/v1 cronjobs CronJob namespaced cj all status
+batch/v1 jobs Job namespaced - all status
+certificates.k8s.io/v1 certificatesigningrequests CertificateSigningRequest cluster csr - status
+coordination.k8s.io/v1 leases Lease namespaced - - -
+discovery.k8s.io/v1 endpointslices EndpointSlice namespaced - - -
+events.k8s.io/v1 events Event namespaced ev - -
+flowcontrol.apiserver.k8s.io/v1 flowschemas FlowSchema cluster - - status
+flowcontrol.apiserver.k8s.io/v1 prioritylevelconfigurations PriorityLevelConfiguration cluster - - status
+networking.k8s.io/v1 ingressclasses IngressClass cluster - - -
+networking.k8s.io/v1 ingresses Ingress namespaced ing - status
+networking.k8s.io/v1 ipaddresses IPAddress cluster ip - -
+networking.k8s.io/v1 networkpolicies NetworkPolicy namespaced netpol - -
+networking.k8s.io/v1 servicecidrs ServiceCIDR cluster - - status
+node.k8s.io/v1 runtimeclasses RuntimeClass cluster - - -
+policy/v1 poddisruptionbudgets PodDisruptionBudget namespaced pdb - status
+rbac.authorization.k8s.io/v1 clusterrolebindings ClusterRoleBinding cluster - - -
+rbac.authorization.k8s.io/v1 clusterroles ClusterRole cluster - - -
+rbac.authorization.k8s.io/v1 rolebindings RoleBinding namespaced - - -
+rbac.authorization.k8s.io/v1 roles Role namespaced - - -
+resource.k8s.io/v1 deviceclasses DeviceClass cluster - - -
+resource.k8s.io/v1 resourceclaims ResourceClaim namespaced - - status
+resource.k8s.io/v1 resourceclaimtemplates ResourceClaimTemplate namespaced - - -
+resource.k8s.io/v1 resourceslices ResourceSlice cluster - - -
+scheduling.k8s.io/v1 priorityclasses PriorityClass cluster pc - -
+storage.k8s.io/v1 csidrivers CSIDriver cluster - - -
+storage.k8s.io/v1 csinodes CSINode cluster - - -
+storage.k8s.io/v1 csistoragecapacities CSIStorageCapacity namespaced - - -
+storage.k8s.io/v1 storageclasses StorageClass cluster sc - -
+storage.k8s.io/v1 volumeattachments VolumeAttachment cluster - - status
+storage.k8s.io/v1 volumeattributesclasses VolumeAttributesClass cluster vac - -";
 
-/// Kept objects in namespaces.
-const fn spaced(
-    (group, version): (&'static str, &'static str),
-    (plural, singular, kind): (&'static str, &'static str, &'static str),
-    (short, categories): (&'static [&'static str], &'static [&'static str]),
-    subs: &'static [Subresource],
-) -> ResourceType {
-    ResourceType {
+const SUBRESOURCES: [Subresource; 8] = [
+    Subresource::Status,
+    Subresource::Scale,
+    Subresource::Binding,
+    Subresource::Eviction,
+    Subresource::Finalize,
+    Subresource::EphemeralContainers,
+    Subresource::Log,
+    Subresource::Token,
+];
+
+/// Everything that is served.
+pub(super) static RESOURCES: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
+    let read = |line| read(line).unwrap_or_else(|| panic!("a resource: {line}"));
+    TABLE.lines().map(read).collect()
+});
+
+fn read(line: &'static str) -> Option<ResourceType> {
+    let [version, plural, kind, scope, short, categories, subs] =
+        <[&str; 7]>::try_from(line.split(' ').collect::<Vec<_>>()).ok()?;
+    let words = |text: &'static str| text.split(',').filter(|word| *word != "-");
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let sub = |name: &str| SUBRESOURCES.into_iter().find(|sub| sub.name() == name);
+    Some(ResourceType {
         group,
         version,
         plural,
-        singular,
+        singular: kind.to_lowercase().leak(),
         kind,
-        namespaced: true,
-        short,
-        categories,
-        subs,
-        kept: true,
-    }
+        namespaced: scope.starts_with("namespaced"),
+        short: words(short).collect::<Vec<_>>().leak(),
+        categories: words(categories).collect::<Vec<_>>().leak(),
+        subs: words(subs).map(sub).collect::<Option<Vec<_>>>()?.leak(),
+        kept: !scope.ends_with("-review"),
+    })
 }
-
-/// Kept objects of the whole cluster.
-const fn global(
-    group: (&'static str, &'static str),
-    names: (&'static str, &'static str, &'static str),
-    short: &'static [&'static str],
-    subs: &'static [Subresource],
-) -> ResourceType {
-    ResourceType { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
-}
-
-/// What extends an API server.
-const fn extension(
-    group: (&'static str, &'static str),
-    names: (&'static str, &'static str, &'static str),
-    short: &'static [&'static str],
-    subs: &'static [Subresource],
-) -> ResourceType {
-    ResourceType { categories: &["api-extensions"], ..global(group, names, short, subs) }
-}
-
-/// Questions.
-const fn asked(
-    group: (&'static str, &'static str),
-    names: (&'static str, &'static str, &'static str),
-    namespaced: bool,
-) -> ResourceType {
-    ResourceType { namespaced, kept: false, ..spaced(group, names, (NONE, NONE), &[]) }
-}
-
-const CORE: (&str, &str) = ("", "v1");
-const APPS: (&str, &str) = ("apps", "v1");
-const BATCH: (&str, &str) = ("batch", "v1");
-const AUTHZ: (&str, &str) = ("authorization.k8s.io", "v1");
-const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
-const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
-const FLOWS: (&str, &str) = ("flowcontrol.apiserver.k8s.io", "v1");
-const DRA: (&str, &str) = ("resource.k8s.io", "v1");
-const POD_SUBS: &[Subresource] = &[Binding, EphemeralContainers, Eviction, Log, Status];
-
-/// Everything that is served.
-pub(super) static RESOURCES: &[ResourceType] = &[
-    asked(CORE, ("bindings", "binding", "Binding"), true),
-    spaced(CORE, ("configmaps", "configmap", "ConfigMap"), (&["cm"], NONE), &[]),
-    spaced(CORE, ("endpoints", "endpoints", "Endpoints"), (&["ep"], NONE), &[]),
-    spaced(CORE, ("events", "event", "Event"), (&["ev"], NONE), &[]),
-    spaced(CORE, ("limitranges", "limitrange", "LimitRange"), (&["limits"], NONE), &[]),
-    global(CORE, ("namespaces", "namespace", "Namespace"), &["ns"], &[Finalize, Status]),
-    global(CORE, ("nodes", "node", "Node"), &["no"], STATUS),
-    spaced(
-        CORE,
-        ("persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim"),
-        (&["pvc"], NONE),
-        STATUS,
-    ),
-    global(CORE, ("persistentvolumes", "persistentvolume", "PersistentVolume"), &["pv"], STATUS),
-    spaced(CORE, ("pods", "pod", "Pod"), (&["po"], ALL), POD_SUBS),
-    spaced(CORE, ("podtemplates", "podtemplate", "PodTemplate"), (NONE, NONE), &[]),
-    spaced(
-        CORE,
-        ("replicationcontrollers", "replicationcontroller", "ReplicationController"),
-        (&["rc"], ALL),
-        SCALED,
-    ),
-    spaced(CORE, ("resourcequotas", "resourcequota", "ResourceQuota"), (&["quota"], NONE), STATUS),
-    spaced(CORE, ("secrets", "secret", "Secret"), (NONE, NONE), &[]),
-    spaced(CORE, ("serviceaccounts", "serviceaccount", "ServiceAccount"), (&["sa"], NONE), &[Token]),
-    spaced(CORE, ("services", "service", "Service"), (&["svc"], ALL), STATUS),
-    extension(
-        ("admissionregistration.k8s.io", "v1"),
-        ("validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy"),
-        NONE,
-        STATUS,
-    ),
-    extension(
-        ("admissionregistration.k8s.io", "v1"),
-        (
-            "validatingadmissionpolicybindings",
-            "validatingadmissionpolicybinding",
-            "ValidatingAdmissionPolicyBinding",
-        ),
-        NONE,
-        &[],
-    ),
-    extension(
-        ("admissionregistration.k8s.io", "v1"),
-        ("mutatingwebhookconfigurations", "mutatingwebhookconfiguration", "MutatingWebhookConfiguration"),
-        NONE,
-        &[],
-    ),
-    extension(
-        ("admissionregistration.k8s.io", "v1"),
-        (
-            "validatingwebhookconfigurations",
-            "validatingwebhookconfiguration",
-            "ValidatingWebhookConfiguration",
-        ),
-        NONE,
-        &[],
-    ),
-    extension(
-        ("apiextensions.k8s.io", "v1"),
-        ("customresourcedefinitions", "customresourcedefinition", "CustomResourceDefinition"),
-        &["crd", "crds"],
-        STATUS,
-    ),
-    spaced(APPS, ("controllerrevisions", "controllerrevision", "ControllerRevision"), (NONE, NONE), &[]),
-    spaced(APPS, ("daemonsets", "daemonset", "DaemonSet"), (&["ds"], ALL), STATUS),
-    spaced(APPS, ("deployments", "deployment", "Deployment"), (&["deploy"], ALL), SCALED),
-    spaced(APPS, ("replicasets", "replicaset", "ReplicaSet"), (&["rs"], ALL), SCALED),
-    spaced(APPS, ("statefulsets", "statefulset", "StatefulSet"), (&["sts"], ALL), SCALED),
-    asked(
-        ("authentication.k8s.io", "v1"),
-        ("selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview"),
-        false,
-    ),
-    asked(("authentication.k8s.io", "v1"), ("tokenreviews", "tokenreview", "TokenReview"), false),
-    asked(AUTHZ, ("localsubjectaccessreviews", "localsubjectaccessreview", "LocalSubjectAccessReview"), true),
-    asked(AUTHZ, ("selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview"), false),
-    asked(AUTHZ, ("selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview"), false),
-    asked(AUTHZ, ("subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview"), false),
-    spaced(
-        ("autoscaling", "v2"),
-        ("horizontalpodautoscalers", "horizontalpodautoscaler", "HorizontalPodAutoscaler"),
-        (&["hpa"], ALL),
-        STATUS,
-    ),
-    spaced(BATCH, ("cronjobs", "cronjob", "CronJob"), (&["cj"], ALL), STATUS),
-    spaced(BATCH, ("jobs", "job", "Job"), (NONE, ALL), STATUS),
-    global(
-        ("certificates.k8s.io", "v1"),
-        ("certificatesigningrequests", "certificatesigningrequest", "CertificateSigningRequest"),
-        &["csr"],
-        STATUS,
-    ),
-    spaced(("coordination.k8s.io", "v1"), ("leases", "lease", "Lease"), (NONE, NONE), &[]),
-    spaced(
-        ("discovery.k8s.io", "v1"),
-        ("endpointslices", "endpointslice", "EndpointSlice"),
-        (NONE, NONE),
-        &[],
-    ),
-    spaced(("events.k8s.io", "v1"), ("events", "event", "Event"), (&["ev"], NONE), &[]),
-    global(FLOWS, ("flowschemas", "flowschema", "FlowSchema"), NONE, STATUS),
-    global(
-        FLOWS,
-        ("prioritylevelconfigurations", "prioritylevelconfiguration", "PriorityLevelConfiguration"),
-        NONE,
-        STATUS,
-    ),
-    global(("networking.k8s.io", "v1"), ("ingressclasses", "ingressclass", "IngressClass"), NONE, &[]),
-    spaced(("networking.k8s.io", "v1"), ("ingresses", "ingress", "Ingress"), (&["ing"], NONE), STATUS),
-    global(("networking.k8s.io", "v1"), ("ipaddresses", "ipaddress", "IPAddress"), &["ip"], &[]),
-    spaced(
-        ("networking.k8s.io", "v1"),
-        ("networkpolicies", "networkpolicy", "NetworkPolicy"),
-        (&["netpol"], NONE),
-        &[],
-    ),
-    global(("networking.k8s.io", "v1"), ("servicecidrs", "servicecidr", "ServiceCIDR"), NONE, STATUS),
-    global(("node.k8s.io", "v1"), ("runtimeclasses", "runtimeclass", "RuntimeClass"), NONE, &[]),
-    spaced(
-        ("policy", "v1"),
-        ("poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget"),
-        (&["pdb"], NONE),
-        STATUS,
-    ),
-    global(RBAC, ("clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding"), NONE, &[]),
-    global(RBAC, ("clusterroles", "clusterrole", "ClusterRole"), NONE, &[]),
-    spaced(RBAC, ("rolebindings", "rolebinding", "RoleBinding"), (NONE, NONE), &[]),
-    spaced(RBAC, ("roles", "role", "Role"), (NONE, NONE), &[]),
-    global(DRA, ("deviceclasses", "deviceclass", "DeviceClass"), NONE, &[]),
-    spaced(DRA, ("resourceclaims", "resourceclaim", "ResourceClaim"), (NONE, NONE), STATUS),
-    spaced(
-        DRA,
-        ("resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate"),
-        (NONE, NONE),
-        &[],
-    ),
-    global(DRA, ("resourceslices", "resourceslice", "ResourceSlice"), NONE, &[]),
-    global(("scheduling.k8s.io", "v1"), ("priorityclasses", "priorityclass", "PriorityClass"), &["pc"], &[]),
-    global(STORAGE, ("csidrivers", "csidriver", "CSIDriver"), NONE, &[]),
-    global(STORAGE, ("csinodes", "csinode", "CSINode"), NONE, &[]),
-    spaced(STORAGE, ("csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity"), (NONE, NONE), &[]),
-    global(STORAGE, ("storageclasses", "storageclass", "StorageClass"), &["sc"], &[]),
-    global(STORAGE, ("volumeattachments", "volumeattachment", "VolumeAttachment"), NONE, STATUS),
-    global(
-        STORAGE,
-        ("volumeattributesclasses", "volumeattributesclass", "VolumeAttributesClass"),
-        &["vac"],
-        &[],
-    ),
-];
