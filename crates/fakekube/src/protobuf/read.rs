@@ -4,9 +4,10 @@ use base64::Engine as _;
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
-use super::cursor::WireCursor;
-use super::plan::{self, BYTES, VARINT};
-use super::{MAGIC, MAX_DEPTH, MAX_MESSAGES, ProtobufError};
+use super::{
+    BYTES, FIXED32, FIXED64, GROUP, GROUP_END, MAGIC, MAX_DEPTH, MAX_MESSAGES, ProtobufError, VARINT,
+    field_numbered, wire_type,
+};
 use crate::canonicalize::{BASE64, EPOCH, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
@@ -77,7 +78,7 @@ impl ProtobufReader {
         self.enter()?;
         let mut cursor = WireCursor(bytes);
         while let Some((number, wire)) = cursor.tag()? {
-            let Some(field) = plan::numbered(of, number) else {
+            let Some(field) = field_numbered(of, number) else {
                 cursor.skip(number, wire)?;
                 continue;
             };
@@ -116,7 +117,7 @@ impl ProtobufReader {
         cursor: &mut WireCursor<'_>,
         items: &mut Vec<Value>,
     ) -> Result<(), ProtobufError> {
-        let plain = plan::wire_type(of);
+        let plain = wire_type(of);
         if plain == BYTES || wire != BYTES {
             items.push(self.value(of, name, wire, cursor, None)?);
             return Ok(());
@@ -169,7 +170,7 @@ impl ProtobufReader {
         cursor: &mut WireCursor<'_>,
         begun: Option<Value>,
     ) -> Result<Value, ProtobufError> {
-        if wire != plan::wire_type(shape) {
+        if wire != wire_type(shape) {
             return Err(wrong(name, wire));
         }
         Ok(match shape {
@@ -288,4 +289,71 @@ fn wrong(name: &str, found: u8) -> ProtobufError {
 /// Text as it will stand in JSON, where Go replaces what is no UTF-8.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What is left to read.
+struct WireCursor<'a>(&'a [u8]);
+
+impl<'a> WireCursor<'a> {
+    /// The number and the wire type of the next field; `None` at the end.
+    fn tag(&mut self) -> Result<Option<(u32, u8)>, ProtobufError> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        match u32::try_from(tag >> 3) {
+            Ok(number) if number != 0 => Ok(Some((number, (tag & 7) as u8))),
+            _ => Err(ProtobufError::BadTag(tag)),
+        }
+    }
+
+    fn varint(&mut self) -> Result<u64, ProtobufError> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first().ok_or(ProtobufError::Truncated)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(ProtobufError::Overflow)
+    }
+
+    /// Eight bytes, the lowest first.
+    fn fixed64(&mut self) -> Result<u64, ProtobufError> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(ProtobufError::Truncated)?;
+        self.0 = rest;
+        Ok(u64::from_le_bytes(*bytes))
+    }
+
+    /// A length, and that many bytes.
+    fn piece(&mut self) -> Result<&'a [u8], ProtobufError> {
+        let length = usize::try_from(self.varint()?).map_err(|_| ProtobufError::Truncated)?;
+        let (piece, rest) = self.0.split_at_checked(length).ok_or(ProtobufError::Truncated)?;
+        self.0 = rest;
+        Ok(piece)
+    }
+
+    /// Steps over a field of this wire type, groups and all.
+    fn skip(&mut self, number: u32, wire: u8) -> Result<(), ProtobufError> {
+        let mut open = 0;
+        let mut wire = wire;
+        loop {
+            match wire {
+                VARINT => drop(self.varint()?),
+                FIXED64 => drop(self.fixed64()?),
+                BYTES => drop(self.piece()?),
+                FIXED32 => self.0 = self.0.get(4..).ok_or(ProtobufError::Truncated)?,
+                GROUP if open == MAX_DEPTH => return Err(ProtobufError::TooDeep),
+                GROUP => open += 1,
+                GROUP_END if open > 0 => open -= 1,
+                _ => return Err(ProtobufError::BadTag(u64::from(number) << 3 | u64::from(wire))),
+            }
+            if open == 0 {
+                return Ok(());
+            }
+            wire = self.tag()?.ok_or(ProtobufError::Truncated)?.1;
+        }
+    }
 }
