@@ -13,7 +13,6 @@ pub use bodies::BodyTimeout;
 use crate::api::ApiServer;
 use crate::http::ResponseBody;
 use crate::token::BearerToken;
-use acceptor::ConnectionAcceptor;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bodies::TimedBody;
@@ -138,13 +137,13 @@ impl ApiListener {
     pub async fn serve(self, server: ApiServer) -> Infallible {
         let limits = self.limits;
         let large = Arc::new(Semaphore::new(limits.large_bodies));
-        let door = Arc::new(RequestGuard::new(self.address, server.token().clone()));
-        let acceptor = self.tls.map(|tls| tls.acceptor);
-        let mut arrived = ConnectionAcceptor { acceptor, limits }.open(self.listener);
+        let guard = Arc::new(RequestGuard::new(self.address, server.token().clone()));
+        let tls = self.tls.map(|tls| tls.acceptor);
+        let mut arrived = acceptor::accept(self.listener, tls, limits);
         while let Some((stream, permit)) = arrived.recv().await {
             let begun = Arc::default();
-            let (server, door, large) = (server.clone(), Arc::clone(&door), Arc::clone(&large));
-            let service = ConnectionService { server, door, limits, large, begun };
+            let (server, guard, large) = (server.clone(), Arc::clone(&guard), Arc::clone(&large));
+            let service = ConnectionService { server, guard, limits, large, begun };
             tokio::spawn(async move {
                 converse(stream, service).await;
                 drop(permit);
@@ -185,7 +184,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 #[derive(Clone)]
 struct ConnectionService {
     server: ApiServer,
-    door: Arc<RequestGuard>,
+    guard: Arc<RequestGuard>,
     limits: ListenerLimits,
     large: Arc<Semaphore>,
     /// Whether the connection has asked for anything.
@@ -207,7 +206,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.begun.store(true, Ordering::Relaxed);
-        if let Err(failure) = self.door.check(&request, request.body().is_end_stream()) {
+        if let Err(failure) = self.guard.check(&request, request.body().is_end_stream()) {
             let (head, _) = request.into_parts();
             return Box::pin(ready(Ok(self.server.refuse(&head, failure))));
         }

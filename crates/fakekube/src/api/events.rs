@@ -14,47 +14,24 @@ const NAMES: [(&str, &str); 7] = [
     ("deprecatedCount", "count"),
 ];
 
-/// Fields that both forms have but only the older always shows.
-const ALWAYS: [(&str, Value); 7] = [
-    ("involvedObject", Value::Null),
-    ("source", Value::Null),
-    ("firstTimestamp", Value::Null),
-    ("lastTimestamp", Value::Null),
-    ("eventTime", Value::Null),
-    ("reportingComponent", Value::Null),
-    ("reportingInstance", Value::Null),
-];
-
 /// Whether this resource shows objects that are kept in another form.
 pub(crate) fn is_shown_otherwise(resource: &ResourceType) -> bool {
-    is_newer(resource)
-}
-
-fn is_newer(resource: &ResourceType) -> bool {
     resource.group == "events.k8s.io" && resource.kind == "Event"
 }
 
 /// Into the form in which events are kept.
 pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
-    if !is_newer(resource) || object["apiVersion"] == "v1" {
+    if !is_shown_otherwise(resource) || object["apiVersion"] == "v1" {
         return;
     }
     let Some(map) = object.as_object_mut() else { return };
     NAMES.iter().for_each(|(newer, older)| rename(map, newer, older));
     map.insert("apiVersion".into(), json!("v1"));
-    for (field, zero) in ALWAYS {
-        let zero = match field {
-            "involvedObject" | "source" => json!({}),
-            "reportingComponent" | "reportingInstance" => json!(""),
-            _ => zero,
-        };
-        map.entry(field).or_insert(zero);
-    }
 }
 
 /// Into the form of the resource that is asked for.
 pub(crate) fn from_home(resource: &ResourceType, mut object: Value) -> Value {
-    if !is_newer(resource) || object["apiVersion"] != "v1" {
+    if !is_shown_otherwise(resource) || object["apiVersion"] != "v1" {
         return object;
     }
     let Some(map) = object.as_object_mut() else { return object };

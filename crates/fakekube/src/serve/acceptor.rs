@@ -21,17 +21,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ConnectionIo for S {}
 /// A connection, and its place among all.
 pub(super) type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermit);
 
-pub(super) struct ConnectionAcceptor {
-    pub(super) acceptor: Option<TlsAcceptor>,
-    pub(super) limits: ListenerLimits,
+struct ConnectionAcceptor {
+    acceptor: Option<TlsAcceptor>,
+    limits: ListenerLimits,
+}
+
+/// Begins to accept; it ends with the receiver.
+///
+/// # Panics
+/// If the system has no thread or no reactor left for it.
+pub(super) fn accept(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    limits: ListenerLimits,
+) -> mpsc::Receiver<AcceptedConnection> {
+    ConnectionAcceptor { acceptor, limits }.open(listener)
 }
 
 impl ConnectionAcceptor {
-    /// Begins; it ends with the receiver.
-    ///
-    /// # Panics
-    /// If the system has no thread or no reactor left for it.
-    pub(super) fn open(self, listener: TcpListener) -> mpsc::Receiver<AcceptedConnection> {
+    fn open(self, listener: TcpListener) -> mpsc::Receiver<AcceptedConnection> {
         let (hand, arrived) = mpsc::channel(WAITING_MOST);
         // It was this runtime's until now, which may be busy.
         let listener = listener.into_std().expect("a socket can be taken out of its runtime");
