@@ -214,7 +214,7 @@ async fn show(
 
 /// What runs, how to get in, and what to try.
 fn opening(plan: &SandboxOptions, server: &ApiServer, url: &str, kubeconfig: &Path) -> Vec<String> {
-    let all = ListRange { namespace: None, after: None, limit: 0 };
+    let all = ListRange { namespace: None, after: None };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =
         nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();

@@ -90,7 +90,7 @@ impl ApiServer {
     /// An answer in the form that was asked for.
     fn respond(&self, head: &Parts, answer: Result<HttpAnswer, StatusError>) -> Response<ResponseBody> {
         let accept = Accept::of(head);
-        let answer = answer.unwrap_or_else(|failure| response_format::refusal(failure, accept));
+        let answer = answer.unwrap_or_else(|failure| HttpAnswer::refusal(failure, accept));
         let mut answer = answer.into_response();
         answer.headers_mut().insert(DATE, self.date());
         answer

@@ -3,15 +3,15 @@
 //! - Invariant: versions grow by one with each change; every change is part of a transaction.
 
 mod history;
-mod resource_store;
 
 pub use history::{ChangeKind, StoreEvent};
 
 use crate::api_status::StatusError;
 use crate::resource::ResourceId;
 use bytes::Bytes;
-use resource_store::ResourceStore;
 use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -40,8 +40,6 @@ pub struct ListResult {
     pub version: u64,
     /// The objects in the order of their keys, each with its key.
     pub objects: Vec<(Arc<str>, Arc<StoredObject>)>,
-    /// How many come after these.
-    pub remaining: usize,
 }
 
 /// What of a resource is asked for.
@@ -51,8 +49,6 @@ pub struct ListRange<'a> {
     pub namespace: Option<&'a str>,
     /// Only keys after this one.
     pub after: Option<&'a str>,
-    /// At most so many; 0 is all.
-    pub limit: usize,
 }
 
 /// How much is remembered of one resource's past.
@@ -82,7 +78,7 @@ pub struct ObjectStore {
 
 struct StoreState {
     version: u64,
-    shelves: Vec<ResourceStore>,
+    resources: Vec<ResourceStore>,
     log: Option<CommitLog>,
     /// What the present transaction changed.
     touched: Vec<(ResourceId, u64)>,
@@ -97,9 +93,12 @@ impl Default for ObjectStore {
 impl ObjectStore {
     /// An empty one.
     pub fn new(memory: HistoryLimits) -> Self {
-        let shelves = ResourceId::all().map(|_| ResourceStore::new(memory)).collect();
+        let resources = ResourceId::all().map(|_| ResourceStore::new(memory)).collect();
         let moved = ResourceId::all().map(|_| watch::Sender::new(1)).collect();
-        Self { inner: Mutex::new(StoreState { version: 1, shelves, log: None, touched: Vec::new() }), moved }
+        Self {
+            inner: Mutex::new(StoreState { version: 1, resources, log: None, touched: Vec::new() }),
+            moved,
+        }
     }
 
     /// A panic elsewhere leaves whole objects behind: each change is one assignment.
@@ -142,24 +141,24 @@ impl ObjectStore {
 
     /// One object.
     pub fn get(&self, number: ResourceId, key: &str) -> Option<Arc<StoredObject>> {
-        self.inner().shelf(number).get(key)
+        self.inner().resource(number).get(key)
     }
 
     /// How many objects of a resource there are.
     pub fn count(&self, number: ResourceId) -> usize {
-        self.inner().shelf(number).len()
+        self.inner().resource(number).len()
     }
 
     /// A list, of now or of a version that is still remembered; `None` if it is not.
     pub fn list(&self, number: ResourceId, range: ListRange<'_>, at: Option<u64>) -> Option<ListResult> {
         let inner = self.inner();
         let version = at.unwrap_or(inner.version);
-        inner.shelf(number).list(range, version, version < inner.version)
+        inner.resource(number).list(range, version, version < inner.version)
     }
 
     /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
     pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
-        self.inner().shelf(number).changes(after, limit)
+        self.inner().resource(number).changes(after, limit)
     }
 
     /// Wakes on every change of a resource.
@@ -171,13 +170,13 @@ impl ObjectStore {
     pub fn compact(&self) {
         let mut inner = self.inner();
         let version = inner.version;
-        inner.shelves.iter_mut().for_each(|shelf| shelf.forget(version));
+        inner.resources.iter_mut().for_each(|resource| resource.forget(version));
     }
 }
 
 impl StoreState {
-    fn shelf(&self, number: ResourceId) -> &ResourceStore {
-        &self.shelves[number.home().position()]
+    fn resource(&self, number: ResourceId) -> &ResourceStore {
+        &self.resources[number.home().position()]
     }
 }
 
@@ -189,13 +188,13 @@ pub struct Transaction<'a> {
 impl Transaction<'_> {
     /// One object.
     pub fn get(&self, number: ResourceId, key: &str) -> Option<Arc<StoredObject>> {
-        self.inner.shelf(number).get(key)
+        self.inner.resource(number).get(key)
     }
 
     /// All objects of a resource, of a namespace if one is given.
     pub fn all(&self, number: ResourceId, namespace: Option<&str>) -> Vec<(Arc<str>, Arc<StoredObject>)> {
-        let range = ListRange { namespace, after: None, limit: 0 };
-        let listed = self.inner.shelf(number).list(range, self.inner.version, false);
+        let range = ListRange { namespace, after: None };
+        let listed = self.inner.resource(number).list(range, self.inner.version, false);
         listed.map(|listed| listed.objects).unwrap_or_default()
     }
 
@@ -206,7 +205,7 @@ impl Transaction<'_> {
 
     /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
     pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
-        self.inner.shelf(number).changes(after, limit)
+        self.inner.resource(number).changes(after, limit)
     }
 
     /// Writes an object and returns it with its new version in it.
@@ -233,8 +232,8 @@ impl Transaction<'_> {
     }
 
     fn change(&mut self, number: ResourceId, key: &str, last: &Arc<StoredObject>, stays: bool) {
-        let shelf = &mut self.inner.shelves[number.home().position()];
-        let event = shelf.change(key, last.version, Arc::clone(last), stays);
+        let resource = &mut self.inner.resources[number.home().position()];
+        let event = resource.change(key, last.version, Arc::clone(last), stays);
         self.inner.touched.push((number.home(), last.version));
         if let (Some(event), Some(log)) = (event, &mut self.inner.log) {
             log(number.home(), &event);
@@ -252,6 +251,130 @@ pub fn bytes(value: &Value) -> Bytes {
     // A value that was read can be written.
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     Bytes::from(bytes.into_boxed_slice())
+}
+
+/// The objects of one resource and their recent changes, bounded in number and bytes.
+struct ResourceStore {
+    objects: BTreeMap<Arc<str>, Arc<StoredObject>>,
+    changes: VecDeque<Arc<StoreEvent>>,
+    memory: HistoryLimits,
+    bytes: usize,
+    /// Changes up to this version are no longer all there.
+    forgotten: u64,
+}
+
+impl ResourceStore {
+    fn new(memory: HistoryLimits) -> Self {
+        Self { objects: BTreeMap::new(), changes: VecDeque::new(), memory, bytes: 0, forgotten: 0 }
+    }
+
+    fn get(&self, key: &str) -> Option<Arc<StoredObject>> {
+        self.objects.get(key).cloned()
+    }
+
+    fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Puts an object in the place of another, or takes it away; `None` if there was nothing to take away.
+    fn change(
+        &mut self,
+        key: &str,
+        version: u64,
+        last: Arc<StoredObject>,
+        stays: bool,
+    ) -> Option<Arc<StoreEvent>> {
+        let (key, before) = match self.objects.get_key_value(key) {
+            Some((key, _)) => {
+                let key = Arc::clone(key);
+                let before = match stays {
+                    true => self.objects.insert(Arc::clone(&key), Arc::clone(&last)),
+                    false => self.objects.remove(&key),
+                };
+                (key, before)
+            }
+            None if stays => {
+                let key: Arc<str> = key.into();
+                (Arc::clone(&key), self.objects.insert(key, Arc::clone(&last)))
+            }
+            None => return None,
+        };
+        let change = match (stays, &before) {
+            (false, _) => ChangeKind::Deleted,
+            (true, None) => ChangeKind::Added,
+            (true, Some(_)) => ChangeKind::Modified,
+        };
+        let event = Arc::new(StoreEvent::new(version, change, key, last, before));
+        self.bytes += past(&event);
+        self.changes.push_back(Arc::clone(&event));
+        while self.changes.len() > self.memory.changes || self.bytes > self.memory.bytes {
+            self.forget_one();
+        }
+        Some(event)
+    }
+
+    fn forget_one(&mut self) {
+        if let Some(event) = self.changes.pop_front() {
+            self.bytes -= past(&event);
+            self.forgotten = event.version;
+        }
+    }
+
+    /// Forgets all changes up to a version.
+    fn forget(&mut self, version: u64) {
+        while self.changes.front().is_some_and(|event| event.version <= version) {
+            self.forget_one();
+        }
+        self.forgotten = self.forgotten.max(version);
+    }
+
+    fn changes(&self, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
+        if after < self.forgotten {
+            return None;
+        }
+        let first = self.changes.partition_point(|event| event.version <= after);
+        Some(self.changes.range(first..).take(limit).cloned().collect())
+    }
+
+    /// The objects of a range as of a version.
+    fn list(&self, range: ListRange<'_>, version: u64, of_the_past: bool) -> Option<ListResult> {
+        let undone = if of_the_past { self.undone(version)? } else { HashMap::new() };
+        let prefix = range.namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let from = match range.after {
+            Some(after) if after >= prefix.as_str() => Bound::Excluded(after),
+            _ => Bound::Included(prefix.as_str()),
+        };
+        let inside = |key: &str| key.starts_with(&prefix) && range.after.is_none_or(|after| key > after);
+        let present = self.objects.range::<str, _>((from, Bound::Unbounded));
+        let present = present
+            .take_while(|(key, _)| key.starts_with(&prefix))
+            .filter(|(key, _)| !undone.contains_key(&***key));
+        let mut all: Vec<_> = present.map(|(key, object)| (Arc::clone(key), Arc::clone(object))).collect();
+        if !undone.is_empty() {
+            let past = undone.iter().filter(|(key, _)| inside(key));
+            all.extend(past.filter_map(|(key, object)| Some(((*key).into(), Arc::clone(object.as_ref()?)))));
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        Some(ListResult { version, objects: all })
+    }
+
+    /// What was under the keys that changed after a version.
+    fn undone(&self, version: u64) -> Option<HashMap<&str, Option<&Arc<StoredObject>>>> {
+        if version < self.forgotten {
+            return None;
+        }
+        let mut undone = HashMap::new();
+        let first = self.changes.partition_point(|event| event.version <= version);
+        for event in self.changes.range(first..) {
+            undone.entry(&*event.key).or_insert(event.before.as_ref());
+        }
+        Some(undone)
+    }
+}
+
+/// What remembering an event costs: the object before it is kept for nothing else.
+fn past(event: &StoreEvent) -> usize {
+    event.before.as_ref().map_or(0, |before| before.json.len()) + 200
 }
 
 #[cfg(test)]

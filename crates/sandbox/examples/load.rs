@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("all run after {:.1} s", began.elapsed().as_secs_f64());
     }
-    let listed = server.store().list(pods, ListRange { namespace: None, after: None, limit: 0 }, None);
+    let listed = server.store().list(pods, ListRange { namespace: None, after: None }, None);
     let bytes: usize = listed.iter().flat_map(|listed| &listed.objects).map(|(_, pod)| pod.json.len()).sum();
     println!("JSON of all pods: {} kB", bytes / 1000);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

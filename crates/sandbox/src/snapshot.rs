@@ -103,7 +103,7 @@ fn shortened(text: &str) -> String {
 /// All objects but events, as one List in JSON, an object a line.
 pub fn save(server: &ApiServer) -> Vec<u8> {
     let mut text = b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[".to_vec();
-    let all = ListRange { namespace: None, after: None, limit: 0 };
+    let all = ListRange { namespace: None, after: None };
     let mut first = true;
     for number in ResourceId::all().filter(|number| number.home() == *number && number.get().kind != "Event")
     {

@@ -77,7 +77,7 @@ struct Tour {
 
 impl Tour {
     fn pods(&self) -> Vec<Value> {
-        let all = ListRange { namespace: Some(NAMESPACE), after: None, limit: 0 };
+        let all = ListRange { namespace: Some(NAMESPACE), after: None };
         let listed = self.server.store().list(known("", "pods"), all, None);
         listed.map(|listed| listed.objects.iter().map(|(_, pod)| pod.value()).collect()).unwrap_or_default()
     }
@@ -248,7 +248,7 @@ impl Tour {
     }
 
     fn nodes(&self) -> Vec<Value> {
-        let all = ListRange { namespace: None, after: None, limit: 0 };
+        let all = ListRange { namespace: None, after: None };
         let listed = self.server.store().list(known("", "nodes"), all, None);
         listed.map(|listed| listed.objects.iter().map(|(_, node)| node.value()).collect()).unwrap_or_default()
     }

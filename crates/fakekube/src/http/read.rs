@@ -3,7 +3,7 @@
 mod log;
 mod watch;
 
-use super::response_format::{Representation, ResponseFormat, content_type, encoded};
+use super::response_format::{Representation, ResponseFormat};
 use super::{HttpAnswer, HttpRequest};
 use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
@@ -48,10 +48,8 @@ impl ApiServer {
             return log::answer(request, &self.read(on)?.value());
         }
         let form = self.form(request, on)?;
-        if matches!(
-            on.sub,
-            Some(Subresource::Binding | Subresource::Eviction | Subresource::Finalize | Subresource::Token)
-        ) {
+        let unread = [Subresource::Binding, Subresource::Eviction, Subresource::Finalize, Subresource::Token];
+        if on.sub.is_some_and(|sub| unread.contains(&sub)) {
             return Err(StatusError::not_allowed());
         }
         match request.query.get("resourceVersion") {
@@ -59,23 +57,12 @@ impl ApiServer {
             version => _ = self.known_version(parse_version(version).map_err(unexpected)?)?,
         }
         let object = self.read(on)?;
-        match on.sub {
-            None | Some(Subresource::Status | Subresource::EphemeralContainers) => {
-                Ok(HttpAnswer::new(200, content_type(form.accept.encoding), form.single(&object)))
-            }
+        Ok(match on.sub {
             Some(Subresource::Scale) => {
-                let scale = api::scale_of(&object.value());
-                let encoding = form.accept.encoding;
-                Ok(HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding)))
+                HttpAnswer::encoded(200, &api::scale_of(&object.value()), form.accept.encoding)
             }
-            Some(
-                Subresource::Binding
-                | Subresource::Eviction
-                | Subresource::Finalize
-                | Subresource::Log
-                | Subresource::Token,
-            ) => Err(StatusError::not_allowed()),
-        }
+            _ => form.single(200, &object),
+        })
     }
 
     /// A list, or a watch if one is asked for.
@@ -89,7 +76,7 @@ impl ApiServer {
         let page = ListContinuation::of(request, &options, &on.namespace)?;
         let listed = self.listed(&options, on, &page)?;
         let (metadata, objects) = page.turn(listed, &selector);
-        Ok(HttpAnswer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
+        Ok(form.list(&metadata, objects))
     }
 
     fn listed(
@@ -100,7 +87,7 @@ impl ApiServer {
     ) -> Result<ListResult, StatusError> {
         let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         // What a selector leaves out does not count: pages are cut after selecting.
-        let range = ListRange { namespace, after: page.after.as_deref(), limit: 0 };
+        let range = ListRange { namespace, after: page.after.as_deref() };
         let at = match (&page.at, &page.after) {
             (None, None) => self.list_version(options)?,
             (at, _) => *at,

@@ -135,15 +135,21 @@ pub(super) struct ResponseFormat {
     pub(super) now: Timestamp,
 }
 
-/// A refusal in the form that was asked for.
-pub(super) fn refusal(failure: StatusError, accept: Accept) -> HttpAnswer {
-    let (body, content_type) = (encoded(&failure.status(), accept.refusals), content_type(accept.refusals));
-    let answer = HttpAnswer::new(failure.code, content_type, body);
-    answer.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
+impl HttpAnswer {
+    /// A refusal in the form that was asked for.
+    pub(super) fn refusal(failure: StatusError, accept: Accept) -> Self {
+        let answer = Self::encoded(failure.code, &failure.status(), accept.refusals);
+        answer.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
+    }
+
+    /// An object that is not kept.
+    pub(super) fn encoded(code: u16, value: &Value, encoding: ResponseEncoding) -> Self {
+        Self::new(code, content_type(encoding), encoded(value, encoding))
+    }
 }
 
 /// An object that is not kept, as bytes.
-pub(super) fn encoded(value: &Value, encoding: ResponseEncoding) -> Bytes {
+fn encoded(value: &Value, encoding: ResponseEncoding) -> Bytes {
     match encoding {
         ResponseEncoding::Json => Bytes::from(value.to_string() + "\n"),
         ResponseEncoding::Protobuf => {
@@ -153,7 +159,7 @@ pub(super) fn encoded(value: &Value, encoding: ResponseEncoding) -> Bytes {
     }
 }
 
-pub(super) const fn content_type(encoding: ResponseEncoding) -> &'static str {
+const fn content_type(encoding: ResponseEncoding) -> &'static str {
     match encoding {
         ResponseEncoding::Json => JSON,
         ResponseEncoding::Protobuf => PROTOBUF,
@@ -161,18 +167,19 @@ pub(super) const fn content_type(encoding: ResponseEncoding) -> &'static str {
 }
 
 impl ResponseFormat {
-    /// One object.
-    pub(super) fn single(&self, object: &StoredObject) -> Bytes {
-        match (self.accept.view, self.accept.encoding) {
+    /// An answer with one object.
+    pub(super) fn single(&self, code: u16, object: &StoredObject) -> HttpAnswer {
+        let bytes = match (self.accept.view, self.accept.encoding) {
             (Representation::Whole, ResponseEncoding::Json) if self.is_home() => {
                 Bytes::from([&object.json[..], b"\n"].concat())
             }
             _ => encoded(&self.value(object), self.accept.encoding),
-        }
+        };
+        HttpAnswer::new(code, content_type(self.accept.encoding), bytes)
     }
 
     /// One object, as a value.
-    pub(super) fn value(&self, object: &StoredObject) -> Value {
+    fn value(&self, object: &StoredObject) -> Value {
         let whole = self.whole(object);
         match self.accept.view {
             Representation::Whole | Representation::Aggregated => whole,
@@ -187,7 +194,7 @@ impl ResponseFormat {
     }
 
     /// In the form of this resource: another group may show the same objects.
-    pub(super) fn whole(&self, object: &StoredObject) -> Value {
+    fn whole(&self, object: &StoredObject) -> Value {
         api::shown(self.resource, object.value())
     }
 
@@ -207,8 +214,12 @@ impl ResponseFormat {
         table
     }
 
-    /// A list with its metadata.
-    pub(super) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> ResponseContent {
+    /// An answer with a list and its metadata.
+    pub(super) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpAnswer {
+        HttpAnswer::of(content_type(self.accept.encoding), self.list_content(metadata, objects))
+    }
+
+    fn list_content(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> ResponseContent {
         let mut metadata = metadata.clone();
         if self.is_custom() && self.accept.view == Representation::Whole && metadata.get("continue").is_none()
         {

@@ -3,7 +3,6 @@
 mod review;
 
 use super::read::{invalid_options, selector};
-use super::response_format::{content_type, encoded};
 use super::{HttpAnswer, HttpRequest};
 use crate::api::{
     ApiServer, CreateResult, DeleteOptions, PatchBody, Propagation, ResourcePath, WriteOptions, check_body,
@@ -93,8 +92,7 @@ impl ApiServer {
     ) -> Result<HttpAnswer, StatusError> {
         let form = self.form(request, on)?;
         let code = if made.new { 201 } else { 200 };
-        let answer = HttpAnswer::new(code, content_type(form.accept.encoding), form.single(&made.object));
-        Ok(answer.with_warnings(made.warnings))
+        Ok(form.single(code, &made.object).with_warnings(made.warnings))
     }
 
     fn post_binding(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
@@ -124,8 +122,7 @@ impl ApiServer {
         (scale, made): (Value, CreateResult),
     ) -> Result<HttpAnswer, StatusError> {
         let encoding = request.accept.check()?.encoding;
-        let answer = HttpAnswer::new(200, content_type(encoding), encoded(&scale, encoding));
-        Ok(answer.with_warnings(made.warnings))
+        Ok(HttpAnswer::encoded(200, &scale, encoding).with_warnings(made.warnings))
     }
 
     fn delete_one(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
@@ -144,8 +141,7 @@ impl ApiServer {
             }
             return self.success(request, 200, Some(details));
         }
-        let form = self.form(request, on)?;
-        Ok(HttpAnswer::new(200, content_type(form.accept.encoding), form.single(&gone.object)))
+        Ok(self.form(request, on)?.single(200, &gone.object))
     }
 
     fn delete_many(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
@@ -155,7 +151,7 @@ impl ApiServer {
         options.dry_run |= dry_run;
         let selector = selector(request, on)?;
         let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-        let listed = self.store().list(on.number, ListRange { namespace, after: None, limit: 0 }, None);
+        let listed = self.store().list(on.number, ListRange { namespace, after: None }, None);
         let mut objects = Vec::new();
         for (key, object) in listed.map(|listed| listed.objects).unwrap_or_default() {
             if !selector.matches(&object) {
@@ -172,7 +168,7 @@ impl ApiServer {
             }
         }
         let metadata = json!({"resourceVersion": self.store().version().to_string()});
-        Ok(HttpAnswer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
+        Ok(form.list(&metadata, objects))
     }
 
     fn success(
@@ -187,7 +183,7 @@ impl ApiServer {
             Some(details) => status["details"] = details,
             None => status["code"] = json!(code),
         }
-        Ok(HttpAnswer::new(code, content_type(encoding), encoded(&status, encoding)))
+        Ok(HttpAnswer::encoded(code, &status, encoding))
     }
 }
 

@@ -125,7 +125,7 @@ impl InformerCache {
                 }
             }
             None => {
-                let all = ListRange { namespace: None, after: None, limit: 0 };
+                let all = ListRange { namespace: None, after: None };
                 let Some(list) = store.list(number, all, None) else { return keys };
                 for key in self.keys(number) {
                     self.set(number, &key, None);

@@ -64,7 +64,7 @@ fn begin(view: &ReconcileContext<'_>, namespace: &str) {
 fn empty(view: &ReconcileContext<'_>, namespace: &str) -> bool {
     let mut left = 0;
     for number in ResourceId::all().filter(|number| number.get().namespaced && number.home() == *number) {
-        let range = ListRange { namespace: Some(namespace), after: None, limit: 0 };
+        let range = ListRange { namespace: Some(namespace), after: None };
         let listed = view.server.store().list(number, range, None);
         for (key, object) in listed.map(|listed| listed.objects).unwrap_or_default() {
             let object = object.value();

@@ -29,7 +29,7 @@ async fn sleep(seconds: u64) {
 }
 
 fn all(world: &World, group: &str, plural: &str) -> Vec<Value> {
-    let range = ListRange { namespace: None, after: None, limit: 0 };
+    let range = ListRange { namespace: None, after: None };
     let listed = world.server().store().list(known(group, plural), range, None).unwrap();
     listed.objects.into_iter().map(|(_, object)| object.value()).collect()
 }

@@ -54,7 +54,7 @@ impl Log {
         let (log, hash) = (Arc::clone(&self.commits), Arc::clone(&self.hash));
         let (by_hand, writer) = (Arc::clone(&self.by_hand), Arc::clone(&self.writer));
         let clock = server.clock().clone();
-        let everything = ListRange { namespace: None, after: None, limit: 0 };
+        let everything = ListRange { namespace: None, after: None };
         let first = server.store().list(nodes(), everything, None);
         let at = clock.now();
         log.lock().unwrap().extend(first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| {

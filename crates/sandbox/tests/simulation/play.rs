@@ -369,8 +369,7 @@ impl Play {
 
     pub(crate) fn names(&self, number: ResourceId) -> Vec<String> {
         let namespace = number.get().namespaced.then_some("default");
-        let listed =
-            self.world.server().store().list(number, ListRange { namespace, after: None, limit: 0 }, None);
+        let listed = self.world.server().store().list(number, ListRange { namespace, after: None }, None);
         let name = |(key, _): (Arc<str>, _)| key.rsplit('/').next().unwrap_or_default().to_owned();
         listed.map(|listed| listed.objects.into_iter().map(name).collect()).unwrap_or_default()
     }

@@ -65,7 +65,7 @@ impl ApiServer {
             defaults::priority(&mut body, class.as_ref());
         }
         events::to_home(resource, &mut body);
-        let attributes = AdmissionAttributes { path: on, old: None, options: options, objects: txn };
+        let attributes = AdmissionAttributes { path: on, old: None, options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
         refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;

@@ -132,7 +132,7 @@ impl ApiServer {
         track(resource, Some(shown), &mut body, options, on.sub, self.clock());
         events::to_home(resource, &mut body);
         defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
-        let attributes = AdmissionAttributes { path: on, old: Some(&before), options: options, objects: txn };
+        let attributes = AdmissionAttributes { path: on, old: Some(&before), options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
         refuse_invalid(resource, &body, &validate::on_update(resource, on.sub, &before, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;

@@ -101,7 +101,7 @@ impl ApiServer {
         };
         let all = || {
             let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-            let range = ListRange { namespace, after: None, limit: 0 };
+            let range = ListRange { namespace, after: None };
             let listed = self.store().list(on.number, range, None);
             listed.map_or((0, VecDeque::new()), |listed| {
                 (listed.version, listed.objects.into_iter().map(|(_, object)| object).collect())

@@ -3,7 +3,6 @@
 use super::{object, write_options};
 use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
-use crate::http::response_format::{content_type, encoded};
 use crate::http::{HttpAnswer, HttpRequest};
 use crate::resource::{Subresource, known};
 use serde_json::{Value, json};
@@ -36,7 +35,7 @@ impl ApiServer {
             _ => json!({"allowed": true, "reason": "everybody may do everything in a sandbox"}),
         };
         let encoding = request.accept.check()?.encoding;
-        Ok(HttpAnswer::new(201, content_type(encoding), encoded(&review, encoding)))
+        Ok(HttpAnswer::encoded(201, &review, encoding))
     }
 
     /// A binding that names its pod itself.
@@ -81,6 +80,6 @@ impl ApiServer {
         token_request["status"] =
             json!({"token": self.token().text(), "expirationTimestamp": crate::clock::stamp(end)});
         let encoding = request.accept.check()?.encoding;
-        Ok(HttpAnswer::new(201, content_type(encoding), encoded(&token_request, encoding)))
+        Ok(HttpAnswer::encoded(201, &token_request, encoding))
     }
 }
