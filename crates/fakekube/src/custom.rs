@@ -4,23 +4,21 @@
 //! - Definitions that clients create are stored; no kind is served for them.
 
 mod fields;
-mod openapi;
 mod printer_columns;
 mod read;
-mod rules;
 mod schema_validation;
 
 #[cfg(test)]
 mod tests;
 
-pub use rules::RuleCheck;
+pub use schema_validation::RuleCheck;
 
 pub(crate) use fields::{is_whole, merge_keys};
 
 use crate::canonicalize::yaml_to_json;
 use crate::resource::ResourceType;
 use crate::schema::Schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 /// A custom kind that is to be served.
@@ -74,7 +72,7 @@ impl ResourceDefinition {
             .unwrap_or_else(|why| panic!("a definition of a custom kind: {why}"));
         let version = &object["spec"]["versions"][0];
         let schema = version["schema"]["openAPIV3Schema"].clone();
-        rules::expect_checks(&schema, source.checks);
+        schema_validation::expect_checks(&schema, source.checks);
         Self {
             resource: ResourceType::of_definition(&object["spec"]),
             source,
@@ -111,4 +109,36 @@ pub(crate) fn is_group(group: &str) -> bool {
 pub(crate) fn is_path(path: &str) -> bool {
     let rest = path.strip_prefix("/apis/").and_then(|rest| rest.split_once('/'));
     rest.is_some_and(|(group, _)| is_group(group))
+}
+
+impl ResourceDefinition {
+    /// As tools expect it: the group backwards, the version, the kind.
+    pub(crate) fn component(&self) -> String {
+        let group: Vec<&str> = self.resource.group.split('.').rev().collect();
+        format!("{}.{}.{}", group.join("."), self.resource.version, self.resource.kind)
+    }
+
+    /// The schema, with metadata as every object has it; `metadata` names that component.
+    pub(crate) fn described(&self, metadata: &str) -> Value {
+        let mut schema = self.schema.clone();
+        without_rules(&mut schema);
+        schema["properties"]["metadata"] = json!({
+            "description": "Its name, labels and what else every object has.",
+            "allOf": [{"$ref": format!("#/components/schemas/{metadata}")}],
+        });
+        schema["x-kubernetes-group-version-kind"] = json!([{"group": self.resource.group, "version": self.resource.version, "kind": self.resource.kind}]);
+        schema
+    }
+}
+
+/// Takes out what stands in schemas for servers, not for readers.
+fn without_rules(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields.values_mut().for_each(without_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_rules),
+        _ => {}
+    }
 }

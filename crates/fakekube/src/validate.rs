@@ -3,9 +3,7 @@
 //! - Other kinds are accepted if they fit their type.
 
 mod meta;
-mod node_affinity;
 mod pod;
-mod pod_update;
 mod selector;
 mod simple;
 mod taints;
@@ -232,7 +230,7 @@ pub fn on_update(
     meta::update(&mut faults, old, new);
     match (subresource, resource.plural) {
         (None, _) => changed(&mut faults, resource, old, new),
-        (Some(Subresource::Status), "pods") => pod_update::status(&mut faults, old, new),
+        (Some(Subresource::Status), "pods") => pod::update::status(&mut faults, old, new),
         (Some(Subresource::Status), "nodes") => {
             meta::known_update(&mut faults, old, new);
             simple::node_update(&mut faults, old, new);
@@ -275,7 +273,7 @@ fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
 
 fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
-        ("", "pods") => pod_update::update(faults, old, new),
+        ("", "pods") => pod::update::update(faults, old, new),
         ("", "nodes") => {
             itself(faults, resource, new);
             meta::known_update(faults, old, new);

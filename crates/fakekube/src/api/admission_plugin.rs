@@ -1,7 +1,7 @@
 //! Asks admission plugins about objects, after the defaults and in the transaction that writes.
 //!
 //! - Invariant: every plugin may change an object before any plugin validates it.
-//! - See `admit.rs` and `defaults.rs` for the admission that every cluster has.
+//! - See `defaults.rs` for the admission that every cluster has.
 
 use super::{ResourcePath, WriteOptions};
 use crate::api_status::StatusError;

@@ -1,9 +1,9 @@
 //! Validates custom objects against their schema and CEL rules, with an API server's messages and order.
 //!
-//! - Invariant: rules are evaluated only if all types are right.
+//! - Invariant: rules are evaluated only if all types are right; a rule without a check stops the server at start.
 
+use super::ResourceDefinition;
 use super::read::step;
-use super::{ResourceDefinition, RuleCheck, rules};
 use crate::resource::Subresource;
 use crate::validate::{FieldError, FieldErrorKind};
 use serde_json::Value;
@@ -235,8 +235,8 @@ impl SchemaValidator<'_> {
 
     /// What stands in the definition as rules.
     fn rules(&mut self, schema: &Value, value: &Value, path: &mut String) {
-        for (rule, message) in rules::at(schema) {
-            if rules::holds(rule, value, self.checks) == Some(false) {
+        for (rule, message) in rules_at(schema) {
+            if holds(rule, value, self.checks) == Some(false) {
                 let shown = match value {
                     Value::Object(_) | Value::Array(_) => None,
                     scalar => Some(scalar.clone()),
@@ -292,4 +292,37 @@ enum FieldStep<'n> {
 
 fn of_field<'s>(schema: &'s Value, name: &str) -> &'s Value {
     schema["properties"].get(name).unwrap_or(&schema["additionalProperties"])
+}
+
+/// A rule in CEL, its blanks folded, and whether a value is as it wants it. The value is of the type that the schema says.
+pub type RuleCheck = (&'static str, fn(&Value) -> bool);
+
+/// Whether a value is as a rule wants it; `None` if the rule has no check.
+fn holds(rule: &str, value: &Value, checks: &[RuleCheck]) -> Option<bool> {
+    find(rule, checks).map(|(_, check)| check(value))
+}
+
+fn find<'c>(rule: &str, checks: &'c [RuleCheck]) -> Option<&'c RuleCheck> {
+    let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
+    checks.iter().find(|(text, _)| *text == rule)
+}
+
+/// The rules that stand in a schema at one place.
+fn rules_at(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
+    schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (one["rule"].as_str().unwrap_or_default(), one["message"].as_str().unwrap_or_default()))
+}
+
+/// # Panics
+/// If a rule anywhere in a schema has no check, or uses what these checks know nothing of.
+pub(super) fn expect_checks(schema: &Value, checks: &[RuleCheck]) {
+    for (rule, _) in rules_at(schema) {
+        assert!(find(rule, checks).is_some(), "nobody checks the rule {rule}");
+    }
+    let inner = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
+    let fields = schema["properties"].as_object().into_iter().flatten().map(|(_, schema)| schema);
+    inner.chain(fields).for_each(|schema| expect_checks(schema, checks));
 }

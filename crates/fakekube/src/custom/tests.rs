@@ -1,7 +1,7 @@
 //! A definition with a bit of everything.
 
 use super::fields::OpenApiTypes;
-use super::{CustomResource, ResourceDefinition, rules};
+use super::{CustomResource, ResourceDefinition, schema_validation};
 use crate::validate::FieldErrorKind;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn a_rule_that_nobody_checks_stops_everything() {
     let schema = json!({"properties": {"a": {"items": {"x-kubernetes-validations": [
         {"rule": "self == 'x'", "message": "must be x"},
     ]}}}});
-    rules::expect_checks(&schema, &[("self == 'y'", |_| true)]);
+    schema_validation::expect_checks(&schema, &[("self == 'y'", |_| true)]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Validates pod specs and templates, as far as schedulers and kubelets act on them.
 //!
-//! - See `pod_update.rs` for changes, `taints.rs` for tolerations.
+//! - See `pod/update.rs` for changes, `taints.rs` for tolerations.
+
+pub(super) mod update;
 
 use super::FieldErrors;
-use super::{meta, node_affinity, selector, taints, words};
+use super::{meta, selector, taints, words};
 use crate::json_ext::{has, list, number, text};
 use crate::quantity::Amount;
 use serde_json::Value;
@@ -22,7 +24,7 @@ pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
 }
 
 /// On create, and again on update.
-pub(super) fn whole(faults: &mut FieldErrors, pod: &Value) {
+fn whole(faults: &mut FieldErrors, pod: &Value) {
     meta::known(faults, pod, true, words::dns_subdomain);
     spec(faults, &pod["spec"], "spec");
 }
@@ -49,7 +51,7 @@ fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
     }
     one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
     meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
-    node_affinity::check(faults, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
+    node_affinity(faults, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
     scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
     for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
         let value = text(spec, name);
@@ -161,5 +163,53 @@ pub(super) fn picked(faults: &mut FieldErrors, picks: &Value, template: &Value, 
     if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
         let detail = "`selector` does not match template `labels`";
         faults.invalid(format!("{path}.metadata.labels"), labels.clone(), detail);
+    }
+}
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+
+/// What is wrong with it.
+fn node_affinity(faults: &mut FieldErrors, affinity: &Value, path: &str) {
+    if has(affinity, REQUIRED) {
+        let path = format!("{path}.{REQUIRED}.nodeSelectorTerms");
+        let terms = list(&affinity[REQUIRED], "nodeSelectorTerms");
+        if terms.is_empty() {
+            faults.required(&path, "must have at least one node selector term");
+        }
+        for (index, wanted) in terms.iter().enumerate() {
+            term(faults, wanted, &format!("{path}[{index}]"), true);
+        }
+    }
+    for (index, wanted) in list(affinity, PREFERRED).iter().enumerate() {
+        let path = format!("{path}.{PREFERRED}[{index}]");
+        let weight = number(wanted, "weight").unwrap_or_default();
+        if !(1..=100).contains(&weight) {
+            faults.invalid(format!("{path}.weight"), weight, "must be in the range 1-100");
+        }
+        term(faults, &wanted["preference"], &format!("{path}.preference"), false);
+    }
+}
+
+fn term(faults: &mut FieldErrors, term: &Value, path: &str, check_values: bool) {
+    for (index, wanted) in list(term, "matchExpressions").iter().enumerate() {
+        let path = format!("{path}.matchExpressions[{index}]");
+        selector::operator(faults, wanted, &path, &["Lt", "Gt"]);
+        let key = text(wanted, "key");
+        faults.each(&format!("{path}.key"), key, words::qualified_name(key));
+        if check_values {
+            selector::values(faults, wanted, &path);
+        }
+    }
+    for (index, wanted) in list(term, "matchFields").iter().enumerate() {
+        let path = format!("{path}.matchFields[{index}]");
+        if !["In", "NotIn"].contains(&text(wanted, "operator")) {
+            let operator = text(wanted, "operator");
+            faults.invalid(format!("{path}.operator"), operator, "not a valid selector operator");
+        }
+        if text(wanted, "key") != "metadata.name" {
+            let key = text(wanted, "key");
+            faults.invalid(format!("{path}.key"), key, "not a valid field selector key");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
 use super::FieldErrors;
-use super::pod_update::put;
+use super::pod::update::put;
 use super::{pod, selector, words};
 use crate::json_ext::{has, number, text};
 use serde_json::{Value, json};

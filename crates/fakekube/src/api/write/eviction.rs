@@ -1,6 +1,6 @@
 //! Implements the subresources `pods/binding` and `pods/eviction`.
 //!
-//! - See `controllers/disruption.rs` for the status of disruption budgets.
+//! - The disruption controller, which computes the status of budgets, is no part of an API server.
 
 use super::{check_uid, is_ending, metadata, track};
 use crate::api::{ApiServer, DeleteOptions, DeleteResult, ResourcePath, WriteOptions};

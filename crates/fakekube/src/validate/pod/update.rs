@@ -1,8 +1,8 @@
 //! Validates changes of pods (VAL-6).
 
 use super::FieldErrors;
-use super::{meta, pod, taints, words};
 use crate::json_ext::{has, list, number, text};
+use crate::validate::{meta, taints, words};
 use serde_json::Value;
 
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -10,9 +10,9 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     set to 1 if it was previously negative)";
 
 /// On update.
-pub(super) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+pub(in crate::validate) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
-    pod::whole(faults, new);
+    super::whole(faults, new);
     for name in ["containers", "initContainers"] {
         if containers(faults, old, new, name) {
             return;
@@ -98,7 +98,7 @@ fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
 }
 
 /// Gives a field the value that it has elsewhere, or none.
-pub(super) fn put(to: &mut Value, from: &Value, name: &str) {
+pub(in crate::validate) fn put(to: &mut Value, from: &Value, name: &str) {
     let Some(fields) = to.as_object_mut() else { return };
     match from.get(name) {
         Some(value) => fields.insert(name.to_owned(), value.clone()),
@@ -126,7 +126,7 @@ fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
 }
 
 /// On update of the status.
-pub(super) fn status(faults: &mut FieldErrors, old: &Value, new: &Value) {
+pub(in crate::validate) fn status(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
