@@ -1,7 +1,7 @@
 //! Implements the verbs of an API server on objects, over the store.
 //!
 //! - Invariant: every write is one transaction of the store.
-//! - See `http.rs` for HTTP, `controllers.rs` for what acts on objects.
+//! - See `http.rs` for HTTP.
 
 mod admission_plugin;
 mod events;
