@@ -2,11 +2,12 @@
 
 use super::desired_taints::{self, NodeSituation, TaintPlan};
 use super::dry_run::DryRunState;
+use super::effect::TaintCause;
 use super::fact::{ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, PlatformLabels};
 use super::managed_taints::ManagedTaints;
 use super::tracked_pods::TrackedPods;
 use super::zone::{ZoneKey, ZoneMembership};
-use crate::identity::{NodeName, ResourceVersion, Uid};
+use crate::identity::{ResourceVersion, Uid};
 use crate::time::{Mono, Now, Wall};
 use alloc::boxed::Box;
 use core::num::NonZeroU64;
@@ -149,7 +150,7 @@ pub(super) enum InFlightWrite {
         remove: ManagedTaints,
         token: Option<ZoneKey>,
         returns: bool,
-        why: super::TaintCause,
+        why: TaintCause,
     },
     /// Writing conditions.
     Declare { since: Mono },
@@ -229,13 +230,4 @@ impl NodeHealthEntry {
         self.check = None;
         self.dry_run = DryRunState::default();
     }
-}
-
-/// One incarnation of a node: what every write is decided for (D4).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeRef {
-    /// Its name.
-    pub name: NodeName,
-    /// Its identity.
-    pub uid: Uid,
 }

@@ -5,11 +5,11 @@
 //!   successful request of our own (S7), nor faster than the rate of its zone (S6).
 //! - See `responses.rs` for the handling of responses.
 
-use super::cache::{InFlightWrite, NodeHealthEntry, NodeRef, QueuePosition};
+use super::cache::{InFlightWrite, NodeHealthEntry, QueuePosition};
 use super::desired_taints;
 use super::managed_taints::{ManagedTaint, ManagedTaints};
 use super::zone::{Zone, ZoneKey};
-use super::{NodeLifecycleEffect, NodeLifecycleEngine, ObservationDoubt, TaintCause};
+use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeRef, ObservationDoubt, TaintCause};
 use crate::identity::NodeName;
 use crate::time::{Mono, Now, Span};
 

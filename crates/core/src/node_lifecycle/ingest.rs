@@ -3,11 +3,11 @@
 //! - Invariant: a sign of life is a change that we observe, dated by our own clock (NL-10).
 //! - See `pod_readiness.rs` for pods.
 
-use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState, NodeRef};
+use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState};
 use super::dry_run::DryRunState;
 use super::fact::{ConditionStatus, LeaseFact, NodeHealthFact, PodReadinessFact};
 use super::observation_gaps::WatchedKind;
-use super::{NodeLifecycleEngine, NodeLifecycleNotice};
+use super::{NodeLifecycleEngine, NodeLifecycleNotice, NodeRef};
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::taint_start;

@@ -1,6 +1,8 @@
 //! Defines what the node lifecycle engine reports to logs, metrics and events.
 
-use super::{ManagedTaints, NodeRef, TaintCause, ZoneKey, ZoneState};
+use super::effect::{NodeRef, TaintCause};
+use super::managed_taints::ManagedTaints;
+use super::zone::{ZoneKey, ZoneState};
 use crate::api_error::ApiFailure;
 use crate::identity::PodRef;
 use crate::identity::{NodeName, PodName};

@@ -3,10 +3,10 @@
 //! - Invariant: nothing is given up (NL-7); an uncertain write leads to a live read, not a repeat (P31); a token is
 //!   returned only if the taint was certainly not added (S6).
 
-use super::cache::{InFlightWrite, NodeHealthEntry, NodeRef};
+use super::cache::{InFlightWrite, NodeHealthEntry};
 use super::fact::ConditionStatus;
 use super::{
-    LiveNodeAndLease, ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, TaintCause, ZoneKey,
+    LiveNodeAndLease, ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
     desired_taints,
 };
 use crate::api_error::ApiFailure;
