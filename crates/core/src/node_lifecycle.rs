@@ -32,7 +32,6 @@ mod responses;
 mod silence;
 mod stats;
 mod token_bucket;
-mod tracked_pods;
 mod zone;
 
 pub use config::{Fraction, InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
@@ -53,7 +52,7 @@ pub use zone::{ZoneKey, ZoneLabels, ZoneState};
 
 use cache::{NodeHealthEntry, WritePriority};
 use observation_gaps::Observation;
-use pod_readiness::ReadinessPatchQueue;
+use pod_readiness::ReadinessMarks;
 use zone::Zone;
 
 /// The node health engine. Equal when the facts, and what is under way, are equal.
@@ -82,7 +81,7 @@ pub struct NodeLifecycleEngine {
     later: BTreeSet<(Mono, NodeName)>,
     /// Zones in which a node waits for a NoExecute taint.
     waiting: BTreeSet<ZoneKey>,
-    marks: ReadinessPatchQueue,
+    marks: ReadinessMarks,
     /// When the engine next wants to be called at the latest.
     period_at: Option<Mono>,
     notices: Vec<NodeLifecycleNotice>,
@@ -113,7 +112,7 @@ impl Engine for NodeLifecycleEngine {
             NodeLifecycleInput::BecameLeader => self.leading(now.mono),
             NodeLifecycleInput::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
             NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
-            NodeLifecycleInput::PodMarked { pod, result } => self.pod_marked(&pod, result, now.mono),
+            NodeLifecycleInput::PodMarked { pod, result } => self.pod_written(pod, result, now.mono),
         }
     }
 

@@ -5,7 +5,6 @@ use super::dry_run::DryRunState;
 use super::effect::TaintCause;
 use super::fact::{ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, PlatformLabels};
 use super::managed_taints::ManagedTaints;
-use super::tracked_pods::TrackedPods;
 use super::zone::{ZoneKey, ZoneMembership};
 use crate::identity::{ResourceVersion, Uid};
 use crate::time::{Mono, Now, Wall};
@@ -182,7 +181,7 @@ pub(super) enum WritePriority {
     Repair,
 }
 
-/// A name's place: the node, if it exists, its lease, and the pods bound to it.
+/// A name's place: the node, if it exists, and its lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NodeHealthEntry {
     pub(super) state: Option<NodeHealthState>,
@@ -192,7 +191,8 @@ pub(super) struct NodeHealthEntry {
     pub(super) wakeup: Option<Mono>,
     pub(super) tally: Option<(ZoneKey, ZoneMembership)>,
     pub(super) queue_position: QueuePosition,
-    pub(super) in_flight: Option<InFlightWrite>,
+    /// Boxed: few nodes have one.
+    pub(super) in_flight: Option<Box<InFlightWrite>>,
     /// The node that the request is for is not the one that is here now.
     pub(super) void: bool,
     /// A write did not go as it should: read before anything else (P31).
@@ -203,7 +203,6 @@ pub(super) struct NodeHealthEntry {
     pub(super) check: Option<Mono>,
     /// What an observer was told that would have been written.
     pub(super) dry_run: DryRunState,
-    pub(super) pods: TrackedPods,
 }
 
 impl NodeHealthEntry {
@@ -217,7 +216,7 @@ impl NodeHealthEntry {
     }
 
     pub(super) fn is_vacant(&self) -> bool {
-        self.state.is_none() && self.lease.is_none() && self.pods.is_empty() && self.in_flight.is_none()
+        self.state.is_none() && self.lease.is_none() && self.in_flight.is_none()
     }
 
     /// Forgets everything that belonged to one incarnation of the node.

@@ -12,6 +12,7 @@ use super::zone::{Zone, ZoneKey};
 use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeRef, ObservationDoubt, TaintCause};
 use crate::identity::NodeName;
 use crate::time::{Mono, Now, Span};
+use alloc::boxed::Box;
 
 /// How old the live reads may be when a node is declared silent or tainted by them.
 const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
@@ -22,7 +23,9 @@ impl NodeLifecycleEngine {
         self.next_mend(now)
             .or_else(|| self.next_declaration(now))
             .or_else(|| self.next_eviction(now))
-            .or_else(|| self.next_mark())
+            .or_else(|| {
+                self.marks.next().map(|(pod, name)| NodeLifecycleEffect::SetPodNotReady { pod, name })
+            })
     }
 
     /// What needs no evidence beyond what the node says: taking off, swapping, keeping new pods off, labels (NL-5 to
@@ -174,7 +177,7 @@ impl NodeLifecycleEngine {
         self.unplace(name);
         if let Some(entry) = self.entries.get_mut(name) {
             assert!(entry.in_flight.is_none(), "one request at a time for each node");
-            entry.in_flight = Some(in_flight);
+            entry.in_flight = Some(Box::new(in_flight));
             entry.void = false;
         }
     }

@@ -1,7 +1,7 @@
 //! Applies facts about nodes and leases, lists and observation gaps to the cache.
 //!
 //! - Invariant: a sign of life is a change that we observe, dated by our own clock (NL-10).
-//! - See `pod_readiness.rs` for pods.
+//! - See `pod_readiness.rs` for what follows for pods.
 
 use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState};
 use super::dry_run::DryRunState;
@@ -87,27 +87,25 @@ impl ObjectIndex<LeaseFact> for NodeLifecycleEngine {
 impl ObjectIndex<PodReadinessFact> for NodeLifecycleEngine {
     fn list_started(&mut self, silent_since: Option<Mono>) {
         self.observation.watch(WatchedKind::Pods).begin(silent_since);
-        let pods = self.entries.values_mut().flat_map(|entry| entry.pods.iter_mut());
-        pods.for_each(|pod| pod.seen = false);
+        ObjectIndex::list_started(&mut self.marks, silent_since);
     }
 
-    fn applied(&mut self, fact: PodReadinessFact, _: bool, _: Now) {
-        self.pod(fact);
+    fn applied(&mut self, mut fact: PodReadinessFact, listed: bool, now: Now) {
+        fact.node = self.shared(&fact.node);
+        self.marks.applied(fact, listed, now);
     }
 
-    /// A pod on no node was never known, so its end changes nothing.
-    fn deleted(&mut self, pod: ObjectRef, _: Now) {
-        if let Some(pod) = pod.into_pod() {
-            self.pod_gone(&pod);
-        }
+    fn deleted(&mut self, pod: ObjectRef, now: Now) {
+        self.marks.deleted(pod, now);
     }
 
-    /// What was known of it stands: the mark asks the API server first, and does it no harm.
-    fn undecodable(&mut self, _: ObjectRef, _: Now) {}
+    fn undecodable(&mut self, pod: ObjectRef, now: Now) {
+        self.marks.undecodable(pod, now);
+    }
 
     fn list_completed(&mut self, now: Now) {
         if self.observation.watch(WatchedKind::Pods).is_listing() {
-            self.forget_unseen_pods();
+            self.marks.list_completed(now);
             self.end_list(WatchedKind::Pods, now.mono);
         }
     }
@@ -141,7 +139,14 @@ impl NodeLifecycleEngine {
 
     /// The one shared copy of a name: queues refer to nodes by it.
     pub(super) fn shared(&self, name: &NodeName) -> NodeName {
-        self.entries.get_key_value(name).map_or(name, |(shared, _)| shared).clone()
+        let known = self.entries.get_key_value(name).map(|(shared, _)| shared);
+        known.or_else(|| self.marks.shared_name(name)).unwrap_or(name).clone()
+    }
+
+    /// A node has come, gone, or turned: its pods follow.
+    pub(super) fn update_marks(&mut self, name: &NodeName) {
+        let known = self.entries.get(name).and_then(|entry| entry.state.as_ref());
+        self.marks.set_node_down(name, known.is_some_and(NodeHealthState::is_down));
     }
 
     fn names_of(&self, which: impl Fn(&NodeHealthEntry) -> bool) -> Vec<NodeName> {
@@ -170,7 +175,7 @@ impl NodeLifecycleEngine {
         self.zones.values_mut().for_each(|zone| zone.bucket.drain(now));
         for entry in self.entries.values_mut() {
             entry.dry_run = DryRunState::default();
-            if let Some(InFlightWrite::Taint { returns, .. }) = &mut entry.in_flight {
+            if let Some(InFlightWrite::Taint { returns, .. }) = entry.in_flight.as_deref_mut() {
                 *returns = false;
             }
         }
@@ -195,7 +200,7 @@ impl NodeLifecycleEngine {
             let gone = NodeRef { name: name.clone(), uid: known.uid.clone() };
             self.notices.push(NodeLifecycleNotice::Removed(gone));
             entry.forget_node();
-            self.remark(&name);
+            self.update_marks(&name);
         }
         let known = self.entries.get_mut(&name).and_then(|entry| entry.state.take());
         match known {
@@ -221,7 +226,7 @@ impl NodeLifecycleEngine {
         if obscure {
             self.notices.push(NodeLifecycleNotice::NotUnderstood(node.name.clone()));
         }
-        self.remark(&node.name);
+        self.update_marks(&node.name);
         self.notices.push(NodeLifecycleNotice::Registered(node));
     }
 
@@ -251,7 +256,7 @@ impl NodeLifecycleEngine {
             entry.state = Some(known);
         }
         if turned {
-            self.remark(&name);
+            self.update_marks(&name);
         }
     }
 
@@ -265,7 +270,7 @@ impl NodeLifecycleEngine {
         self.notices
             .push(NodeLifecycleNotice::Removed(NodeRef { name: name.clone(), uid: known.uid.clone() }));
         entry.forget_node();
-        self.remark(name);
+        self.update_marks(name);
         self.reassess(name, now);
         self.clear_seat(name);
     }

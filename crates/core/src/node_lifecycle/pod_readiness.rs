@@ -1,15 +1,65 @@
-//! Marks the pods of a node as not ready when the node becomes not ready (NL-17, NL-18).
+//! Decides which pods are to be marked as not ready because their node is not ready (NL-17, NL-18).
 //!
 //! - Invariant: each pod is marked once per transition of its node; later updates of its kubelet stand.
 
-use super::{NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleNotice, PodReadinessFact};
+use super::fact::{ConditionStatus, PodReadinessFact};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
-use crate::identity::PodRef;
-use crate::identity::{NodeName, Uid};
-use crate::time::Mono;
+use crate::identity::{NodeName, PodId, PodName, PodRef, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::time::{Mono, Now};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+
+/// A pod that is bound to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct TrackedPod {
+    id: PodId,
+    /// It has a condition `Ready` that does not say False.
+    ready: bool,
+    /// It was marked since its node went down; a kubelet that says otherwise afterwards has the last word.
+    patched: bool,
+    /// Seen in the running list; outside one it means nothing.
+    seen: bool,
+}
+
+const _: () = assert!(size_of::<TrackedPod>() == 16, "each engine keeps a pod's UID and name by reference");
+
+/// The pods of one node, sorted by UID.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct TrackedPods(Vec<TrackedPod>);
+
+impl TrackedPods {
+    /// Takes over what a watch says; whether it is marked is remembered.
+    fn put(&mut self, fact: PodReadinessFact) {
+        let ready = fact.ready.is_some_and(|status| status != ConditionStatus::False);
+        match self.position(fact.id.uid()) {
+            Ok(at) => {
+                let patched = self.0[at].patched;
+                self.0[at] = TrackedPod { id: fact.id, ready, patched, seen: true };
+            }
+            Err(at) => self.0.insert(at, TrackedPod { id: fact.id, ready, patched: false, seen: true }),
+        }
+    }
+
+    fn remove(&mut self, uid: &Uid) {
+        if let Ok(at) = self.position(uid) {
+            self.0.remove(at);
+        }
+    }
+
+    fn get(&self, uid: &Uid) -> Option<&TrackedPod> {
+        self.position(uid).ok().map(|at| &self.0[at])
+    }
+
+    fn get_mut(&mut self, uid: &Uid) -> Option<&mut TrackedPod> {
+        self.position(uid).ok().map(|at| &mut self.0[at])
+    }
+
+    fn position(&self, uid: &Uid) -> Result<usize, usize> {
+        self.0.binary_search_by(|pod| pod.id.uid().cmp(uid))
+    }
+}
 
 /// A mark that was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,37 +71,120 @@ struct ReadinessPatchAttempt {
     void: bool,
 }
 
-/// Marks to be made.
+/// The pods of all nodes, and which of them are to be marked. A pod is applied with the node name that the nodes' own
+/// facts share ([`ReadinessMarks::shared_name`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct ReadinessPatchQueue {
+pub(super) struct ReadinessMarks {
+    pods: BTreeMap<NodeName, TrackedPods>,
+    /// Nodes of which `Ready` says False or Unknown.
+    down: BTreeSet<NodeName>,
     due: BTreeSet<PodRef>,
     later: BTreeSet<(Mono, PodRef)>,
     attempts: BTreeMap<PodRef, ReadinessPatchAttempt>,
 }
 
-impl ReadinessPatchQueue {
-    fn want(&mut self, pod: PodRef) {
-        if !self.attempts.contains_key(&pod) {
-            self.due.insert(pod);
+impl ObjectIndex<PodReadinessFact> for ReadinessMarks {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.pods.values_mut().flat_map(|pods| &mut pods.0).for_each(|pod| pod.seen = false);
+    }
+
+    fn applied(&mut self, fact: PodReadinessFact, _: bool, _: Now) {
+        let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
+        self.pods.entry(fact.node.clone()).or_default().put(fact);
+        self.update(pod);
+    }
+
+    /// A pod on no node was never known, so its end changes nothing.
+    fn deleted(&mut self, pod: ObjectRef, _: Now) {
+        if let Some(pod) = pod.into_pod() {
+            self.remove(&pod);
         }
     }
 
-    /// Not to be made any more; one whose request is out is kept for its answer.
-    fn drop(&mut self, pod: &PodRef) {
-        self.due.remove(pod);
-        if let Some(at) = self.attempts.get(pod).and_then(|attempt| attempt.retry_at) {
-            self.later.remove(&(at, pod.clone()));
-            self.attempts.remove(pod);
+    /// What was known of it stands: the mark asks the API server first, and does it no harm.
+    fn undecodable(&mut self, _: ObjectRef, _: Now) {}
+
+    fn list_completed(&mut self, _: Now) {
+        let mut gone = Vec::new();
+        for (node, pods) in &self.pods {
+            let unseen = pods.0.iter().filter(|pod| !pod.seen);
+            gone.extend(unseen.map(|pod| PodRef { node: node.clone(), uid: pod.id.uid().clone() }));
         }
+        gone.iter().for_each(|pod| self.remove(pod));
+    }
+}
+
+impl ReadinessMarks {
+    /// The copy of a name that the node's pods share, if there are any.
+    pub(super) fn shared_name(&self, node: &NodeName) -> Option<&NodeName> {
+        self.pods.get_key_value(node).map(|(shared, _)| shared)
     }
 
-    /// The node is not down: if it is again before the answers come, its pods are marked once more.
-    fn void(&mut self, node: &NodeName) {
-        let first = PodRef { node: node.clone(), uid: Uid::new("") };
-        let attempts = self.attempts.range_mut(first..).take_while(|(pod, _)| pod.node == *node);
-        attempts.for_each(|(_, attempt)| attempt.void = true);
+    /// A node has come, gone, or turned: its pods follow. One that is not down takes the marks' memory away: if it is down
+    /// again before the answers come, its pods are marked once more.
+    pub(super) fn set_node_down(&mut self, node: &NodeName, is_down: bool) {
+        let mut pods = self.pods.get_mut(node);
+        if is_down {
+            self.down.insert(node.clone());
+        } else {
+            self.down.remove(node);
+            pods.iter_mut().flat_map(|pods| &mut pods.0).for_each(|pod| pod.patched = false);
+            let first = PodRef { node: node.clone(), uid: Uid::new("") };
+            let attempts = self.attempts.range_mut(first..).take_while(|(pod, _)| pod.node == *node);
+            attempts.for_each(|(_, attempt)| attempt.void = true);
+        }
+        let uids = pods.iter().flat_map(|pods| &pods.0).map(|pod| pod.id.uid().clone());
+        let pods: Vec<PodRef> = uids.map(|uid| PodRef { node: node.clone(), uid }).collect();
+        pods.into_iter().for_each(|pod| self.update(pod));
     }
 
+    /// The next mark to make.
+    pub(super) fn next(&mut self) -> Option<(PodRef, PodName)> {
+        while let Some(pod) = self.due.pop_first() {
+            let Some(name) = self.tracked(&pod).map(|tracked| tracked.id.name().clone()) else {
+                self.attempts.remove(&pod);
+                continue;
+            };
+            let attempt = self.attempts.entry(pod.clone()).or_default();
+            (attempt.retry_at, attempt.void) = (None, false);
+            return Some((pod, name));
+        }
+        None
+    }
+
+    /// Takes in how the request for a mark went; the pod's name if it was marked by it.
+    pub(super) fn written(
+        &mut self,
+        pod: &PodRef,
+        result: Result<bool, ApiFailure>,
+        now: Mono,
+    ) -> Option<PodName> {
+        let attempt = self.attempts.get(pod).copied().filter(|attempt| attempt.retry_at.is_none())?;
+        self.attempts.remove(pod);
+        let mut marked = None;
+        match result {
+            Ok(_) | Err(ApiFailure::NotFound) => {
+                let is_down = self.down.contains(&pod.node);
+                let tracked = self.pods.get_mut(&pod.node).and_then(|pods| pods.get_mut(&pod.uid));
+                if let Some(tracked) = tracked {
+                    tracked.patched = is_down && !attempt.void;
+                    marked = (result == Ok(true)).then(|| tracked.id.name().clone());
+                }
+            }
+            Err(failure) => {
+                let failures = attempt.failures.saturating_add(1);
+                let retry_at = now.plus(backoff(pod.node.as_str(), &pod.uid, failures, failure));
+                let attempt = ReadinessPatchAttempt { failures, retry_at: Some(retry_at), void: false };
+                self.attempts.insert(pod.clone(), attempt);
+                self.later.insert((retry_at, pod.clone()));
+            }
+        }
+        // It may be ready again, or gone.
+        self.update(pod.clone());
+        marked
+    }
+
+    /// Makes retries due whose time has come.
     pub(super) fn wake(&mut self, now: Mono) {
         while let Some((_, pod)) = self.later.first().filter(|(at, _)| *at <= now).cloned() {
             self.later.pop_first();
@@ -59,107 +192,46 @@ impl ReadinessPatchQueue {
         }
     }
 
+    /// When the next retry becomes due.
     pub(super) fn wake_at(&self) -> Option<Mono> {
         self.later.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    /// How many marks are still to be made; requests that are out aside.
+    pub(super) fn len(&self) -> usize {
         self.due.len() + self.later.len()
     }
-}
 
-impl NodeLifecycleEngine {
-    pub(super) fn pod(&mut self, fact: PodReadinessFact) {
-        let (node, uid) = (self.shared(&fact.node), fact.id.uid().clone());
-        self.entries.entry(node.clone()).or_default().pods.put(fact);
-        self.remark_pod(&node, &uid);
-    }
-
-    pub(super) fn pod_gone(&mut self, pod: &PodRef) {
-        self.marks.drop(pod);
-        if let Some(entry) = self.entries.get_mut(&pod.node) {
-            entry.pods.remove(&pod.uid);
-            self.clear_seat(&pod.node);
-        }
-    }
-
-    pub(super) fn forget_unseen_pods(&mut self) {
-        let mut gone = Vec::new();
-        for (node, entry) in &self.entries {
-            let unseen = entry.pods.iter().filter(|pod| !pod.seen);
-            gone.extend(unseen.map(|pod| PodRef { node: node.clone(), uid: pod.id.uid().clone() }));
-        }
-        gone.iter().for_each(|pod| self.pod_gone(pod));
-    }
-
-    /// A node has come, gone, or turned: its pods follow. One that is ready takes the marks' memory away.
-    pub(super) fn remark(&mut self, node: &NodeName) {
-        let Some(entry) = self.entries.get_mut(node) else { return };
-        if !entry.state.as_ref().is_some_and(|known| known.is_down()) {
-            entry.pods.iter_mut().for_each(|pod| pod.patched = false);
-            self.marks.void(node);
-        }
-        let pods: Vec<Uid> = entry.pods.iter().map(|pod| pod.id.uid().clone()).collect();
-        pods.iter().for_each(|uid| self.remark_pod(node, uid));
-    }
-
-    fn remark_pod(&mut self, node: &NodeName, uid: &Uid) {
-        let reference = PodRef { node: node.clone(), uid: uid.clone() };
-        let wanted = self.entries.get(node).is_some_and(|entry| {
-            let is_down = entry.state.as_ref().is_some_and(|known| known.is_down());
-            is_down && entry.pods.get(uid).is_some_and(|pod| pod.ready && !pod.patched)
-        });
-        match wanted {
-            true => self.marks.want(reference),
-            false => self.marks.drop(&reference),
-        }
-    }
-
-    /// The next mark to make.
-    pub(super) fn next_mark(&mut self) -> Option<NodeLifecycleEffect> {
-        while let Some(pod) = self.marks.due.pop_first() {
-            let held = self.entries.get(&pod.node).and_then(|entry| entry.pods.get(&pod.uid));
-            let Some(name) = held.map(|held| held.id.name().clone()) else {
-                self.marks.attempts.remove(&pod);
-                continue;
-            };
-            let attempt = self.marks.attempts.entry(pod.clone()).or_default();
-            (attempt.retry_at, attempt.void) = (None, false);
-            return Some(NodeLifecycleEffect::SetPodNotReady { pod, name });
-        }
-        None
-    }
-
-    pub(super) fn pod_marked(&mut self, pod: &PodRef, result: Result<bool, ApiFailure>, now: Mono) {
-        let Some(attempt) = self.marks.attempts.get(pod).copied().filter(|it| it.retry_at.is_none()) else {
-            return;
-        };
-        let failures = attempt.failures.saturating_add(1);
-        self.marks.attempts.remove(pod);
-        match result {
-            Ok(_) | Err(ApiFailure::NotFound) => {
-                self.pod_told(pod, result == Ok(true), attempt.void);
-                self.remark_pod(&pod.node, &pod.uid);
-            }
-            Err(failure) => {
-                let retry_at = now.plus(backoff(pod.node.as_str(), &pod.uid, failures, failure));
-                let attempt = ReadinessPatchAttempt { failures, retry_at: Some(retry_at), void: false };
-                self.marks.attempts.insert(pod.clone(), attempt);
-                self.marks.later.insert((retry_at, pod.clone()));
-                // It may be ready again, or gone.
-                self.remark_pod(&pod.node, &pod.uid);
+    fn remove(&mut self, pod: &PodRef) {
+        self.cancel(pod);
+        if let Some(pods) = self.pods.get_mut(&pod.node) {
+            pods.remove(&pod.uid);
+            if pods.0.is_empty() {
+                self.pods.remove(&pod.node);
             }
         }
     }
 
-    fn pod_told(&mut self, pod: &PodRef, changed: bool, void: bool) {
-        let Some(entry) = self.entries.get_mut(&pod.node) else { return };
-        let is_down = entry.state.as_ref().is_some_and(|known| known.is_down());
-        let Some(held) = entry.pods.get_mut(&pod.uid) else { return };
-        held.patched = is_down && !void;
-        if changed {
-            let name = held.id.name().clone();
-            self.notices.push(NodeLifecycleNotice::PodMarked { pod: pod.clone(), name });
+    fn tracked(&self, pod: &PodRef) -> Option<&TrackedPod> {
+        self.pods.get(&pod.node)?.get(&pod.uid)
+    }
+
+    /// Decides again whether a pod is to be marked.
+    fn update(&mut self, pod: PodRef) {
+        let is_down = self.down.contains(&pod.node);
+        if !is_down || !self.tracked(&pod).is_some_and(|tracked| tracked.ready && !tracked.patched) {
+            self.cancel(&pod);
+        } else if !self.attempts.contains_key(&pod) {
+            self.due.insert(pod);
+        }
+    }
+
+    /// Not to be made any more; one whose request is out is kept for its answer.
+    fn cancel(&mut self, pod: &PodRef) {
+        self.due.remove(pod);
+        if let Some(at) = self.attempts.get(pod).and_then(|attempt| attempt.retry_at) {
+            self.later.remove(&(at, pod.clone()));
+            self.attempts.remove(pod);
         }
     }
 }

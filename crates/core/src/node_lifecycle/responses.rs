@@ -12,7 +12,7 @@ use super::{
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::LiveRead;
-use crate::identity::{NodeName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 
 impl NodeLifecycleEngine {
@@ -24,7 +24,7 @@ impl NodeLifecycleEngine {
         now: Now,
     ) {
         let Some(entry) = self.entries.get_mut(name) else { return };
-        let Some(InFlightWrite::Confirm { turn }) = entry.in_flight.clone() else { return };
+        let Some(InFlightWrite::Confirm { turn }) = entry.in_flight.as_deref().cloned() else { return };
         entry.in_flight = None;
         let void = core::mem::take(&mut entry.void);
         self.free(turn.as_ref(), name);
@@ -66,10 +66,11 @@ impl NodeLifecycleEngine {
     ) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let Some(in_flight) =
-            entry.in_flight.take_if(|in_flight| !matches!(in_flight, InFlightWrite::Confirm { .. }))
+            entry.in_flight.take_if(|in_flight| !matches!(**in_flight, InFlightWrite::Confirm { .. }))
         else {
             return;
         };
+        let in_flight = *in_flight;
         let void = core::mem::take(&mut entry.void);
         if let InFlightWrite::Taint { token, .. } = &in_flight {
             self.free(token.as_ref(), name);
@@ -89,6 +90,12 @@ impl NodeLifecycleEngine {
         }
         self.reassess(name, now);
         self.clear_seat(name);
+    }
+
+    pub(super) fn pod_written(&mut self, pod: PodRef, result: Result<bool, ApiFailure>, now: Mono) {
+        if let Some(name) = self.marks.written(&pod, result, now) {
+            self.notices.push(NodeLifecycleNotice::PodMarked { pod, name });
+        }
     }
 
     /// A write was committed: what it did is known without waiting for the watch.
@@ -158,7 +165,7 @@ impl NodeLifecycleEngine {
         if was_ready {
             self.notices.push(NodeLifecycleNotice::BecameNotReady(node));
         }
-        self.remark(name);
+        self.update_marks(name);
     }
 
     /// Tried again after a pause, and not before it was read: what is known of it may not be so.

@@ -108,7 +108,7 @@ pub struct NodeHealthExplanation<'a> {
 impl NodeLifecycleEngine {
     /// Counts.
     pub fn stats(&self) -> NodeLifecycleStats {
-        let mut census = NodeLifecycleStats { marks: self.marks.waiting(), ..NodeLifecycleStats::default() };
+        let mut census = NodeLifecycleStats { marks: self.marks.len(), ..NodeLifecycleStats::default() };
         for entry in self.entries.values() {
             let one = |is: bool| usize::from(is);
             let known = entry.state.as_ref();
