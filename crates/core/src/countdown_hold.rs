@@ -3,7 +3,7 @@
 //!
 //! - Invariant: held time is kept beside taint starts, which never change (S4); forgetting a hold makes a deadline
 //!   later, never earlier (S3).
-//! - See `node_lifecycle/disruption_modes.rs` for when a hold begins, `verdict.rs` for its effect on deadlines.
+//! - See `node_lifecycle.rs` for when a hold begins, `verdict.rs` for its effect on deadlines.
 
 use crate::taint::{Taint, TaintEffect, keys};
 use crate::time::{Mono, Span};

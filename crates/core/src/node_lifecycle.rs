@@ -7,53 +7,60 @@
 use crate::engine::{Engine, Lane};
 use crate::identity::NodeName;
 use crate::object_event::ObjectIndex as _;
-use crate::time::{Mono, Now};
+use crate::time::{Mono, Now, Span};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-mod cache;
 mod config;
 mod desired_taints;
-mod dispatch;
-mod disruption_modes;
 mod dry_run;
+mod dry_run_state;
 mod effect;
 pub mod event_messages;
+mod explanation;
 mod fact;
 mod forecast;
 mod ingest;
 mod input;
 mod managed_taints;
+mod node_facts;
+mod node_requests;
 mod notice;
 mod observation_gaps;
 mod pod_readiness;
+mod requests;
 mod responses;
 mod silence;
 mod stats;
-mod token_bucket;
+mod write_queues;
 mod zone;
+mod zones;
 
-pub use config::{Fraction, InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
-pub use desired_taints::{ConditionExpiry, NodeSituation, TaintPlan, expired, plan};
+pub use config::{InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
+pub use desired_taints::{NodeSituation, TaintPlan, plan};
 pub use effect::{NodeLifecycleEffect, NodeRef, TaintCause};
+pub use explanation::{DelayReason, NodeHealthExplanation, NodeLifecycleStats};
 pub use fact::{
-    ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeConditions, NodeHealthFact, PlatformLabels,
-    PodReadinessFact,
+    ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeConditions,
+    NodeHealthFact, PlatformLabels, PodReadinessFact, expired,
 };
 pub use forecast::{SilenceForecast, ZoneMember, foresee};
 pub use input::{LiveNodeAndLease, NodeLifecycleInput};
 pub use managed_taints::{ManagedTaint, ManagedTaints};
 pub use notice::NodeLifecycleNotice;
 pub use observation_gaps::{ObservationDoubt, WatchedKind};
-pub use stats::{DelayReason, NodeHealthExplanation, NodeLifecycleStats, ZoneReport};
-pub use token_bucket::TaintRate;
-pub use zone::{ZoneKey, ZoneLabels, ZoneState};
+pub use zone::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
 
-use cache::{NodeHealthEntry, WritePriority};
-use observation_gaps::Observation;
+use desired_taints::cause;
+use dry_run_state::DryRunState;
+use node_facts::NodeFacts;
+use node_requests::NodeRequests;
+use observation_gaps::{Observation, StreamUpdate};
 use pod_readiness::ReadinessMarks;
-use zone::Zone;
+use silence::{SilenceDeadline, Wakeups};
+use write_queues::{QueuePosition, WriteQueues};
+use zones::{ZoneMembership, Zones};
 
 /// The node health engine. Equal when the facts, and what is under way, are equal.
 ///
@@ -70,27 +77,248 @@ pub struct NodeLifecycleEngine {
     observation: Observation,
     /// Boxed: a tree keeps room for nearly as many again as it holds.
     entries: BTreeMap<NodeName, Box<NodeHealthEntry>>,
-    zones: BTreeMap<ZoneKey, Zone>,
-    modes: disruption_modes::DisruptionModes,
-    /// When each node may be called silent.
-    wakeups: BTreeSet<(Mono, NodeName)>,
-    todo: BTreeSet<(WritePriority, NodeName)>,
-    /// Silent nodes whose conditions do not say so yet, by since when.
-    declare: BTreeSet<(Mono, NodeName)>,
-    /// Nodes that wait for another try.
-    later: BTreeSet<(Mono, NodeName)>,
-    /// Zones in which a node waits for a NoExecute taint.
-    waiting: BTreeSet<ZoneKey>,
+    zones: Zones,
+    queues: WriteQueues,
+    /// When time alone changes something about a node.
+    wakeups: Wakeups,
     marks: ReadinessMarks,
+    /// Master disruption mode: NoExecute taints go, none are put on (NL-27).
+    all_down: bool,
+    /// Countdowns are to be held (NL-48).
+    holds_countdowns: bool,
     /// When the engine next wants to be called at the latest.
     period_at: Option<Mono>,
     notices: Vec<NodeLifecycleNotice>,
+}
+
+/// A name's place: what is known by it, and what follows from that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct NodeHealthEntry {
+    facts: NodeFacts,
+    requests: NodeRequests,
+    dry_run: DryRunState,
+    /// It has been silent for longer than its grace period, since this moment.
+    silent: Option<Mono>,
+    wakeup: Option<Mono>,
+    membership: Option<(ZoneKey, ZoneMembership)>,
+    position: QueuePosition,
+}
+
+impl NodeHealthEntry {
+    /// How it counts in its zone.
+    fn membership(&self, is_overdue: bool) -> Option<(ZoneKey, ZoneMembership)> {
+        let (zone, counts) = self.facts.zone()?;
+        let membership = match self.silent {
+            _ if !counts => ZoneMembership::Excluded,
+            _ if !self.facts.is_ready() => ZoneMembership::NotReady,
+            Some(_) if self.dry_run.has_conditions() => ZoneMembership::WouldBeTainted,
+            Some(_) => ZoneMembership::Suspect,
+            None if is_overdue => ZoneMembership::Overdue,
+            None => ZoneMembership::Ready,
+        };
+        Some((zone.clone(), membership))
+    }
+
+    /// What is to be done about its taints.
+    fn plan(&self, all_down: bool) -> Option<TaintPlan> {
+        self.facts.situation(self.silent.is_some(), all_down).as_ref().map(plan)
+    }
+
+    /// What is to be done beyond what an observer was told.
+    fn plan_after_dry_run(&self, all_down: bool) -> Option<TaintPlan> {
+        let situation = self.facts.situation(self.silent.is_some(), all_down)?;
+        Some(plan(&self.dry_run.apply(situation)))
+    }
+
+    /// Why these taints are written, by what an observer was told of others.
+    fn cause(&self, add: ManagedTaints, remove: ManagedTaints, all_down: bool) -> TaintCause {
+        let Some(situation) = self.facts.situation(self.silent.is_some(), all_down) else {
+            return TaintCause::Conditions;
+        };
+        let situation = NodeSituation { own: self.dry_run.apply(situation).own, ..situation };
+        cause(&situation, self.silent, add, remove)
+    }
+
+    /// In which queue it belongs; `None`: in none.
+    fn wanted_position(&self, all_down: bool) -> Option<QueuePosition> {
+        if !self.facts.is_decodable() || !self.requests.is_idle() {
+            return None;
+        }
+        if let Some(at) = self.requests.retry_at() {
+            return Some(QueuePosition::Later(at));
+        }
+        let plan = self.plan_after_dry_run(all_down)?;
+        let stale = self.requests.needs_read();
+        let needs_repair = !plan.add.is_empty()
+            || !plan.remove.is_empty()
+            || self.facts.missing_labels().is_some() && !self.dry_run.has_labels();
+        let (_, ready_since) = self.facts.times()?;
+        Some(QueuePosition::of(&plan, stale, needs_repair, self.silent, ready_since))
+    }
+
+    /// Whether it counts as one whose grace period is over, or nearly.
+    fn is_late(&self) -> bool {
+        self.silent.is_some() || matches!(self.membership, Some((_, ZoneMembership::Overdue)))
+    }
+
+    /// Since when it is evident that it should have this NoExecute taint.
+    fn evident_since(&self, taint: ManagedTaint) -> Option<Mono> {
+        let silent = self.silent.filter(|_| taint == ManagedTaint::UnreachableNoExecute);
+        silent.or(self.facts.times().map(|(_, ready_since)| ready_since))
+    }
 }
 
 impl NodeLifecycleEngine {
     /// An engine that knows nothing yet.
     pub fn new(config: NodeLifecycleConfig) -> Self {
         Self { config, ..Self::default() }
+    }
+
+    /// Notes the call: a process that stood still before it does not know which nodes spoke meanwhile (S7).
+    fn enter(&mut self, now: Mono) {
+        self.period_at.get_or_insert(now.plus(self.config.monitor_period()));
+        if self.observation.call(now, &self.config) {
+            self.observe_afresh(now);
+        }
+    }
+
+    fn observe_afresh(&mut self, now: Mono) {
+        if self.is_synced() {
+            self.notices.push(NodeLifecycleNotice::ObservedAfresh);
+        }
+        self.reassess_all(now);
+    }
+
+    /// Everything that follows for all nodes: what is known of ourselves has changed.
+    fn reassess_all(&mut self, now: Mono) {
+        let names: Vec<NodeName> = self.entries.keys().cloned().collect();
+        for name in names {
+            self.reassess(&name, now);
+        }
+    }
+
+    /// Everything that follows for one node. The result does not depend on the order of facts (NL-43).
+    fn reassess(&mut self, name: &NodeName, now: Mono) {
+        self.dequeue(name);
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        let deadline = entry.facts.silence_deadline(&self.observation, &self.config);
+        entry.silent = deadline.silent_since(now);
+        let after = entry.membership(deadline.is_overdue(self.config.gap_max(), now));
+        if entry.membership != after {
+            let before = core::mem::replace(&mut entry.membership, after.clone());
+            for (zone, from, to) in
+                self.zones.move_node(before, after, &self.config, now).into_iter().flatten()
+            {
+                if self.observation.is_synced() {
+                    self.notices.push(NodeLifecycleNotice::ZoneChanged { zone, from, to });
+                }
+            }
+        }
+        self.set_wakeup(name, deadline, now);
+        self.enqueue(name);
+    }
+
+    /// Time alone changes something when the node becomes overdue, and when it becomes silent.
+    fn set_wakeup(&mut self, name: &NodeName, deadline: SilenceDeadline, now: Mono) {
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        let wakeup = deadline.wakeup(self.config.gap_max(), now);
+        self.wakeups.replace(name, core::mem::replace(&mut entry.wakeup, wakeup), wakeup);
+    }
+
+    /// Puts a node into the queue that it belongs in now.
+    fn enqueue(&mut self, name: &NodeName) {
+        self.dequeue(name);
+        let is_synced = self.is_synced();
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        if entry.dry_run != DryRunState::default() {
+            let is_done = entry.plan(self.all_down).is_none_or(|plan| plan == TaintPlan::default());
+            entry.dry_run.settle(entry.silent.is_some(), is_done, entry.facts.missing_labels().is_some());
+        }
+        let position = entry.wanted_position(self.all_down).filter(|_| is_synced).unwrap_or_default();
+        if position == QueuePosition::NotQueued {
+            entry.requests.settle();
+        } else if let Some((zone, _)) = &entry.membership {
+            entry.position = position;
+            self.queues.put(name, zone, position);
+        }
+    }
+
+    /// Takes a node out of whatever queue it stands in.
+    fn dequeue(&mut self, name: &NodeName) {
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        let position = core::mem::take(&mut entry.position);
+        if let Some((zone, _)) = &entry.membership {
+            self.queues.remove(name, zone, position);
+        }
+    }
+
+    /// Gives up an entry that holds nothing.
+    fn remove_if_vacant(&mut self, name: &NodeName) {
+        if self.entries.get(name).is_some_and(|entry| entry.facts.is_empty() && entry.requests.is_idle()) {
+            self.dequeue(name);
+            self.set_wakeup(name, SilenceDeadline(None), Mono::NEVER);
+            self.entries.remove(name);
+        }
+    }
+
+    /// Nodes whose grace period is over, and those whose pause after a failure is.
+    fn wake(&mut self, now: Mono) {
+        while let Some((_, name)) = self.wakeups.next().filter(|(at, _)| *at <= now).cloned() {
+            self.reassess(&name, now);
+        }
+        while let Some((_, name)) = self.queues.next_retry().filter(|(at, _)| *at <= now).cloned() {
+            if let Some(entry) = self.entries.get_mut(&name) {
+                entry.requests.end_pause();
+            }
+            self.enqueue(&name);
+        }
+        self.marks.wake(now);
+    }
+
+    /// Decides the modes by all that was taken in, before anything can be pulled (NL-47).
+    fn update_modes(&mut self, now: Mono) {
+        if !self.is_synced() {
+            return;
+        }
+        let all_down = self.zones.are_all_down();
+        if all_down != self.all_down {
+            self.all_down = all_down;
+            self.notices.push(NodeLifecycleNotice::EverythingDown(all_down));
+            if !all_down {
+                // Leaving: every node gets a whole grace period (NL-27).
+                self.observation.begin_afresh(now);
+            }
+            self.reassess_all(now);
+        }
+        let holds = self.is_to_hold(all_down, now);
+        if holds != self.holds_countdowns {
+            self.holds_countdowns = holds;
+            self.notices.push(NodeLifecycleNotice::HoldCountdowns(holds));
+        }
+    }
+
+    /// Now, if the modes are no longer what they were decided to be. What is told at one moment is taken in whole before
+    /// that, so that the order does not matter (NL-43).
+    fn modes_change_at(&self) -> Option<Mono> {
+        let now = self.observation.called()?;
+        let all_down = self.zones.are_all_down();
+        let modes = (all_down, self.is_to_hold(all_down, now));
+        (self.is_synced() && modes != (self.all_down, self.holds_countdowns)).then_some(now)
+    }
+
+    fn is_to_hold(&self, all_down: bool, now: Mono) -> bool {
+        self.config.may_hold_countdowns() && (all_down || self.are_all_silent(self.config.hold_after(), now))
+    }
+
+    /// No node at all was heard of for so long: that is not one node's silence.
+    fn are_all_silent(&self, span: Span, now: Mono) -> bool {
+        !self.zones.is_empty() && self.observation.all_silent_at(span).is_none_or(|at| at <= now)
+    }
+
+    /// When the last sign of life of any node will be so old that countdowns are held.
+    fn hold_at(&self) -> Option<Mono> {
+        let at = self.observation.all_silent_at(self.config.hold_after())?;
+        self.observation.called().filter(|called| at > *called).map(|_| at)
     }
 }
 
@@ -105,29 +333,42 @@ impl Engine for NodeLifecycleEngine {
             NodeLifecycleInput::Nodes(event) => self.apply(event, now),
             NodeLifecycleInput::Leases(event) => self.apply(event, now),
             NodeLifecycleInput::Pods(event) => self.apply(event, now),
-            NodeLifecycleInput::StreamLost { stream, since } => self.observation.lose(stream, since),
-            NodeLifecycleInput::StreamRecovered { stream } => self.found(stream, now.mono),
-            NodeLifecycleInput::ProcessPaused { since } => self.paused(since, now.mono),
-            NodeLifecycleInput::OwnRequestSucceeded { sent } => self.witness(sent, now.mono),
-            NodeLifecycleInput::BecameLeader => self.leading(now.mono),
-            NodeLifecycleInput::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
+            NodeLifecycleInput::StreamLost { stream, since } => {
+                self.observation.update(stream, StreamUpdate::Lost { since }, now.mono, &self.config);
+            }
+            NodeLifecycleInput::StreamRecovered { stream } => {
+                self.observation.update(stream, StreamUpdate::Recovered, now.mono, &self.config);
+                self.reassess_all(now.mono);
+            }
+            NodeLifecycleInput::ProcessPaused { since } => {
+                if self.observation.pause(since, now.mono, &self.config) {
+                    self.observe_afresh(now.mono);
+                }
+            }
+            NodeLifecycleInput::OwnRequestSucceeded { sent } => self.request_succeeded(sent, now.mono),
+            NodeLifecycleInput::BecameLeader => self.become_leader(now.mono),
+            NodeLifecycleInput::Confirmed { node, sent, result } => self.read(&node, sent, result, now),
             NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
-            NodeLifecycleInput::PodMarked { pod, result } => self.pod_written(pod, result, now.mono),
+            NodeLifecycleInput::PodMarked { pod, result } => {
+                if let Some(name) = self.marks.written(&pod, result, now.mono) {
+                    self.notices.push(NodeLifecycleNotice::PodMarked { pod, name });
+                }
+            }
         }
     }
 
     /// Nodes fall silent, waits end, modes change.
     fn tick(&mut self, now: Mono) {
         self.enter(now);
-        self.period_at = Some(now.plus(self.config.monitor_period));
+        self.period_at = Some(now.plus(self.config.monitor_period()));
         self.wake(now);
-        self.survey(now);
+        self.update_modes(now);
     }
 
     fn next_effect(&mut self, _: Lane, now: Now) -> Option<NodeLifecycleEffect> {
         self.enter(now.mono);
         self.wake(now.mono);
-        self.survey(now.mono);
+        self.update_modes(now.mono);
         if !self.is_synced() {
             return None;
         }
@@ -135,8 +376,14 @@ impl Engine for NodeLifecycleEngine {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        let fixed = [self.period_at, self.survey_at(), self.hush_at(), self.marks.wake_at(), self.token_at()];
-        let queued = [&self.wakeups, &self.later].map(|queue| queue.first().map(|(at, _)| *at));
+        let fixed = [
+            self.period_at,
+            self.modes_change_at(),
+            self.hold_at(),
+            self.marks.wake_at(),
+            self.next_turn_at(),
+        ];
+        let queued = [self.wakeups.next(), self.queues.next_retry()].map(|next| next.map(|(at, _)| *at));
         fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: missing facts allow the change; taints with which Kubernetes reports a lost node are always allowed.
 //! - Only changes that take a healthy node away count; [`FleetHealth::recently_admitted`] corrects counts from watches.
-//! - See `node_lifecycle/zone.rs` for the rate at which node lifecycle adds taints (NL-26).
+//! - See `node_lifecycle/config.rs` for the rate at which node lifecycle adds taints (NL-26).
 
 use super::messages::{few, text_of};
 use super::request::Requester;

@@ -1,6 +1,6 @@
 //! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two of our own.
 
-use super::token_bucket::TaintRate;
+use super::zone::{TaintRate, ZoneState};
 use crate::time::Span;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -48,37 +48,21 @@ impl Default for NodeLifecycleFlags {
     }
 }
 
-/// A share of a whole, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fraction(u32);
-
-impl Fraction {
-    /// So many millionths.
-    pub const fn from_millionths(millionths: u32) -> Self {
-        Self(millionths)
-    }
-
-    /// Whether `part` of `all` is at least this share.
-    pub const fn is_reached(self, part: u64, all: u64) -> bool {
-        part.saturating_mul(1_000_000) >= all.saturating_mul(self.0 as u64)
-    }
-}
-
 /// What the engine goes by. Only made from valid flags.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeLifecycleConfig {
     /// The engine wants to be called at least so often, and knows by it when the process stood still.
-    pub(super) monitor_period: Span,
+    monitor_period: Span,
     /// No heartbeat for longer than this: silent.
-    pub(super) monitor_grace: Span,
+    monitor_grace: Span,
     /// The same for a node that never had a `Ready` condition.
-    pub(super) startup_grace: Span,
-    pub(super) rate: TaintRate,
-    pub(super) secondary_rate: TaintRate,
-    pub(super) threshold: Fraction,
-    pub(super) large_zone: u32,
-    pub(super) hold_countdowns: bool,
-    pub(super) lift_together: bool,
+    startup_grace: Span,
+    rate: TaintRate,
+    secondary_rate: TaintRate,
+    threshold: Fraction,
+    large_zone: u32,
+    hold_countdowns: bool,
+    lift_together: bool,
 }
 
 impl Default for NodeLifecycleConfig {
@@ -132,6 +116,36 @@ impl NodeLifecycleConfig {
         })
     }
 
+    /// The state of a zone with so many nodes that are ready and that are not (NL-25).
+    pub fn zone_state(&self, ready: u32, not_ready: u32) -> ZoneState {
+        let all = u64::from(ready) + u64::from(not_ready);
+        match (ready, not_ready) {
+            (0, 1..) => ZoneState::FullDisruption,
+            (_, 3..) if self.threshold.is_reached(u64::from(not_ready), all) => ZoneState::PartialDisruption,
+            _ => ZoneState::Normal,
+        }
+    }
+
+    /// How fast nodes of a zone in this state and of this size may get NoExecute taints (NL-26). A single zone that
+    /// is down altogether keeps the ordinary rate.
+    pub fn taint_rate(&self, state: ZoneState, size: u32) -> TaintRate {
+        match state {
+            ZoneState::Normal | ZoneState::FullDisruption => self.rate,
+            ZoneState::PartialDisruption if size > self.large_zone => self.secondary_rate,
+            ZoneState::PartialDisruption => TaintRate::ZERO,
+        }
+    }
+
+    /// How long a node may be silent, by whether it ever had a `Ready` condition.
+    pub(super) fn grace_period(&self, has_ready: bool) -> Span {
+        if has_ready { self.monitor_grace } else { self.startup_grace }
+    }
+
+    /// Both taints of a node that is ready again go in one write (NL-49).
+    pub(super) const fn removes_together(&self) -> bool {
+        self.lift_together
+    }
+
     /// Whether countdowns are ever to be held (NL-48).
     pub const fn may_hold_countdowns(&self) -> bool {
         self.hold_countdowns
@@ -143,32 +157,21 @@ impl NodeLifecycleConfig {
         Span::from_micros(self.monitor_grace.as_micros() / 4)
     }
 
-    /// Who has no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together were
-    /// last heard of up to the ten seconds apart that lie between two renewals, and count together by this.
-    pub(super) const fn overdue_max(&self) -> Span {
-        self.gap_max()
-    }
-
     /// When no node at all was heard of for longer than this, no node is tainted for its silence: it is not the nodes.
-    pub(super) const fn hush_max(&self) -> Span {
+    pub(super) const fn all_silent_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 2)
     }
 
     /// When no node at all was heard of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
     /// well is silent from one renewal to the next; and no node is silent, let alone tainted, before this is over.
     pub(super) fn hold_after(&self) -> Span {
-        self.hush_max().max(RENEWAL_LATE)
+        self.all_silent_max().max(RENEWAL_LATE)
     }
 
     /// The grace period is hardly longer than what lies between two renewals: one that is a little late, and a node that is
     /// well is called silent.
     pub fn is_grace_short(&self) -> bool {
         self.monitor_grace < RENEWAL_LATE
-    }
-
-    /// The longest pause between two calls that is none.
-    pub(super) const fn pause_max(&self) -> Span {
-        self.monitor_period.saturating_add(self.gap_max())
     }
 
     /// `--node-monitor-period`.
@@ -205,6 +208,17 @@ impl core::error::Error for InvalidFlag {}
 
 /// Kubelets renew their leases every 10 s, give or take 4 %, and the request takes its time.
 const RENEWAL_LATE: Span = Span::from_micros(12_500_000);
+
+/// A share of a whole, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Fraction(u32);
+
+impl Fraction {
+    /// Whether `part` of `all` is at least this share.
+    const fn is_reached(self, part: u64, all: u64) -> bool {
+        part.saturating_mul(1_000_000) >= all.saturating_mul(self.0 as u64)
+    }
+}
 
 const SECONDARY: &str = "--secondary-node-eviction-rate";
 const THRESHOLD: &str = "--unhealthy-zone-threshold";
@@ -275,3 +289,6 @@ fn large(value: i64) -> Result<u32, InvalidFlag> {
         way_out: "give a number such as 50".into(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,12 @@
-//! Computes the taints that a node should have from its conditions and its silence (NL-5, NL-12, NL-15, NL-16).
+//! Computes the taints that a node should have from its conditions and its silence (NL-5, NL-15, NL-16).
 //!
 //! - Invariant: the result is a difference, so that an existing taint is not written again; unknown values change
 //!   nothing (D11).
 
+use super::effect::TaintCause;
 use super::fact::{ConditionKind, ConditionStatus, NodeConditions};
 use super::managed_taints::{ManagedTaint, ManagedTaints};
-use alloc::vec::Vec;
+use crate::time::Mono;
 
 /// What decides about one node's taints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,30 +102,20 @@ fn sending_away(situation: &NodeSituation) -> (ManagedTaints, Option<ManagedTain
     }
 }
 
-/// What becomes of one condition of a node that has fallen silent (NL-12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConditionExpiry {
-    /// It says Unknown from now on, with reason `NodeStatusUnknown`; the heartbeat stays.
-    Stopped,
-    /// There is none: one that says Unknown is made, with reason `NodeStatusNeverUpdated`; the heartbeat is the node's
-    /// creation.
-    NeverPosted,
-}
-
-/// The conditions that expire with the heartbeat. NetworkUnavailable is not the kubelet's (NL-12).
-const EXPIRING: [ConditionKind; 4] = [
-    ConditionKind::Ready,
-    ConditionKind::MemoryPressure,
-    ConditionKind::DiskPressure,
-    ConditionKind::PidPressure,
-];
-
-/// What is to be written into the conditions of a silent node; those that say Unknown already are left alone (NL-12).
-pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpiry)> {
-    let expiry = |kind| match conditions.get(kind) {
-        Some(ConditionStatus::Unknown) => None,
-        Some(_) => Some((kind, ConditionExpiry::Stopped)),
-        None => Some((kind, ConditionExpiry::NeverPosted)),
-    };
-    EXPIRING.into_iter().filter_map(expiry).collect()
+/// Why these taints are written to a node in this situation.
+pub(super) fn cause(
+    situation: &NodeSituation,
+    silent_since: Option<Mono>,
+    add: ManagedTaints,
+    remove: ManagedTaints,
+) -> TaintCause {
+    let is_ready = situation.conditions.ready() == Some(ConditionStatus::True);
+    match (add.no_execute().is_empty(), remove.no_execute().is_empty()) {
+        (true, true) => TaintCause::Conditions,
+        (true, false) if is_ready => TaintCause::Recovered,
+        (true, false) if situation.all_down => TaintCause::EverythingDown,
+        _ if !situation.own.no_execute().is_empty() => TaintCause::Swap,
+        _ if add.has(ManagedTaint::NotReadyNoExecute) => TaintCause::NotReady,
+        _ => silent_since.map_or(TaintCause::NotReady, |since| TaintCause::Silent { since }),
+    }
 }

@@ -1,7 +1,6 @@
 //! Defines the requests of the node lifecycle engine and the reasons for them.
 
-use super::desired_taints::ConditionExpiry;
-use super::fact::ConditionKind;
+use super::fact::{ConditionExpiry, ConditionKind};
 use super::managed_taints::ManagedTaints;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Wall};

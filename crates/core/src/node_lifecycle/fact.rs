@@ -110,14 +110,47 @@ impl NodeConditions {
         self.get(ConditionKind::Ready)
     }
 
-    pub(super) const fn set(&mut self, kind: ConditionKind, status: ConditionStatus) {
+    const fn set(&mut self, kind: ConditionKind, status: ConditionStatus) {
         self.0[kind as usize] = Some(status);
+    }
+
+    /// Sets those that expire with the heartbeat to Unknown (NL-12).
+    pub(super) fn expire(&mut self) {
+        EXPIRING.into_iter().for_each(|kind| self.set(kind, ConditionStatus::Unknown));
     }
 
     /// Whether one of them is not understood.
     pub fn is_obscure(&self) -> bool {
         self.0.contains(&Some(ConditionStatus::Other))
     }
+}
+
+/// What becomes of one condition of a node that has fallen silent (NL-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionExpiry {
+    /// It says Unknown from now on, with reason `NodeStatusUnknown`; the heartbeat stays.
+    Stopped,
+    /// There is none: one that says Unknown is made, with reason `NodeStatusNeverUpdated`; the heartbeat is the node's
+    /// creation.
+    NeverPosted,
+}
+
+/// The conditions that expire with the heartbeat. NetworkUnavailable is not the kubelet's (NL-12).
+const EXPIRING: [ConditionKind; 4] = [
+    ConditionKind::Ready,
+    ConditionKind::MemoryPressure,
+    ConditionKind::DiskPressure,
+    ConditionKind::PidPressure,
+];
+
+/// What is to be written into the conditions of a silent node; those that say Unknown already are left alone (NL-12).
+pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpiry)> {
+    let expiry = |kind| match conditions.get(kind) {
+        Some(ConditionStatus::Unknown) => None,
+        Some(_) => Some((kind, ConditionExpiry::Stopped)),
+        None => Some((kind, ConditionExpiry::NeverPosted)),
+    };
+    EXPIRING.into_iter().filter_map(expiry).collect()
 }
 
 /// The labels of operating system and architecture, of today and of old (NL-8).
@@ -156,15 +189,6 @@ pub struct NodeHealthFact {
     pub conditions: Vec<NodeCondition>,
     /// Labels to keep in step.
     pub platform: PlatformLabels,
-}
-
-impl NodeHealthFact {
-    /// The heartbeat of the first `Ready`, to be compared. The moment of creation is what whoever declares a node
-    /// silent that never posted anything writes there (NL-12): nobody's heartbeat.
-    pub(super) fn heartbeat(&self) -> Option<Wall> {
-        let ready = self.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready);
-        ready.and_then(|ready| ready.heartbeat).filter(|at| self.created != Some(*at))
-    }
 }
 
 /// A node's lease in `kube-node-lease`. Who holds it does not matter.

@@ -1,10 +1,9 @@
 //! Forecasts when nodes that fall silent now would get `unreachable:NoExecute` (NL-46).
 //!
-//! - See `zone.rs` for zones, rates and thresholds.
+//! - See `config.rs` for rates and thresholds.
 
 use super::config::NodeLifecycleConfig;
-use super::token_bucket::TaintRate;
-use super::zone::{ZoneKey, ZoneState};
+use super::zone::{TaintRate, ZoneKey, ZoneState};
 use crate::time::{Mono, Span};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -49,15 +48,15 @@ pub fn foresee(nodes: &[ZoneMember], config: &NodeLifecycleConfig, now: Mono) ->
         let number = if node.ready && !node.silent { &mut zone.ready } else { &mut zone.not_ready };
         *number += 1;
     }
-    let state = |counts: &ReadyCounts| ZoneState::of(counts.ready, counts.not_ready, config.threshold);
+    let state = |counts: &ReadyCounts| config.zone_state(counts.ready, counts.not_ready);
     let all_down = !counts.is_empty() && counts.values().all(|zone| state(zone) == ZoneState::FullDisruption);
-    let silent_from = now.plus(config.monitor_grace);
+    let silent_from = now.plus(config.monitor_grace());
     let mut turns: BTreeMap<&ZoneKey, u64> = BTreeMap::new();
     let mut tainted = Vec::new();
     for node in nodes.iter().filter(|node| node.silent) {
         let nobody = ReadyCounts::default();
         let zone = counts.get(&node.zone).unwrap_or(&nobody);
-        let rate = state(zone).rate(zone.ready + zone.not_ready, config);
+        let rate = config.taint_rate(state(zone), zone.ready + zone.not_ready);
         let turn = turns.entry(&node.zone).or_default();
         tainted.push(wait(rate, *turn).filter(|_| !all_down).map(|wait| silent_from.plus(wait)));
         *turn += 1;

@@ -5,6 +5,9 @@
 use super::config::NodeLifecycleConfig;
 use crate::time::{Mono, Span};
 
+/// The clock's resolution: strictly later is one of these later.
+const TICK: Span = Span::from_micros(1);
+
 /// What is listed and watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WatchedKind {
@@ -29,9 +32,24 @@ pub enum ObservationDoubt {
     NoNodeHeard,
 }
 
+/// What happens to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamUpdate {
+    /// The list is complete.
+    ListCompleted,
+    /// A list is not completed.
+    ListAborted,
+    /// The watch says something that is not part of a list.
+    Event,
+    /// Nothing reliable is heard since then.
+    Lost { since: Mono },
+    /// It is heard of again.
+    Recovered,
+}
+
 /// What is known of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct StreamState {
+struct StreamState {
     complete_once: bool,
     /// While a list runs: the last moment of complete knowledge, if there ever was one.
     listing: Option<Option<Mono>>,
@@ -42,12 +60,12 @@ pub(super) struct StreamState {
 }
 
 impl StreamState {
-    pub(super) fn begin(&mut self, silent_since: Option<Mono>) {
+    fn begin(&mut self, silent_since: Option<Mono>) {
         self.listing = Some(silent_since);
     }
 
     /// Whether a list was running, and is now complete.
-    pub(super) fn end(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+    fn end(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let Some(silent_since) = self.listing.take() else { return false };
         let known_until = match (silent_since, self.lost.take()) {
             (Some(silent), Some(lost)) => Some(silent.min(lost)),
@@ -65,17 +83,13 @@ impl StreamState {
         true
     }
 
-    /// The watch told something. While a list runs, that says it goes on beside it: there is no gap up to now. Items of the
-    /// list itself say nothing of the kind, for they come one after the other: if the watch is dead, nobody may be called
+    /// The watch says something that is not part of a list. While a list runs, that says it goes on beside it: there is no gap up to now. Items of the
+    /// list itself say nothing of the kind, for they come one after the other: if the watch is dead, no node may be called
     /// silent before the last one has come.
-    pub(super) fn told(&mut self, now: Mono) {
+    fn event_seen(&mut self, now: Mono) {
         if let Some(known_until) = self.listing.as_mut().filter(|_| self.complete_once) {
             *known_until = Some(now);
         }
-    }
-
-    pub(super) fn is_listing(&self) -> bool {
-        self.listing.is_some()
     }
 
     /// It is lost; or a list runs for so long that what is not heard meanwhile is a gap.
@@ -109,19 +123,19 @@ struct RequestSuccesses {
     last: Mono,
 }
 
-/// Our own eyes.
+/// How well we can observe: streams, requests, and this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Observation {
-    pub(super) nodes: StreamState,
-    pub(super) leases: StreamState,
-    pub(super) pods: StreamState,
-    witness: Option<RequestSuccesses>,
+    nodes: StreamState,
+    leases: StreamState,
+    pods: StreamState,
+    requests: Option<RequestSuccesses>,
     /// Silence before this moment counts for nothing: the process stood still, or everything was down.
     afresh: Option<Mono>,
     /// The last call.
     called: Option<Mono>,
     /// When any node was last heard of.
-    pub(super) last_renewal: Option<Mono>,
+    last_renewal: Option<Mono>,
 }
 
 impl Observation {
@@ -132,8 +146,10 @@ impl Observation {
 
     /// Notes a call. Whether the process stood still before it: what it did not hear meanwhile says nothing.
     pub(super) fn call(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        // The longest pause between two calls that is none.
+        let pause_max = config.monitor_period().saturating_add(config.gap_max());
         let before = self.called.replace(now);
-        let paused = before.is_some_and(|before| now.since(before) > config.pause_max());
+        let paused = before.is_some_and(|before| now.since(before) > pause_max);
         if paused {
             self.afresh = Some(now);
         }
@@ -150,6 +166,7 @@ impl Observation {
         self.afresh = Some(now);
     }
 
+    /// The process stood still since then. Whether that is a gap.
     pub(super) fn pause(&mut self, since: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let paused = now.since(since) > config.gap_max();
         if paused {
@@ -158,20 +175,32 @@ impl Observation {
         paused
     }
 
-    pub(super) fn lose(&mut self, stream: WatchedKind, since: Mono) {
-        self.watch(stream).lose(since);
+    /// A list starts; the last moment of complete knowledge, if there ever was one.
+    pub(super) fn start_list(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
+        self.stream_mut(stream).begin(silent_since);
     }
 
-    pub(super) fn find(&mut self, stream: WatchedKind, now: Mono, config: &NodeLifecycleConfig) {
-        self.watch(stream).find(now, config);
+    /// Something happened to a stream. Of a list that ends, whether one was running; of one that broke off, whether the
+    /// watch goes on.
+    pub(super) fn update(
+        &mut self,
+        stream: WatchedKind,
+        update: StreamUpdate,
+        now: Mono,
+        config: &NodeLifecycleConfig,
+    ) -> bool {
+        let stream = self.stream_mut(stream);
+        match update {
+            StreamUpdate::ListCompleted => return stream.end(now, config),
+            StreamUpdate::ListAborted => return stream.abort(now, config),
+            StreamUpdate::Event => stream.event_seen(now),
+            StreamUpdate::Lost { since } => stream.lose(since),
+            StreamUpdate::Recovered => stream.find(now, config),
+        }
+        true
     }
 
-    /// A list of it broke off. Whether the watch goes on.
-    pub(super) fn abort(&mut self, stream: WatchedKind, now: Mono, config: &NodeLifecycleConfig) -> bool {
-        self.watch(stream).abort(now, config)
-    }
-
-    pub(super) fn watch(&mut self, stream: WatchedKind) -> &mut StreamState {
+    const fn stream_mut(&mut self, stream: WatchedKind) -> &mut StreamState {
         match stream {
             WatchedKind::Nodes => &mut self.nodes,
             WatchedKind::Leases => &mut self.leases,
@@ -179,44 +208,59 @@ impl Observation {
         }
     }
 
+    /// Whether a list of this kind is running.
+    pub(super) const fn is_listing(&self, stream: WatchedKind) -> bool {
+        let stream = match stream {
+            WatchedKind::Nodes => &self.nodes,
+            WatchedKind::Leases => &self.leases,
+            WatchedKind::Pods => &self.pods,
+        };
+        stream.listing.is_some()
+    }
+
     /// A request of ours, sent at this moment, has succeeded. Whether that ends a gap.
-    pub(super) fn witness(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
+    pub(super) fn request_succeeded(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let sent = sent.min(now);
-        match &mut self.witness {
-            Some(witness) if sent.since(witness.last) <= config.gap_max() => {
-                witness.last = witness.last.max(sent);
+        match &mut self.requests {
+            Some(requests) if sent.since(requests.last) <= config.gap_max() => {
+                requests.last = requests.last.max(sent);
                 false
             }
-            witness => {
-                *witness = Some(RequestSuccesses { since: sent, last: sent });
+            requests => {
+                *requests = Some(RequestSuccesses { since: sent, last: sent });
                 true
             }
         }
     }
 
+    /// A node was heard of.
+    pub(super) fn node_renewed(&mut self, now: Mono) {
+        self.last_renewal = Some(now);
+    }
+
     /// Since when silence is a node's own (S7): the streams that would have told of it, the API server and this
     /// process were all there. A node with a lease breaks its silence there; one without, in its object.
     pub(super) fn since(&self, has_lease: bool) -> Option<Mono> {
-        let (leases, witness) = (self.leases.since?, self.witness?.since);
+        let (leases, requests) = (self.leases.since?, self.requests?.since);
         let nodes = if has_lease { None } else { Some(self.nodes.since?) };
-        Some(leases.max(witness)).max(nodes).max(self.afresh)
+        Some(leases.max(requests)).max(nodes).max(self.afresh)
     }
 
-    /// Why nobody may be called dead now.
+    /// Why no node may be called silent now.
     pub(super) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
-        let is_witnessed = self.witness.is_some_and(|witness| now.since(witness.last) <= config.gap_max());
+        let is_answered = self.requests.is_some_and(|requests| now.since(requests.last) <= config.gap_max());
         match [&self.nodes, &self.leases] {
             _ if !self.is_synced() => Some(ObservationDoubt::NotSynced),
             watches if watches.iter().any(|watch| watch.is_blind(now, config)) => {
                 Some(ObservationDoubt::WatchLost)
             }
-            _ if !is_witnessed => Some(ObservationDoubt::NoAnswer),
+            _ if !is_answered => Some(ObservationDoubt::NoAnswer),
             _ => None,
         }
     }
 
-    /// Whether no node at all was heard of for so long.
-    pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
-        self.last_renewal.is_none_or(|renewed| renewed.plus(span) < now)
+    /// When no node at all will have been heard of for longer than this; `None`: none ever was.
+    pub(super) fn all_silent_at(&self, span: Span) -> Option<Mono> {
+        Some(self.last_renewal?.plus(span).plus(TICK))
     }
 }

@@ -123,6 +123,9 @@ impl ReadinessMarks {
     /// A node has come, gone, or turned: its pods follow. One that is not down takes the marks' memory away: if it is down
     /// again before the answers come, its pods are marked once more.
     pub(super) fn set_node_down(&mut self, node: &NodeName, is_down: bool) {
+        if self.down.contains(node) == is_down {
+            return;
+        }
         let mut pods = self.pods.get_mut(node);
         if is_down {
             self.down.insert(node.clone());

@@ -3,20 +3,17 @@
 //! - Invariant: nothing is given up (NL-7); an uncertain write leads to a live read, not a repeat (P31); a token is
 //!   returned only if the taint was certainly not added (S6).
 
-use super::cache::{InFlightWrite, NodeHealthEntry};
-use super::fact::ConditionStatus;
-use super::{
-    LiveNodeAndLease, ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
-    desired_taints,
-};
+use super::input::LiveNodeAndLease;
+use super::node_requests::NodeRequest;
+use super::zone::ZoneKey;
+use super::zones::TurnResult;
+use super::{NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::api_error::ApiFailure;
-use crate::backoff::backoff;
-use crate::engine::LiveRead;
-use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use crate::identity::{NodeName, ResourceVersion};
 use crate::time::{Mono, Now};
 
 impl NodeLifecycleEngine {
-    pub(super) fn confirmed(
+    pub(super) fn read(
         &mut self,
         name: &NodeName,
         sent: Mono,
@@ -24,38 +21,21 @@ impl NodeLifecycleEngine {
         now: Now,
     ) {
         let Some(entry) = self.entries.get_mut(name) else { return };
-        let Some(InFlightWrite::Confirm { turn }) = entry.in_flight.as_deref().cloned() else { return };
-        entry.in_flight = None;
-        let void = core::mem::take(&mut entry.void);
-        self.free(turn.as_ref(), name);
+        let Some((NodeRequest::Read { turn }, is_current)) = entry.requests.end(true) else { return };
+        self.end_turn(turn.as_ref(), name, TurnResult::Open, now.mono);
         match result {
-            Ok(confirmation) => {
-                self.witness(sent, now.mono);
-                self.read(name, confirmation, now);
-                if let Some(entry) = self.entries.get_mut(name).filter(|_| !void) {
-                    entry.check = Some(sent);
-                    entry.stale = false;
+            Ok(live) => {
+                self.request_succeeded(sent, now.mono);
+                self.apply_live_read(name, live, now);
+                if let Some(entry) = self.entries.get_mut(name).filter(|_| is_current) {
+                    entry.requests.confirm(sent);
                 }
             }
-            Err(_) if void => {}
-            Err(failure) => self.failed(name, failure, now.mono),
+            Err(failure) if is_current => self.failed(name, failure, now.mono),
+            Err(_) => {}
         }
         self.reassess(name, now.mono);
-        self.clear_seat(name);
-    }
-
-    /// What live reads say is a fact like any other.
-    fn read(&mut self, name: &NodeName, confirmation: LiveNodeAndLease, now: Now) {
-        match confirmation.lease {
-            LiveRead::Found(lease) => self.lease(&lease, false, now.mono),
-            LiveRead::NotFound => self.lease_gone(name, now.mono),
-            LiveRead::Undecodable => self.lease_unreadable(name, now.mono),
-        }
-        match confirmation.node {
-            LiveRead::Found(node) => self.node(node, false, now),
-            LiveRead::NotFound => self.node_gone(name, None, now.mono),
-            LiveRead::Undecodable => self.node_unreadable(name, now.mono),
-        }
+        self.remove_if_vacant(name);
     }
 
     pub(super) fn written(
@@ -65,129 +45,57 @@ impl NodeLifecycleEngine {
         now: Mono,
     ) {
         let Some(entry) = self.entries.get_mut(name) else { return };
-        let Some(in_flight) =
-            entry.in_flight.take_if(|in_flight| !matches!(**in_flight, InFlightWrite::Confirm { .. }))
-        else {
-            return;
-        };
-        let in_flight = *in_flight;
-        let void = core::mem::take(&mut entry.void);
-        if let InFlightWrite::Taint { token, .. } = &in_flight {
-            self.free(token.as_ref(), name);
+        let Some((request, is_current)) = entry.requests.end(false) else { return };
+        if let NodeRequest::Taints { token, returns, .. } = &request {
+            let turn = match result {
+                Ok(_) => TurnResult::Tainted,
+                Err(failure) if *returns && is_certain(failure) => TurnResult::TokenUnused,
+                Err(_) => TurnResult::Open,
+            };
+            self.end_turn(token.as_ref(), name, turn, now);
         }
         match result {
-            Ok(version) => self.done(name, in_flight, version, void),
-            Err(failure) => {
-                if let (InFlightWrite::Taint { token: Some(zone), returns: true, .. }, true) =
-                    (in_flight, is_certain(failure))
-                {
-                    self.give_back(&zone, now);
-                }
-                if !void {
-                    self.failed(name, failure, now);
-                }
-            }
+            Ok(version) if is_current => self.committed(name, request, version),
+            Err(failure) if is_current => self.failed(name, failure, now),
+            _ => {}
         }
         self.reassess(name, now);
-        self.clear_seat(name);
+        self.remove_if_vacant(name);
     }
 
-    pub(super) fn pod_written(&mut self, pod: PodRef, result: Result<bool, ApiFailure>, now: Mono) {
-        if let Some(name) = self.marks.written(&pod, result, now) {
-            self.notices.push(NodeLifecycleNotice::PodMarked { pod, name });
+    /// What a committed write did is known without waiting for the watch.
+    fn committed(&mut self, name: &NodeName, request: NodeRequest, version: Option<ResourceVersion>) {
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        let Some(node) = entry.facts.node_ref(name) else { return };
+        let was_ready = entry.facts.is_ready();
+        entry.requests.committed(version.is_some());
+        entry.facts.committed(version, &request);
+        if was_ready && entry.facts.is_down() {
+            self.notices.push(NodeLifecycleNotice::BecameNotReady(node.clone()));
         }
-    }
-
-    /// A write was committed: what it did is known without waiting for the watch.
-    fn done(
-        &mut self,
-        name: &NodeName,
-        in_flight: InFlightWrite,
-        version: Option<ResourceVersion>,
-        void: bool,
-    ) {
-        if let InFlightWrite::Taint { token: Some(zone), .. } = &in_flight
-            && let Some(zone) = self.zones.get_mut(zone)
-        {
-            zone.evictions += 1;
-        }
-        let Some(entry) = self.entries.get_mut(name).filter(|_| !void) else { return };
-        let Some(known) = &mut entry.state else { return };
-        entry.failures = 0;
-        if version < known.version {
-            // The watch was faster, and has told of something newer than this write; or no version came back.
-            entry.stale = version.is_none();
-        } else {
-            known.version = version;
-            entry.stale = version.is_none();
-            match &in_flight {
-                InFlightWrite::Taint { add, remove, .. } => known.own = known.own.without(*remove).and(*add),
-                InFlightWrite::Declare { .. } => self.expire(name),
-                InFlightWrite::Label => known.labels = None,
-                InFlightWrite::Confirm { .. } => {}
+        self.marks.set_node_down(name, entry.facts.is_down());
+        match (request, entry.facts.zone()) {
+            (NodeRequest::Taints { add, remove, why, .. }, Some((zone, _))) => {
+                let zone = zone.clone();
+                self.notices.push(NodeLifecycleNotice::Tainted { node, zone, add, remove, why });
             }
-        }
-        self.tell(name, in_flight);
-    }
-
-    fn tell(&mut self, name: &NodeName, in_flight: InFlightWrite) {
-        let Some(known) = self.entries.get(name).and_then(|entry| entry.state.as_ref()) else { return };
-        let node = NodeRef { name: name.clone(), uid: known.uid.clone() };
-        match in_flight {
-            InFlightWrite::Taint { add, remove, why, .. } => self.tell_tainted(node, (add, remove), why),
-            InFlightWrite::Declare { since } => {
-                self.notices.push(NodeLifecycleNotice::Declared { node, silent_since: since })
+            (NodeRequest::Conditions { since }, _) => {
+                self.notices.push(NodeLifecycleNotice::Declared { node, silent_since: since });
             }
-            InFlightWrite::Label | InFlightWrite::Confirm { .. } => {}
+            _ => {}
         }
     }
 
-    fn tell_tainted(
-        &mut self,
-        node: NodeRef,
-        (add, remove): (ManagedTaints, ManagedTaints),
-        why: TaintCause,
-    ) {
-        let known = self.entries.get(&node.name).and_then(|entry| entry.state.as_ref());
-        if let Some(zone) = known.map(|known| known.zone.clone()) {
-            self.notices.push(NodeLifecycleNotice::Tainted { node, zone, add, remove, why });
-        }
-    }
-
-    /// Our own declaration, as the watch will tell it (NL-12).
-    fn expire(&mut self, name: &NodeName) {
-        let Some(known) = self.entries.get_mut(name).and_then(|entry| entry.state.as_mut()) else { return };
-        let was_ready = known.is_ready();
-        for (kind, _) in desired_taints::expired(&known.conditions) {
-            known.conditions.set(kind, ConditionStatus::Unknown);
-        }
-        let node = NodeRef { name: name.clone(), uid: known.uid.clone() };
-        if was_ready {
-            self.notices.push(NodeLifecycleNotice::BecameNotReady(node));
-        }
-        self.update_marks(name);
-    }
-
-    /// Tried again after a pause, and not before it was read: what is known of it may not be so.
     fn failed(&mut self, name: &NodeName, failure: ApiFailure, now: Mono) {
-        let Some(entry) = self.entries.get_mut(name).filter(|entry| entry.state.is_some()) else { return };
-        entry.stale = true;
-        entry.failures = entry.failures.saturating_add(1);
-        let retry_at = now.plus(backoff(name.as_str(), &Uid::new(""), entry.failures, failure));
-        entry.retry_at = Some(retry_at);
+        let entry = self.entries.get_mut(name).filter(|entry| entry.facts.zone().is_some());
+        let Some(entry) = entry else { return };
+        let retry_at = entry.requests.failed(name, failure, now);
         self.notices.push(NodeLifecycleNotice::Failed { node: name.clone(), failure, retry_at });
     }
 
-    /// The zone's turn is over.
-    fn free(&mut self, zone: Option<&ZoneKey>, name: &NodeName) {
-        if let Some(zone) = zone.and_then(|zone| self.zones.get_mut(zone)) {
-            zone.busy.take_if(|busy| busy == name);
-        }
-    }
-
-    fn give_back(&mut self, zone: &ZoneKey, now: Mono) {
-        if let Some(zone) = self.zones.get_mut(zone) {
-            zone.bucket.give_back(now);
+    fn end_turn(&mut self, zone: Option<&ZoneKey>, name: &NodeName, result: TurnResult, now: Mono) {
+        if let Some(zone) = zone {
+            self.zones.end_turn(zone, name, result, now);
         }
     }
 }
@@ -201,12 +109,5 @@ const fn is_certain(failure: ApiFailure) -> bool {
         | ApiFailure::Throttled(_)
         | ApiFailure::Rejected => true,
         ApiFailure::Unavailable => false,
-    }
-}
-
-impl NodeHealthEntry {
-    /// Whether it is between two tries.
-    pub(super) const fn is_failing(&self) -> bool {
-        self.failures > 0
     }
 }

@@ -1,5 +1,3 @@
-//! Tests tables and arithmetic of node lifecycle.
+//! Tests the tables of node lifecycle.
 
-mod flags;
-mod rates;
 mod tables;

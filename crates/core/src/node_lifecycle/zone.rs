@@ -1,10 +1,7 @@
-//! Assigns nodes to failure zones (NL-24) and computes the state of a zone (NL-25) and its taint rate (NL-26).
+//! Assigns nodes to failure zones (NL-24) and defines the states (NL-25) and taint rates (NL-26) of zones.
+//!
+//! - See `config.rs` for thresholds and rates, `zones.rs` for how nodes count.
 
-use super::config::{Fraction, NodeLifecycleConfig};
-use super::token_bucket::{TaintRate, TokenBucket};
-use crate::identity::NodeName;
-use crate::time::Mono;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -85,128 +82,59 @@ pub enum ZoneState {
     FullDisruption,
 }
 
-impl ZoneState {
-    /// The state of a zone with so many nodes that are ready and that are not.
-    pub fn of(ready: u32, not_ready: u32, threshold: Fraction) -> Self {
-        let all = u64::from(ready) + u64::from(not_ready);
-        match (ready, not_ready) {
-            (0, 1..) => Self::FullDisruption,
-            (_, 3..) if threshold.is_reached(u64::from(not_ready), all) => Self::PartialDisruption,
-            _ => Self::Normal,
-        }
+/// Tokens per second, in millionths: exact, and equal when they are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaintRate(u64);
+
+impl TaintRate {
+    /// No tokens at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A rate of so many millionths of a token a second.
+    pub const fn from_millionths(millionths: u64) -> Self {
+        Self(millionths)
     }
 
-    /// How fast nodes of a zone in this state and of this size may get NoExecute taints (NL-26). A single zone that
-    /// is down altogether keeps the ordinary rate.
-    pub fn rate(self, size: u32, config: &NodeLifecycleConfig) -> TaintRate {
-        match self {
-            Self::Normal | Self::FullDisruption => config.rate,
-            Self::PartialDisruption if size > config.large_zone => config.secondary_rate,
-            Self::PartialDisruption => TaintRate::ZERO,
-        }
+    /// Millionths of a token a second.
+    pub const fn as_millionths(self) -> u64 {
+        self.0
+    }
+
+    /// Tokens a second, for metrics and messages.
+    pub fn per_second(self) -> f64 {
+        self.0 as f64 / 1e6
     }
 }
 
-/// How a node counts in its zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum ZoneMembership {
-    /// Not at all (NL-25).
-    Excluded,
-    /// Ready by its condition, and heard of.
-    Ready,
-    /// Ready by its condition, and overdue: its grace period is nearly over.
-    Overdue,
-    /// Ready by its condition, but silent for longer than the grace period; nobody has declared it so yet.
-    Suspect,
-    /// The same, and an observer was told that it would be declared so: for rates it is.
-    WouldBeTainted,
-    /// Not ready by its condition, or without one.
-    NotReady,
+/// One zone, for the report at start and for metrics (NL-29).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneReport<'a> {
+    /// Which.
+    pub zone: &'a ZoneKey,
+    /// Nodes that count.
+    pub size: u32,
+    /// Of these, not ready by their condition.
+    pub unhealthy: u32,
+    /// Of the others, silent: about to be declared so.
+    pub suspects: u32,
+    /// Nodes that do not count (NL-25).
+    pub excluded: u32,
+    /// How it is, or, with nodes that are overdue or silent, is to be feared.
+    pub state: ZoneState,
+    /// At which rate its nodes may get NoExecute taints now; none while everything is down.
+    pub rate: TaintRate,
+    /// Nodes that wait for one.
+    pub waiting: usize,
+    /// NoExecute taints put on since the start.
+    pub evictions: u64,
 }
 
-/// A zone that has nodes, excluded ones among them: it and its bucket stay as long as it has any (NL-42), and no longer
-/// (NL-43).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Zone {
-    counts: [u32; 6],
-    pub(super) bucket: TokenBucket,
-    /// Nodes that wait for a NoExecute taint because they are silent; by since when.
-    pub(super) silent: BTreeSet<(Mono, NodeName)>,
-    /// Those that wait because they say themselves that they are not ready.
-    pub(super) unready: BTreeSet<(Mono, NodeName)>,
-    /// The one whose turn it is: its confirming read or its write is under way.
-    pub(super) busy: Option<NodeName>,
-    /// NoExecute taints put on since the start (NL-29).
-    pub(super) evictions: u64,
-}
-
-impl Zone {
-    pub(super) fn new(rate: TaintRate, now: Mono) -> Self {
-        Self {
-            counts: [0; 6],
-            bucket: TokenBucket::empty(rate, now),
-            silent: BTreeSet::new(),
-            unready: BTreeSet::new(),
-            busy: None,
-            evictions: 0,
+impl ZoneReport<'_> {
+    /// The share of ready nodes in percent; 100 in a zone without nodes that count.
+    pub fn health_percent(&self) -> f64 {
+        match self.size {
+            0 => 100.0,
+            size => f64::from(100 * (size - self.unhealthy)) / f64::from(size),
         }
-    }
-
-    pub(super) fn count(&mut self, tally: ZoneMembership, more: bool) {
-        let number = &mut self.counts[tally as usize];
-        *number = if more { *number + 1 } else { *number - 1 };
-    }
-
-    pub(super) const fn counted(&self, tally: ZoneMembership) -> u32 {
-        self.counts[tally as usize]
-    }
-
-    pub(super) fn is_vacant(&self) -> bool {
-        self.counts == [0; 6]
-    }
-
-    /// The nodes that count (NL-25).
-    pub(super) const fn size(&self) -> u32 {
-        self.unsuspected() + self.suspected() + self.counted(ZoneMembership::NotReady)
-    }
-
-    /// Those whose conditions say that they are ready, and whose grace period is not over.
-    const fn unsuspected(&self) -> u32 {
-        self.counted(ZoneMembership::Ready) + self.counted(ZoneMembership::Overdue)
-    }
-
-    /// Those who are silent, and whose conditions say that they are ready.
-    pub(super) const fn suspected(&self) -> u32 {
-        self.counted(ZoneMembership::Suspect) + self.counted(ZoneMembership::WouldBeTainted)
-    }
-
-    /// By what the conditions say: what taints are taken off by.
-    pub(super) fn declared_state(&self, config: &NodeLifecycleConfig) -> ZoneState {
-        let ready = self.unsuspected() + self.suspected();
-        ZoneState::of(ready, self.counted(ZoneMembership::NotReady), config.threshold)
-    }
-
-    /// By what is to be feared, before anybody has written it: what taints are held back by (NL-47). Who is suspected, or
-    /// overdue, may be down or not, and fear only ever slows: a zone of which some are certainly down, and the others are suspected, is
-    /// not yet one that is down altogether and goes on at the ordinary rate.
-    pub(super) fn worst_case_state(&self, config: &NodeLifecycleConfig) -> ZoneState {
-        let least = self.counted(ZoneMembership::NotReady) + self.counted(ZoneMembership::WouldBeTainted);
-        let most = self.size() - self.counted(ZoneMembership::Ready);
-        let state = |down: u32| ZoneState::of(self.size() - down, down, config.threshold);
-        // As many as may be down, short of all unless all certainly are: if that is not slow, no other number is.
-        let worst = most.min(self.size().saturating_sub(1)).max(least);
-        match state(worst) {
-            ZoneState::PartialDisruption => ZoneState::PartialDisruption,
-            _ => state(most),
-        }
-    }
-
-    /// Nobody who counts is known to be well.
-    pub(super) const fn may_be_fully_down(&self) -> bool {
-        self.size() > 0 && self.counted(ZoneMembership::Ready) == 0
-    }
-
-    pub(super) fn is_waited_for(&self) -> bool {
-        !self.silent.is_empty() || !self.unready.is_empty()
     }
 }

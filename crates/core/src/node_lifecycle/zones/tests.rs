@@ -1,14 +1,17 @@
-//! Tests that the token bucket is exact and starts empty (S6, NL-22, NL-23, NL-41).
+//! Tests that the token bucket is exact and starts empty (S6, NL-22, NL-23, NL-41), and states and rates of zones.
 
-use crate::node_lifecycle::token_bucket::TokenBucket;
-use crate::node_lifecycle::zone::{Zone, ZoneMembership};
-use crate::node_lifecycle::{Fraction, NodeLifecycleConfig, TaintRate, ZoneState};
+use super::{TokenBucket, Zone, ZoneMembership};
+use crate::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags, TaintRate, ZoneState};
 use crate::time::{Mono, Span};
 
 const RATE: TaintRate = TaintRate::from_millionths(100_000);
 
 fn at(micros: i64) -> Mono {
     Mono::from_micros(micros)
+}
+
+fn config_of(flags: NodeLifecycleFlags) -> NodeLifecycleConfig {
+    NodeLifecycleConfig::new(&flags).expect("the flags are valid")
 }
 
 #[test]
@@ -55,7 +58,7 @@ fn nl_41_rates_change_and_what_was_in_it_stays() {
 #[test]
 fn nl_25_states_of_a_zone() {
     use ZoneState::{FullDisruption as Full, Normal, PartialDisruption as Partial};
-    let threshold = Fraction::from_millionths(550_000);
+    let config = NodeLifecycleConfig::default();
     for (ready, not_ready, state) in [
         (0, 0, Normal),
         (1, 0, Normal),
@@ -72,9 +75,11 @@ fn nl_25_states_of_a_zone() {
         (46, 54, Normal),
         (u32::MAX, u32::MAX, Normal),
     ] {
-        assert_eq!(ZoneState::of(ready, not_ready, threshold), state, "{ready} {not_ready}");
+        assert_eq!(config.zone_state(ready, not_ready), state, "{ready} {not_ready}");
     }
-    assert_eq!(ZoneState::of(1, 9_999_999, Fraction::from_millionths(1_000_000)), Normal, "all means all");
+    let all =
+        config_of(NodeLifecycleFlags { unhealthy_zone_threshold: 1.0, ..NodeLifecycleFlags::default() });
+    assert_eq!(all.zone_state(1, 9_999_999), Normal, "all means all");
 }
 
 #[test]
@@ -90,7 +95,7 @@ fn nl_26_rates_of_a_zone() {
         (Partial, 50, TaintRate::ZERO),
         (Partial, 51, slow),
     ] {
-        assert_eq!(state.rate(size, &config), rate, "{state:?} {size}");
+        assert_eq!(config.taint_rate(state, size), rate, "{state:?} {size}");
     }
 }
 
@@ -98,23 +103,22 @@ fn nl_26_rates_of_a_zone() {
 /// allows; and once nobody is suspected, it is that of its true state.
 #[test]
 fn nl_47_fear_never_hastens() {
-    let config = NodeLifecycleConfig { large_zone: 6, ..NodeLifecycleConfig::default() };
+    let config =
+        config_of(NodeLifecycleFlags { large_cluster_size_threshold: 6, ..NodeLifecycleFlags::default() });
     for (ready, suspect, not_ready) in (0..=8).flat_map(|ready| {
         (0..=8).flat_map(move |suspect| (0..=8).map(move |not_ready| (ready, suspect, not_ready)))
     }) {
-        let mut zone = Zone::new(RATE, at(0));
-        for (tally, number) in [
+        let mut zone = Zone::new(&config, at(0));
+        for (membership, number) in [
             (ZoneMembership::Ready, ready),
             (ZoneMembership::Suspect, suspect),
             (ZoneMembership::NotReady, not_ready),
         ] {
-            (0..number).for_each(|_| zone.count(tally, true));
+            zone.counts[membership as usize] = number;
         }
-        let rate = zone.worst_case_state(&config).rate(zone.size(), &config);
-        let truths = (not_ready..=not_ready + suspect).map(|down| {
-            let state = ZoneState::of(zone.size() - down, down, config.threshold);
-            state.rate(zone.size(), &config)
-        });
+        let rate = config.taint_rate(zone.worst_case_state(&config), zone.size());
+        let truths = (not_ready..=not_ready + suspect)
+            .map(|down| config.taint_rate(config.zone_state(zone.size() - down, down), zone.size()));
         assert_eq!(truths.min(), Some(rate), "{ready} ready, {suspect} suspected, {not_ready} not ready");
     }
 }
