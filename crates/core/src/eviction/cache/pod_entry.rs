@@ -7,7 +7,7 @@ use crate::eviction::order::{EvictionOrder, PriorityClass};
 use crate::eviction::phase::{CountdownCounts, EvictionPhase, LastNotice};
 use crate::eviction::state::EvictionState;
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
-use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::time::Mono;
@@ -70,8 +70,7 @@ enum PhaseKind {
 /// saves 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PodEntry {
-    uid: Uid,
-    name: PodName,
+    id: PodId,
     tolerations: TolerationList,
     bound_at: Mono,
     /// The moment of the phase; the time of arrival where the phase has none.
@@ -89,8 +88,7 @@ pub(super) struct PodEntry {
 impl PodEntry {
     pub(super) fn new(fact: PodFact, arrival: PodBinding, lists: &mut TolerationInterner) -> Self {
         let mut pod = Self {
-            uid: fact.id.uid().clone(),
-            name: fact.id.name().clone(),
+            id: fact.id,
             tolerations: lists.take(fact.tolerations),
             bound_at: arrival.at,
             phase_at: arrival.at,
@@ -110,6 +108,7 @@ impl PodEntry {
 
     /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
     fn update(&mut self, fact: PodFact, lists: &mut TolerationInterner) {
+        self.id = fact.id;
         if *self.tolerations != fact.tolerations {
             lists.give_back(&self.tolerations);
             self.tolerations = lists.take(fact.tolerations);
@@ -185,11 +184,11 @@ impl PodEntry {
     }
 
     pub(super) fn uid(&self) -> &Uid {
-        &self.uid
+        self.id.uid()
     }
 
     pub(super) fn name(&self) -> &PodName {
-        &self.name
+        self.id.name()
     }
 
     pub(super) fn generation(&self) -> u32 {

@@ -28,7 +28,7 @@ impl<'t> Transition<'t> {
     }
 
     fn reference(&self) -> PodRef {
-        PodRef { node: self.node.clone(), uid: self.pod.uid.clone() }
+        PodRef { node: self.node.clone(), uid: self.pod.uid().clone() }
     }
 
     fn set_phase(&mut self, phase: EvictionPhase) {
