@@ -1,6 +1,6 @@
 //! Computes the status of PodDisruptionBudgets.
 //!
-//! - See `api/eviction.rs` for evictions that use it.
+//! - See `write/eviction.rs` of `fakekube` for evictions that use it.
 
 use super::pod_summary::PodSummary;
 use super::pods::{controller_of, namespace, pods};
