@@ -47,7 +47,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
         Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
     let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = policies::install(&cluster, &api).await?;
-    policies::bind(&api, &bindings, true).await?;
+    policies::bind(&api, &bindings).await?;
     api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(0)).await?;
     let confined = CgroupLimit::to(MEMORY);
     let mut hook = webhook::WebhookProcess::within(&binary, &cluster, &confined).await?;
