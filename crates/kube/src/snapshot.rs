@@ -7,10 +7,10 @@ use crate::decode::{
     read_json,
 };
 use crate::wire::{
-    AffinityJson, CappedList, ContainerJson, DisruptionBudgetJson, Fields, ObjectJson, OwnerReferenceJson,
-    PodJson, PodSpecJson, PreferredTermJson, QuantitiesJson, RequiredTermsJson, TextMap, Whole, scalar_text,
+    AffinityJson, CappedList, ContainerJson, DisruptionBudgetJson, Fields, NodeStatusJson, ObjectJson,
+    OwnerReferenceJson, PodJson, PodSpecJson, PreferredTermJson, QuantitiesJson, RequiredTermsJson,
+    ScalarJson, TextMap, Whole,
 };
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use taintward_core::admission::LabelSelector;
 use taintward_core::cluster_snapshot::{
@@ -22,7 +22,8 @@ use taintward_core::identity::{PodName, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::{
-    ContainerRequests, NodeTerm, PodRequests, PodSchedulingSpec, PreferredTerm, units,
+    ContainerRequests, NodeTerm, PodRequests, PodSchedulingSpec, PreferredTerm, ResourceRequests, Resources,
+    units,
 };
 use taintward_core::toleration::Toleration;
 
@@ -33,9 +34,9 @@ fn broken(why: DecodeError) -> String {
 }
 
 fn amounts(QuantitiesJson(written): &QuantitiesJson<'_>) -> Result<BTreeMap<Box<str>, Quantity>, String> {
-    let entries = written.iter().map(|(name, raw)| {
-        let text = scalar_text(raw).ok_or_else(|| format!("{}: neither a string nor a number", &**name))?;
-        let quantity = Quantity::parse(&text);
+    let entries = written.iter().map(|(name, ScalarJson(text))| {
+        let text = text.as_ref().ok_or_else(|| format!("{}: neither a string nor a number", &**name))?;
+        let quantity = Quantity::parse(text);
         quantity
             .map(|quantity| (name.into(), quantity))
             .map_err(|why| format!("{}: {text:?} is no quantity: {why}", &**name))
@@ -51,13 +52,26 @@ fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, S
     written.iter().map(one).collect()
 }
 
-fn wish(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, String> {
+/// What a pod takes.
+///
+/// # Errors
+/// Names an amount that is not a quantity.
+pub fn resource_requests(spec: &PodSpecJson<'_, Whole>) -> Result<ResourceRequests, String> {
     let requests = PodRequests {
         containers: containers(&spec.containers)?,
         init_containers: containers(&spec.init_containers)?,
         pod: amounts(&spec.resources.requests)?,
         overhead: amounts(&spec.overhead)?,
     };
+    Ok(requests.load())
+}
+
+/// What a pod wants of a node.
+///
+/// # Errors
+/// Names an amount that is not a quantity.
+pub fn scheduling_spec(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, String> {
+    let load = resource_requests(&spec)?;
     let affinity = spec.affinity.0.and_then(|Fields(affinity)| affinity.node_affinity).unwrap_or_default().0;
     let preferred = |one: PreferredTermJson<'_>| PreferredTerm {
         weight: one.weight.unwrap_or_default(),
@@ -71,10 +85,24 @@ fn wish(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, String> {
         node_selector: spec.node_selector.labels(),
         required: affinity.required.map(required),
         preferred: affinity.preferred.0.into_iter().map(preferred).collect(),
-        load: requests.load(),
+        load,
         priority: spec.priority.unwrap_or_default(),
         preempts: **spec.preemption_policy != *"Never",
     })
+}
+
+/// What a node has for pods, and how many pods.
+///
+/// # Errors
+/// Names an amount that is not a quantity.
+pub fn allocatable(status: &NodeStatusJson<'_, Whole>) -> Result<(Resources, i64), String> {
+    let mut amounts = amounts(&status.allocatable)?;
+    let pods_max = amounts.remove("pods").map_or(0, Quantity::units);
+    let in_units = |(name, amount): (Box<str>, Quantity)| {
+        let units = units(&name, amount);
+        (name, units)
+    };
+    Ok((amounts.into_iter().map(in_units).collect(), pods_max))
 }
 
 /// Scheduling rules of a pod that nothing here looks at.
@@ -107,7 +135,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         node: "",
         labels: metadata.labels.labels(),
         owner: metadata.controller().map(owner),
-        spec: wish(spec)?,
+        spec: scheduling_spec(spec)?,
         beyond,
         standing: PodLifePhase::Live,
         mirror: false,
@@ -142,20 +170,13 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
     let object: NodeJson<'_, TextMap<'_>, Whole> = read_json(json).map_err(broken)?;
     let labels = SelectedLabels::from(&object.metadata.labels);
     let DecodedNode { taints, health } = decoded_node(&object, &labels, json).map_err(broken)?;
-    let mut allocatable = amounts(&object.status.allocatable)?;
-    let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
+    let (allocatable, pods_max) = allocatable(&object.status)?;
     let ready = taintward_core::node_lifecycle::NodeConditions::of(&health.conditions).ready();
     Ok(NodeRecord {
         fact: taints,
         labels: object.metadata.labels.labels(),
         unschedulable: health.unschedulable,
-        allocatable: allocatable
-            .into_iter()
-            .map(|(name, amount)| {
-                let units = units(&name, amount);
-                (name, units)
-            })
-            .collect(),
+        allocatable,
         pods_max,
         ready: ready.map(|status| status == ConditionStatus::True),
         zone: health.zone,
@@ -170,9 +191,9 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
     let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } =
         read_json(json).map_err(broken)?;
-    let portion = |written: Option<&RawValue>, field: &str| -> Result<Option<IntOrPercent>, String> {
-        let Some(raw) = written else { return Ok(None) };
-        let text = scalar_text(raw).unwrap_or_else(|| raw.get().into());
+    let portion = |written: Option<ScalarJson<'_>>, field: &str| -> Result<Option<IntOrPercent>, String> {
+        let Some(ScalarJson(text)) = written else { return Ok(None) };
+        let text = text.unwrap_or_default();
         let portion = IntOrPercent::parse(&text);
         portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
     };

@@ -33,7 +33,7 @@ pub use pool::{
     AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolConditionJson, PoolLabelJson, PoolMembersJson,
     PoolSpecJson, PoolStatusJson, PoolTaintJson, PoolUsersJson, ServiceAccountJson,
 };
-pub use resources::{QuantitiesJson, ResourcesJson, scalar_text};
+pub use resources::{QuantitiesJson, ResourcesJson, ScalarJson};
 pub use toleration::TolerationJson;
 pub use value::{
     CappedList, Essential, Extent, Fields, IfWhole, LONGEST_LIST, StringList, Text, TextMap, Whole,

@@ -1,18 +1,19 @@
 //! Converts JSON of pods and nodes to the core's types, and back.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use taintward_core::identity::NodeName;
-use taintward_core::quantity::Quantity;
-use taintward_core::scheduling::{
-    ContainerRequests, Labels, NodeInfo, NodeOperator, NodeRequirement, NodeTerm, PodRequests,
-    PodSchedulingSpec, PreferredTerm, ResourceRequests, units,
-};
+use taintward_core::scheduling::{Labels, NodeInfo, PodSchedulingSpec, ResourceRequests};
 use taintward_core::taint::{Taint, TaintEffect};
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration::Toleration;
+use taintward_kube::snapshot::{allocatable, resource_requests, scheduling_spec};
+use taintward_kube::wire::{
+    CappedList, Fields, NodeStatusJson, PodSpecJson, TaintJson, TextMap, TolerationJson, Whole,
+};
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// What a field holds; nothing if it is not there. What has another form was refused on its way in.
+fn read<'a, T: Deserialize<'a> + Default>(value: &'a Value) -> T {
+    T::deserialize(value).unwrap_or_default()
 }
 
 /// The elements of a list; none if it is no list.
@@ -22,25 +23,14 @@ pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// `spec.taints` of a node.
 pub fn taints(node: &Value) -> Vec<Taint> {
-    let one = |taint: &Value| Taint {
-        key: text(&taint["key"]).into(),
-        value: text(&taint["value"]).into(),
-        effect: TaintEffect::new(text(&taint["effect"])),
-        time_added: None,
-    };
-    list(&node["spec"]["taints"]).map(one).collect()
+    let CappedList(taints) = read::<CappedList<TaintJson<'_>>>(&node["spec"]["taints"]);
+    taints.iter().map(Taint::from).collect()
 }
 
 /// Tolerations of a pod's `spec`.
 pub fn tolerations(spec: &Value) -> Vec<Toleration> {
-    let one = |toleration: &Value| Toleration {
-        key: text(&toleration["key"]).into(),
-        operator: TolerationOperator::new(text(&toleration["operator"])),
-        value: text(&toleration["value"]).into(),
-        effect: Some(text(&toleration["effect"])).filter(|effect| !effect.is_empty()).map(TaintEffect::new),
-        seconds: toleration["tolerationSeconds"].as_i64(),
-    };
-    list(&spec["tolerations"]).map(one).collect()
+    let CappedList(tolerations) = read::<CappedList<TolerationJson<'_>>>(&spec["tolerations"]);
+    tolerations.iter().map(Toleration::from).collect()
 }
 
 /// A toleration as the API writes it.
@@ -62,88 +52,31 @@ pub fn toleration(one: &Toleration) -> Value {
 
 /// A map of texts, as labels and node selectors are.
 pub fn labels(value: &Value) -> Labels {
-    let pairs = value.as_object().into_iter().flatten();
-    pairs.map(|(key, value)| (key.as_str().into(), text(value).into())).collect()
-}
-
-fn amounts(value: &Value) -> BTreeMap<Box<str>, Quantity> {
-    let pairs = value.as_object().into_iter().flatten();
-    // What is no quantity was refused on its way in.
-    pairs
-        .filter_map(|(name, value)| Some((name.as_str().into(), Quantity::parse(text(value)).ok()?)))
-        .collect()
-}
-
-fn containers(value: &Value) -> Vec<ContainerRequests> {
-    let one = |container: &Value| ContainerRequests {
-        requests: amounts(&container["resources"]["requests"]),
-        sidecar: container["restartPolicy"] == "Always",
-    };
-    list(value).map(one).collect()
+    read::<TextMap<'_>>(value).labels()
 }
 
 /// What a pod takes.
 pub fn load(pod: &Value) -> ResourceRequests {
-    let spec = &pod["spec"];
-    let requests = PodRequests {
-        containers: containers(&spec["containers"]),
-        init_containers: containers(&spec["initContainers"]),
-        pod: amounts(&spec["resources"]["requests"]),
-        overhead: amounts(&spec["overhead"]),
-    };
-    requests.load()
-}
-
-fn requirement(value: &Value) -> NodeRequirement {
-    NodeRequirement {
-        key: text(&value["key"]).into(),
-        operator: NodeOperator::new(text(&value["operator"])),
-        values: list(&value["values"]).map(|value| text(value).into()).collect(),
-    }
-}
-
-fn term(value: &Value) -> NodeTerm {
-    NodeTerm {
-        expressions: list(&value["matchExpressions"]).map(requirement).collect(),
-        fields: list(&value["matchFields"]).map(requirement).collect(),
-    }
+    let Fields(spec) = read::<Fields<PodSpecJson<'_, Whole>>>(&pod["spec"]);
+    resource_requests(&spec).unwrap_or_default()
 }
 
 /// What a pod without a node is looking for.
 pub fn wish(pod: &Value) -> PodSchedulingSpec {
-    let spec = &pod["spec"];
-    let affinity = &spec["affinity"]["nodeAffinity"];
-    let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
-    let preferred = |one: &Value| PreferredTerm {
-        weight: one["weight"].as_i64().and_then(|weight| i32::try_from(weight).ok()).unwrap_or(0),
-        term: term(&one["preference"]),
-    };
-    PodSchedulingSpec {
-        tolerations: tolerations(spec),
-        node_selector: labels(&spec["nodeSelector"]),
-        required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),
-        preferred: list(&affinity["preferredDuringSchedulingIgnoredDuringExecution"])
-            .map(preferred)
-            .collect(),
-        load: load(pod),
-        priority: spec["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok()).unwrap_or(0),
-        preempts: spec["preemptionPolicy"] != "Never",
-    }
+    let Fields(spec) = read::<Fields<PodSpecJson<'_, Whole>>>(&pod["spec"]);
+    scheduling_spec(spec).unwrap_or_default()
 }
 
 /// A node, with nothing on it.
 pub fn candidate(node: &Value) -> NodeInfo {
-    let mut allocatable = amounts(&node["status"]["allocatable"]);
-    let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
+    let Fields(status) = read::<Fields<NodeStatusJson<'_, Whole>>>(&node["status"]);
+    let (allocatable, pods_max) = allocatable(&status).unwrap_or_default();
     NodeInfo {
-        name: NodeName::new(text(&node["metadata"]["name"])),
+        name: NodeName::new(node["metadata"]["name"].as_str().unwrap_or_default()),
         labels: labels(&node["metadata"]["labels"]),
         unschedulable: node["spec"]["unschedulable"] == true,
         taints: taints(node),
-        allocatable: allocatable
-            .into_iter()
-            .map(|(name, amount)| (name.clone(), units(&name, amount)))
-            .collect(),
+        allocatable,
         pods_max,
         pods: 0,
         used: ResourceRequests::default(),

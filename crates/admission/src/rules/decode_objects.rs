@@ -14,7 +14,7 @@ use taintward_core::taint::Taint;
 use taintward_core::toleration::Toleration;
 use taintward_kube::wire::{
     AffinityJson, Fields, MetaJson, NodeSpecJson, NodeStatusJson, ObjectJson, PodSpecJson, QuantitiesJson,
-    ResourcesJson, Text, TextMap, Whole, member_at, object_from_slice, scalar_text,
+    ResourcesJson, ScalarJson, Text, TextMap, Whole, member_at, object_from_slice,
 };
 use taintward_server::escape::escaped;
 
@@ -143,13 +143,13 @@ fn containers(spec: &PodSpecJson<'_, Whole>, asked: &mut AdmittedPod) {
 /// Some CPU or memory is asked for or limited: the pod is not BestEffort.
 fn has_a_class(resources: &ResourcesJson<'_>) -> bool {
     let has = |QuantitiesJson(amounts): &QuantitiesJson<'_>| {
-        amounts.iter().any(|(name, raw)| matches!(&**name, "cpu" | "memory") && is_positive(raw))
+        amounts.iter().any(|(name, amount)| matches!(&**name, "cpu" | "memory") && is_positive(amount))
     };
     has(&resources.requests) || has(&resources.limits)
 }
 
-fn is_positive(amount: &RawValue) -> bool {
-    scalar_text(amount).is_some_and(|text| Quantity::parse(&text).is_ok_and(Quantity::is_positive))
+fn is_positive(ScalarJson(amount): &ScalarJson<'_>) -> bool {
+    amount.as_ref().is_some_and(|text| Quantity::parse(text).is_ok_and(Quantity::is_positive))
 }
 
 /// A pod as it was before a change.

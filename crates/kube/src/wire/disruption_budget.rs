@@ -2,9 +2,8 @@
 //!
 //! - See `snapshot.rs` for what they mean.
 
-use super::{Fields, LabelSelectorJson, MetaJson, ObjectJson};
+use super::{Fields, LabelSelectorJson, MetaJson, ObjectJson, ScalarJson};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// `PodDisruptionBudget`.
 pub type DisruptionBudgetJson<'a> =
@@ -15,9 +14,9 @@ pub type DisruptionBudgetJson<'a> =
 #[serde(default, rename_all = "camelCase")]
 pub struct DisruptionBudgetSpecJson<'a> {
     #[serde(borrow)]
-    pub min_available: Option<&'a RawValue>,
+    pub min_available: Option<ScalarJson<'a>>,
     #[serde(borrow)]
-    pub max_unavailable: Option<&'a RawValue>,
+    pub max_unavailable: Option<ScalarJson<'a>>,
     #[serde(borrow)]
     pub selector: Option<Fields<LabelSelectorJson<'a>>>,
 }
