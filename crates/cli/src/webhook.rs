@@ -1,8 +1,9 @@
 //! Runs `taintward webhook`.
 //!
-//! - See `webhook/webhook_args.rs` for the flags, `taintward_controller::webhook` for the work.
+//! - See `webhook/webhook_args.rs` for the flags, `webhook/webhook_run.rs` for the work.
 
 mod webhook_args;
+mod webhook_run;
 
 pub(crate) use webhook_args::{WebhookArgs, WebhookOptions};
 
@@ -12,7 +13,7 @@ use std::io;
 use std::process::ExitCode;
 use taintward_controller::logging;
 use taintward_controller::shutdown::Shutdown;
-use taintward_controller::webhook::{WebhookError, WebhookSettings, run};
+use webhook_run::{WebhookError, WebhookSettings, run};
 
 /// Why it ends with an error.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,7 @@
 //! Runs the engines of the core against an API server.
 //!
 //! Each engine has a control loop: watches feed it, its effects become requests, its notices become log lines, metrics
-//! and events. [`run`] wires the loops of `taintward run`, [`webhook`] the admission webhook with its cache and
-//! certificate. Decisions are the core's (taintward-core), requests and watches are taintward-kube's, flags are the
+//! and events. [`run`] wires the loops of `taintward run`. Decisions are the core's (taintward-core), requests and watches are taintward-kube's, flags are the
 //! program's.
 
 #![forbid(unsafe_code)]
@@ -25,10 +24,9 @@ mod node_lifecycle;
 pub mod run;
 pub mod settings;
 pub mod shutdown;
-mod stream_health;
+pub mod stream_health;
 mod tasks;
 mod time_added_writer;
 mod watch_queues;
-pub mod webhook;
 mod write_log;
 mod write_permission;

@@ -89,7 +89,7 @@ pub struct ClusterAccess {
 
 impl ClusterAccess {
     /// What the client is told. A plugin that gives credentials may speak only if nobody takes its words for our log.
-    pub(crate) fn connection(&self) -> config::ConnectSettings {
+    pub fn connection(&self) -> config::ConnectSettings {
         config::ConnectSettings {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),

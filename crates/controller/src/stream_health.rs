@@ -17,7 +17,7 @@ pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
 /// A listener for one kind, which lists everything again so often, and when asked; equal seeds spread its pauses equally.
-pub(crate) fn listener<F: WatchedObject>(
+pub fn listener<F: WatchedObject>(
     client: kube::Client,
     relist_every: Option<Duration>,
     relist_now: RelistTrigger,
@@ -48,7 +48,7 @@ pub(crate) async fn while_demanded<L: Future<Output = ()>>(
 
 /// Ready while the stream is in step with the server, or was interrupted for no longer than `grace`. So is one of a kind
 /// that the server does not have: there is nothing to be in step with.
-pub(crate) fn check(
+pub fn check(
     health: watch::Receiver<StreamHealth>,
     grace: Duration,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
@@ -112,13 +112,13 @@ pub(crate) async fn report(
 
 /// What the log is told of interruptions: a server that is away is asked for every other second.
 #[derive(Default)]
-pub(crate) struct StreamLog {
+pub struct StreamLog {
     logged: Option<(String, Instant)>,
 }
 
 impl StreamLog {
     /// Why the stream is interrupted, if that is news or was not said for a while.
-    pub(crate) fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
+    pub fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
         if health.interrupted_since.is_none() {
             self.logged = None;
         }

@@ -3,6 +3,7 @@
 //!
 //! - See `args/restriction_config.rs` for the file of whitelists.
 
+use super::webhook_run::{SelfSignedSettings, WebhookSettings, service_names};
 use crate::args::logging::LoggingArgs;
 use crate::args::restriction_config::{RestrictionConfigError, lists};
 use crate::args::{bool_flag, duration, object_names};
@@ -17,7 +18,6 @@ use taintward_admission::settings::{
 };
 use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::ClusterAccess;
-use taintward_controller::webhook::{SelfSignedSettings, WebhookSettings, service_names};
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::no_execute_guard::NoExecuteGuard;
 use taintward_core::admission::pod_toleration_restriction::{MergeMode, PodTolerationRestriction};

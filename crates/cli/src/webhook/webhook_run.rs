@@ -7,15 +7,15 @@ mod cache_watches;
 mod certificate_rotator;
 mod names;
 
-pub use names::service_names;
+pub(crate) use names::service_names;
 
-use crate::settings::ClusterAccess;
-use crate::shutdown::Shutdown;
 use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;
 use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
 use taintward_admission::server::{OpenError, WebhookListener, WebhookService};
 use taintward_admission::settings as server;
+use taintward_controller::settings::ClusterAccess;
+use taintward_controller::shutdown::Shutdown;
 use taintward_core::admission::review;
 use taintward_core::time::Mono;
 use taintward_kube::clock::Clock;
@@ -26,33 +26,33 @@ use tokio::task::JoinSet;
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WebhookSettings {
+pub(crate) struct WebhookSettings {
     /// How to find the API server.
-    pub cluster: ClusterAccess,
+    pub(crate) cluster: ClusterAccess,
     /// The port, its certificate, and what clients may cost.
-    pub server: server::WebhookServerSettings,
+    pub(crate) server: server::WebhookServerSettings,
     /// Which rules hold, and how.
-    pub rules: review::ReviewSettings,
+    pub(crate) rules: review::ReviewSettings,
     /// What is said before the first facts have come.
-    pub until_ready: UntilReady,
+    pub(crate) until_ready: UntilReady,
     /// Where the certificate of our own making is kept; `None` with certificate files.
-    pub keeping: Option<SelfSignedSettings>,
+    pub(crate) keeping: Option<SelfSignedSettings>,
 }
 
 /// Where a certificate of our own making is kept, and who is told to believe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SelfSignedSettings {
+pub(crate) struct SelfSignedSettings {
     /// The namespace of the Secret.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// The Secret's name.
-    pub secret: String,
+    pub(crate) secret: String,
     /// The name of both webhook configurations.
-    pub configuration: String,
+    pub(crate) configuration: String,
 }
 
 /// Why the webhook could not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum WebhookError {
+pub(crate) enum WebhookError {
     /// The port cannot be had, or there is no certificate to show.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -65,7 +65,7 @@ pub enum WebhookError {
 ///
 /// # Errors
 /// If it cannot start.
-pub async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Result<(), WebhookError> {
+pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Result<(), WebhookError> {
     let clock = Clock::system();
     let wall = clock.clone();
     let listening = WebhookListener::open(&settings.server, Arc::new(move || wall.now().wall)).await?;

@@ -3,7 +3,7 @@
 use taintward_core::admission::review::{AdmissionRule, ReviewSettings};
 
 /// Every name by which an API server may call a Service; the first is the one it uses.
-pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
+pub(crate) fn service_names(service: &str, namespace: &str) -> Vec<String> {
     let short = format!("{service}.{namespace}.svc");
     let long = format!("{short}.cluster.local");
     vec![short, long]

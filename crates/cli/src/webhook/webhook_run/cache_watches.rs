@@ -2,12 +2,12 @@
 //!
 //! - Invariant: nothing of an incomplete first list is used; an undecodable object counts as absent and is reported.
 
-use crate::stream_health::{StreamLog, check, listener};
 use kube::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
+use taintward_controller::stream_health::{StreamLog, check, listener};
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::Uid;
 use taintward_core::object_event::{ObjectIndex, ObjectRef};
