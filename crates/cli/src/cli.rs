@@ -230,44 +230,44 @@ fn parse_from(
     let matches = command().try_get_matches_from(helped(arguments))?;
     match Cli::from_arg_matches(&matches)?.verb {
         None => Ok(ParsedCommand::Print(command().render_help().to_string())),
-        Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.settle()))),
-        Some(ProgramCommand::Version(arguments)) => match arguments.settle() {
+        Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.resolve()))),
+        Some(ProgramCommand::Version(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Version(Box::new(plan))),
             Err(complaint) => Err(blame("version", complaint)),
         },
         Some(ProgramCommand::Completion(arguments)) => {
             Ok(ParsedCommand::Print(arguments.script().to_owned()))
         }
-        Some(ProgramCommand::Docs(arguments)) => Ok(ParsedCommand::Docs(arguments.settle())),
-        Some(ProgramCommand::Install(arguments)) => match arguments.settle() {
+        Some(ProgramCommand::Docs(arguments)) => Ok(ParsedCommand::Docs(arguments.resolve())),
+        Some(ProgramCommand::Install(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Install(Box::new(plan))),
             Err(complaint) => Err(blame("install", complaint)),
         },
-        Some(ProgramCommand::Lint(arguments)) => match arguments.settle() {
+        Some(ProgramCommand::Lint(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),
         },
-        Some(ProgramCommand::Plan(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(ParsedCommand::Plan(Box::new(ask))),
+        Some(ProgramCommand::Plan(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Plan(Box::new(options))),
             Err(complaint) => Err(blame("plan", complaint)),
         },
-        Some(ProgramCommand::Explain(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(ParsedCommand::Explain(Box::new(ask))),
+        Some(ProgramCommand::Explain(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Explain(Box::new(options))),
             Err(complaint) => Err(blame("explain", complaint)),
         },
-        Some(ProgramCommand::Pending(arguments)) => match arguments.settle() {
-            Ok(ask) => Ok(ParsedCommand::Pending(Box::new(ask))),
+        Some(ProgramCommand::Pending(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Pending(Box::new(options))),
             Err(complaint) => Err(blame("pending", complaint)),
         },
-        Some(ProgramCommand::Run(arguments)) => match arguments.settle(matches.subcommand_matches("run")) {
+        Some(ProgramCommand::Run(arguments)) => match arguments.resolve(matches.subcommand_matches("run")) {
             Ok(plan) => Ok(ParsedCommand::Run(Box::new(plan))),
             Err(complaint) => Err(blame("run", complaint)),
         },
-        Some(ProgramCommand::Webhook(arguments)) => match arguments.settle() {
+        Some(ProgramCommand::Webhook(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Webhook(Box::new(plan))),
             Err(complaint) => Err(blame("webhook", complaint)),
         },
-        Some(ProgramCommand::Sandbox(arguments)) => match arguments.settle() {
+        Some(ProgramCommand::Sandbox(arguments)) => match arguments.resolve() {
             Ok(command) => Ok(ParsedCommand::Sandbox(command)),
             Err(complaint) => Err(blame("sandbox", complaint)),
         },

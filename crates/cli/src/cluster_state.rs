@@ -86,7 +86,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Why there is no survey at all.
+/// Why there is no state of a cluster at all.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterStateError {
     #[error(transparent)]
@@ -121,24 +121,24 @@ pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
 }
 
 /// Reads what is needed to say which pods leave.
-pub(crate) fn survey(
+pub(crate) fn read(
     from: &StateSource,
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Result<ClusterState, ClusterStateError> {
-    let survey = match from {
-        StateSource::Files(paths, cluster) => files::survey(paths, cluster, as_of, numeric)?,
-        StateSource::Cluster(cluster) => cluster::survey(cluster, as_of, numeric)?,
+    let state = match from {
+        StateSource::Files(paths, cluster) => files::read(paths, cluster, as_of, numeric)?,
+        StateSource::Cluster(cluster) => cluster::read(cluster, as_of, numeric)?,
     };
-    match (survey.snapshot.nodes().is_empty(), from) {
+    match (state.snapshot.nodes().is_empty(), from) {
         (false, _) => {}
-        (true, StateSource::Files(..)) => return Err(no_nodes(survey)),
+        (true, StateSource::Files(..)) => return Err(no_nodes(state)),
         (true, StateSource::Cluster(_)) => {
             let way_out = "without nodes nothing can be said";
-            return Err(ClusterStateError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
+            return Err(ClusterStateError::NoNodes { from: state.from, gaps: state.gaps, way_out });
         }
     }
-    Ok(survey)
+    Ok(state)
 }
 
 /// Files without nodes: nothing can be said of pods.

@@ -32,7 +32,7 @@ pub(crate) struct DocsOptions {
 }
 
 impl DocsArgs {
-    pub(crate) fn settle(self) -> DocsOptions {
+    pub(crate) fn resolve(self) -> DocsOptions {
         DocsOptions { cli: self.cli, man: self.man }
     }
 }

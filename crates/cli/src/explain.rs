@@ -37,16 +37,16 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
     #[error(transparent)]
-    Survey(#[from] ClusterStateError),
+    ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(ask: &ExplainOptions) -> ExitCode {
-    match answer(ask) {
+pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
+    match answer(options) {
         Ok(code) => code,
         Err(why) => {
-            if let ExplainError::Survey(why) = &why {
+            if let ExplainError::ClusterState(why) = &why {
                 why.gaps().iter().for_each(say::error);
             }
             say::error(why);
@@ -55,16 +55,16 @@ pub(crate) fn run(ask: &ExplainOptions) -> ExitCode {
     }
 }
 
-fn answer(ask: &ExplainOptions) -> Result<ExitCode, ExplainError> {
-    let context = ExplainContext::read(ask)?;
-    let survey = &context.related().survey;
-    survey.gaps.iter().for_each(say::error);
-    survey.notes.iter().for_each(say::note);
-    let explanations = Explanations::of(&context, &ask.targets);
+fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {
+    let context = ExplainContext::read(options)?;
+    let state = &context.related().state;
+    state.gaps.iter().for_each(say::error);
+    state.notes.iter().for_each(say::note);
+    let explanations = Explanations::of(&context, &options.targets);
     explanations.missing().iter().for_each(say::error);
     if !explanations.is_empty() {
-        ask.output.print(&explanations)?;
+        options.output.print(&explanations)?;
     }
-    let is_whole = survey.gaps.is_empty() && explanations.missing().is_empty();
+    let is_whole = state.gaps.is_empty() && explanations.missing().is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

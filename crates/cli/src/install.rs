@@ -83,12 +83,12 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
             print(&manifests(&uninstall::identities(values, *leftovers), plan.json))
         }
         InstallAction::Chart(folder) => print(&chart::write(folder)?),
-        InstallAction::Apply(tried, conflicts) => asking(plan, async |server| {
+        InstallAction::Apply(tried, conflicts) => with_client(plan, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = objects::objects(&InstallValues { found, ..values.clone() });
             Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
         }),
-        InstallAction::Remove(tried, leftovers) => asking(plan, async |server| {
+        InstallAction::Remove(tried, leftovers) => with_client(plan, async |server| {
             Ok(uninstall::all(server, values, *tried, *leftovers, plan.patience).await?)
         }),
     }
@@ -131,7 +131,7 @@ fn print(text: &str) -> Result<(), InstallError> {
 }
 
 /// Connects, and does it.
-fn asking(
+fn with_client(
     plan: &InstallOptions,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {

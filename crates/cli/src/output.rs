@@ -110,7 +110,7 @@ pub(crate) enum PrintError {
 }
 
 impl OutputArgs {
-    pub(crate) fn settle(self) -> Result<OutputOptions, OutputError> {
+    pub(crate) fn resolve(self) -> Result<OutputOptions, OutputError> {
         OutputOptions::new(self.output, self.look)
     }
 }

@@ -30,12 +30,12 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Something could not be read, or the command line makes no sense; what was read is listed"),
 ];
 
-pub(crate) fn run(ask: &PendingOptions) -> ExitCode {
-    let done = if ask.watch { watch::run(ask).map(|()| ExitCode::SUCCESS) } else { answer(ask) };
+pub(crate) fn run(options: &PendingOptions) -> ExitCode {
+    let done = if options.watch { watch::run(options).map(|()| ExitCode::SUCCESS) } else { answer(options) };
     match done {
         Ok(code) => code,
         Err(why) => {
-            if let PendingError::Survey(why) = &why {
+            if let PendingError::ClusterState(why) = &why {
                 why.gaps().iter().for_each(say::error);
             }
             say::error(why);
@@ -44,30 +44,30 @@ pub(crate) fn run(ask: &PendingOptions) -> ExitCode {
     }
 }
 
-fn answer(ask: &PendingOptions) -> Result<ExitCode, PendingError> {
-    let PendingSnapshot { survey, enforcers, namespace, elsewhere } = read(ask)?;
-    survey.gaps.iter().for_each(say::error);
-    survey.notes.iter().for_each(say::note);
-    let list = PendingList::of(&survey, enforcers, &namespace, offline(ask));
-    if ask.output.is_for_people() {
+fn answer(options: &PendingOptions) -> Result<ExitCode, PendingError> {
+    let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
+    state.gaps.iter().for_each(say::error);
+    state.notes.iter().for_each(say::note);
+    let list = PendingList::of(&state, enforcers, &namespace, offline(options));
+    if options.output.is_for_people() {
         if io::stderr().is_terminal() {
-            say::line("", messages::about(&survey.from, survey.snapshot.now()));
+            say::line("", messages::about(&state.from, state.snapshot.now()));
         }
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
-            let partly = if survey.gaps.is_empty() { "" } else { "As far as it could be read: " };
+            let partly = if state.gaps.is_empty() { "" } else { "As far as it could be read: " };
             say::line(partly, list::empty_list(&namespace, &elsewhere));
         }
     }
-    if !(list.is_empty() && ask.output.is_for_people()) {
-        ask.output.print(&list)?;
+    if !(list.is_empty() && options.output.is_for_people()) {
+        options.output.print(&list)?;
     }
-    Ok(if survey.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What the list is made from.
 struct PendingSnapshot {
-    survey: ClusterState,
+    state: ClusterState,
     enforcers: Option<ActiveControllers>,
     /// The one that is meant; all if empty.
     namespace: String,
@@ -75,37 +75,37 @@ struct PendingSnapshot {
     elsewhere: BTreeMap<String, usize>,
 }
 
-fn read(ask: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
-    if !ask.files.is_empty() {
-        let from = StateSource::Files(ask.files.clone(), Box::new(ask.cluster.clone()));
-        let survey = cluster_state::survey(&from, ask.as_of, ask.numeric)?;
-        let namespace = ask.cluster.named_namespace().to_owned();
-        let elsewhere = list::by_namespace(&survey);
-        return Ok(PendingSnapshot { survey, enforcers: None, namespace, elsewhere });
+fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
+    if !options.files.is_empty() {
+        let from = StateSource::Files(options.files.clone(), Box::new(options.cluster.clone()));
+        let state = cluster_state::read(&from, options.as_of, options.numeric)?;
+        let namespace = options.cluster.named_namespace().to_owned();
+        let elsewhere = list::by_namespace(&state);
+        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = ClusterReader::of(&ask.cluster).await?;
-        let mut survey = reach.listed(ask.as_of, ask.numeric).await;
-        let enforcers = ActiveControllers::of(&reach, survey.snapshot.now().wall).await;
-        let namespace = ask.cluster.namespace(&reach.connected).to_owned();
+        let reach = ClusterReader::of(&options.cluster).await?;
+        let mut state = reach.listed(options.as_of, options.numeric).await;
+        let enforcers = ActiveControllers::of(&reach, state.snapshot.now().wall).await;
+        let namespace = options.cluster.namespace(&reach.connected).to_owned();
         let mut elsewhere = BTreeMap::new();
-        if !namespace.is_empty() && ask.output.is_for_people() && list::by_namespace(&survey).is_empty() {
+        if !namespace.is_empty() && options.output.is_for_people() && list::by_namespace(&state).is_empty() {
             if reach.lacks_namespace(&namespace).await {
-                survey.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
+                state.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
             }
-            let everywhere = reach.listed_everywhere(ask.as_of, ask.numeric).await;
+            let everywhere = reach.listed_everywhere(options.as_of, options.numeric).await;
             // Without access to other namespaces there is no remark about them.
             if everywhere.gaps.is_empty() {
                 elsewhere = list::by_namespace(&everywhere);
             }
         }
-        Ok(PendingSnapshot { survey, enforcers: Some(enforcers), namespace, elsewhere })
+        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere })
     })
 }
 
-/// The flags that another command needs to ask about the same files.
-fn offline(ask: &PendingOptions) -> String {
-    let files = ask.files.iter().map(|file| format!(" -f {}", file.display()));
-    files.chain(ask.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
+/// The flags that another command needs to read the same files.
+fn offline(options: &PendingOptions) -> String {
+    let files = options.files.iter().map(|file| format!(" -f {}", file.display()));
+    files.chain(options.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
 }

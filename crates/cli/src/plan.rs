@@ -41,7 +41,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
-    Survey(#[from] ClusterStateError),
+    ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Edit(#[from] NodeEditError),
     #[error(transparent)]
@@ -54,11 +54,11 @@ enum PlanError {
     Past { at: Timestamp, now: Timestamp },
 }
 
-pub(crate) fn run(ask: PlanOptions) -> ExitCode {
-    match answer(ask) {
+pub(crate) fn run(options: PlanOptions) -> ExitCode {
+    match answer(options) {
         Ok(code) => code,
         Err(why) => {
-            if let PlanError::Survey(why) = &why {
+            if let PlanError::ClusterState(why) = &why {
                 why.gaps().iter().for_each(say::error);
             }
             say::error(why);
@@ -67,7 +67,7 @@ pub(crate) fn run(ask: PlanOptions) -> ExitCode {
     }
 }
 
-fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
+fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
     let PlanOptions {
         files,
         change_files,
@@ -80,7 +80,7 @@ fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
         health,
         limit,
         output,
-    } = ask;
+    } = options;
     let given = cluster_state::sort(files);
     for file in change_files.iter().chain(&given.changes) {
         edits.extend(change_file::read(file)?);
@@ -96,16 +96,16 @@ fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
         }
         state => StateSource::Files(state, Box::new(cluster)),
     };
-    let survey = cluster_state::survey(&from, as_of, numeric)?;
-    let until = until(at, &survey)?;
-    let edited = node_edits::apply(&survey.snapshot, &edits, &health)?;
-    let question = ForecastOptions { until, places_max: PLACES_MOST, about: &survey.about };
-    let forecast = forecast(&survey.snapshot, &edited.changes, question);
-    survey.gaps.iter().for_each(say::error);
-    survey.notes.iter().for_each(say::note);
-    let answer = PlanReport::new(&survey, &forecast, &edited.descriptions, until, limit);
+    let state = cluster_state::read(&from, as_of, numeric)?;
+    let until = until(at, &state)?;
+    let edited = node_edits::apply(&state.snapshot, &edits, &health)?;
+    let question = ForecastOptions { until, places_max: PLACES_MOST, about: &state.about };
+    let forecast = forecast(&state.snapshot, &edited.changes, question);
+    state.gaps.iter().for_each(say::error);
+    state.notes.iter().for_each(say::note);
+    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, limit);
     output.print(&answer)?;
-    Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| answer.has(*what))) {
+    Ok(match (state.gaps.is_empty(), fail_on.iter().any(|what| answer.has(*what))) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::SUCCESS,
         (true, true) => ExitCode::from(2),
@@ -113,8 +113,8 @@ fn answer(ask: PlanOptions) -> Result<ExitCode, PlanError> {
 }
 
 /// [`Mono::NEVER`] where no moment was named: all that leave are looked at, whenever it is.
-fn until(at: PlanMoment, survey: &ClusterState) -> Result<Mono, PlanError> {
-    let now = survey.snapshot.now();
+fn until(at: PlanMoment, state: &ClusterState) -> Result<Mono, PlanError> {
+    let now = state.snapshot.now();
     match at {
         PlanMoment::Now => Ok(Mono::NEVER),
         PlanMoment::In(span) => Ok(now.mono.plus(span)),

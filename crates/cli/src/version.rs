@@ -40,9 +40,9 @@ pub(crate) struct VersionOptions {
 }
 
 impl VersionArgs {
-    pub(crate) fn settle(self) -> Result<VersionOptions, OutputError> {
-        let server = (!self.client).then(|| self.server.settle());
-        Ok(VersionOptions { server, output: self.output.settle()? })
+    pub(crate) fn resolve(self) -> Result<VersionOptions, OutputError> {
+        let server = (!self.client).then(|| self.server.resolve());
+        Ok(VersionOptions { server, output: self.output.resolve()? })
     }
 }
 
@@ -86,7 +86,7 @@ impl Printable for Versions {
 }
 
 pub(crate) fn run(plan: VersionOptions) -> ExitCode {
-    let (server, failure) = match plan.server.as_ref().map(ask).transpose() {
+    let (server, failure) = match plan.server.as_ref().map(query).transpose() {
         Ok(server) => (server, None),
         Err(why) => (None, Some(why.to_string())),
     };
@@ -99,7 +99,7 @@ pub(crate) fn run(plan: VersionOptions) -> ExitCode {
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn ask(server: &ServerOptions) -> Result<String, VersionError> {
+fn query(server: &ServerOptions) -> Result<String, VersionError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let connected = connect(&server.settings).await?;

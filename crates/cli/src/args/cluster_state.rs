@@ -40,12 +40,12 @@ pub(crate) struct ClusterStateOptions {
 }
 
 impl ClusterStateArgs {
-    pub(crate) fn settle(self) -> Result<ClusterStateOptions, OutputError> {
+    pub(crate) fn resolve(self) -> Result<ClusterStateOptions, OutputError> {
         Ok(ClusterStateOptions {
             as_of: self.as_of,
             numeric: feature_gates::numeric(&self.feature_gates),
-            output: self.output.settle()?,
-            cluster: self.kube.settle(),
+            output: self.output.resolve()?,
+            cluster: self.kube.resolve(),
         })
     }
 }

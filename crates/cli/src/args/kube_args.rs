@@ -88,7 +88,7 @@ pub(crate) struct ClusterOptions {
 }
 
 impl ServerArgs {
-    pub(crate) fn settle(self) -> ServerOptions {
+    pub(crate) fn resolve(self) -> ServerOptions {
         let (groups, uid) = (self.as_group, self.as_uid);
         let acting = self.as_user.map(|user| Impersonation { user, groups, uid });
         let settings = config::ConnectSettings {
@@ -121,9 +121,9 @@ impl KubeArgs {
         self.all_namespaces || self.selector.is_some() || self.field_selector.is_some()
     }
 
-    pub(crate) fn settle(self) -> ClusterOptions {
+    pub(crate) fn resolve(self) -> ClusterOptions {
         let is_named = self.names_a_cluster();
-        let ServerOptions { settings, patience } = self.server.settle();
+        let ServerOptions { settings, patience } = self.server.resolve();
         ClusterOptions {
             settings,
             is_named,

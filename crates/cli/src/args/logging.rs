@@ -24,7 +24,7 @@ enum FormatArg {
 }
 
 impl LoggingArgs {
-    pub(crate) fn settle(self) -> LogSettings {
+    pub(crate) fn resolve(self) -> LogSettings {
         let format = match self.log_format {
             FormatArg::Text => LogFormat::Text,
             FormatArg::Json => LogFormat::Json,

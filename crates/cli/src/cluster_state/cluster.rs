@@ -60,7 +60,7 @@ impl<'c> ClusterReader<'c> {
 
     /// The state, as far as it may be read. Pods of all namespaces are, whichever are selected: what the others take and
     /// leave decides where a pod could go.
-    pub(crate) async fn survey(
+    pub(crate) async fn read(
         &self,
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
@@ -68,7 +68,7 @@ impl<'c> ClusterReader<'c> {
         let chosen = SelectedPods::of(self.cluster)?;
         let fields = [String::new()];
         let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
-        Ok(self.survey_of(extent, as_of, numeric).await)
+        Ok(self.read_scope(extent, as_of, numeric).await)
     }
 
     /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are selected.
@@ -94,7 +94,7 @@ impl<'c> ClusterReader<'c> {
         let fields = [self.cluster.fields.clone()];
         let (selector, chosen) = (self.cluster.selector.as_str(), SelectedPods::default());
         let extent = ReadScope { namespace, selector, fields: &fields, budgets: false, chosen };
-        self.survey_of(extent, as_of, numeric).await
+        self.read_scope(extent, as_of, numeric).await
     }
 
     /// Whether a namespace is known not to be there.
@@ -108,7 +108,7 @@ impl<'c> ClusterReader<'c> {
         self.connected.where_from.clone()
     }
 
-    async fn survey_of(
+    async fn read_scope(
         &self,
         extent: ReadScope<'_>,
         as_of: Option<Timestamp>,
@@ -211,13 +211,13 @@ fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
     ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
-pub(super) fn survey(
+pub(super) fn read(
     cluster: &ClusterOptions,
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Result<ClusterState, ClusterStateError> {
     let runtime = Runtime::new()?;
-    runtime.block_on(async { ClusterReader::of(cluster).await?.survey(as_of, numeric).await })
+    runtime.block_on(async { ClusterReader::of(cluster).await?.read(as_of, numeric).await })
 }
 
 /// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
@@ -238,6 +238,6 @@ pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<Clust
         let reach = ClusterReader::of(&cluster).await?;
         let chosen = SelectedPods::default();
         let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
-        Ok(reach.survey_of(extent, None, NumericOperators::Off).await)
+        Ok(reach.read_scope(extent, None, NumericOperators::Off).await)
     })
 }

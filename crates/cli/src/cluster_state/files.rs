@@ -30,7 +30,7 @@ pub(crate) const NO_UID: &str = "(no uid) ";
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
 
-pub(super) fn survey(
+pub(super) fn read(
     paths: &[PathBuf],
     cluster: &ClusterOptions,
     as_of: Option<Timestamp>,
@@ -42,16 +42,16 @@ pub(super) fn survey(
 }
 
 /// The same, with a closer look at some objects.
-pub(super) fn survey_closely(
+pub(super) fn read_details(
     paths: &[PathBuf],
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
-    closeups: RelatedDetails,
+    details: RelatedDetails,
 ) -> (ClusterState, RelatedDetails) {
-    let mut texts = FileReader { closeups, ..FileReader::new(as_of, numeric) };
+    let mut texts = FileReader { details, ..FileReader::new(as_of, numeric) };
     each(paths, &mut |found| texts.take(found));
-    let closeups = std::mem::take(&mut texts.closeups);
-    (texts.finish(named(paths)), closeups)
+    let details = std::mem::take(&mut texts.details);
+    (texts.finish(named(paths)), details)
 }
 
 fn named(paths: &[PathBuf]) -> String {
@@ -66,7 +66,7 @@ struct FileReader {
     builder: SnapshotBuilder,
     gaps: Vec<ReadError>,
     objects: usize,
-    closeups: RelatedDetails,
+    details: RelatedDetails,
     chosen: SelectedPods,
     progress: Progress,
     /// Kinds that were not looked at.
@@ -76,9 +76,9 @@ struct FileReader {
 impl FileReader {
     fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
-        let (gaps, closeups, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
+        let (gaps, details, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
         let (chosen, progress) = (SelectedPods::default(), Progress::default());
-        Self { builder, gaps, objects: 0, closeups, chosen, progress, others }
+        Self { builder, gaps, objects: 0, details, chosen, progress, others }
     }
 
     fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
@@ -119,16 +119,16 @@ impl FileReader {
         let json = with_uid(object.json()?);
         let another = match kind {
             StateObjectKind::Node => {
-                self.closeups.node(&json);
+                self.details.node(&json);
                 self.builder.node(snapshot::node(&json)?)
             }
             StateObjectKind::Pod => {
-                self.closeups.pod(&json, DEFAULT_NAMESPACE);
+                self.details.pod(&json, DEFAULT_NAMESPACE);
                 self.chosen.look(&json, DEFAULT_NAMESPACE);
                 snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
             }
             StateObjectKind::Event => {
-                self.closeups.event(&json);
+                self.details.event(&json);
                 false
             }
             StateObjectKind::Budget => {

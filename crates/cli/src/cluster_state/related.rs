@@ -21,8 +21,8 @@ use taintward_kube::snapshot;
 /// They and what bears on them.
 #[derive(Debug)]
 pub(crate) struct RelatedObjects {
-    pub(crate) survey: ClusterState,
-    pub(crate) closeups: RelatedDetails,
+    pub(crate) state: ClusterState,
+    pub(crate) details: RelatedDetails,
     /// Pods of which it is known that they are not there.
     pub(crate) gone: BTreeSet<String>,
     /// Nodes of which it is known that they are not there.
@@ -43,11 +43,11 @@ pub(crate) fn in_files(
     numeric: NumericOperators,
 ) -> RelatedObjects {
     let names = wanted.pods.clone();
-    let (survey, closeups) = files::survey_closely(paths, as_of, numeric, RelatedDetails::of(wanted));
-    let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
+    let (state, details) = files::read_details(paths, as_of, numeric, RelatedDetails::of(wanted));
+    let is_there = |name: &String| details.pods.iter().any(|pod| pod.name == *name);
     let gone = names.into_iter().filter(|name| !is_there(name)).collect();
     let (absent, present, elsewhere) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-    RelatedObjects { survey, closeups, gone, absent, present, elsewhere, knows_events: true }
+    RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events: true }
 }
 
 /// Of a running cluster.
@@ -58,9 +58,9 @@ pub(crate) async fn in_cluster(
     numeric: NumericOperators,
 ) -> RelatedObjects {
     let builder = SnapshotBuilder::new(moment(as_of, &reach.clock), numeric, true);
-    let closeups = RelatedDetails::of(wanted.clone());
+    let details = RelatedDetails::of(wanted.clone());
     let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut look = RelatedReader { reach, builder, closeups, gaps, gone, absent, present };
+    let mut look = RelatedReader { reach, builder, details, gaps, gone, absent, present };
     let namespace = wanted.namespace.as_deref().unwrap_or_default();
     for name in &wanted.pods {
         look.pod(namespace, name).await;
@@ -81,11 +81,11 @@ pub(crate) async fn in_cluster(
     for name in &wanted.pods {
         knows_events &= look.events(namespace, name).await;
     }
-    let RelatedReader { builder, closeups, gaps, gone, absent, present, .. } = look;
+    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = look;
     let notes = reach.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
     let about = Vec::new();
-    let survey = ClusterState { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
-    RelatedObjects { survey, closeups, gone, absent, present, elsewhere, knows_events }
+    let state = ClusterState { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
+    RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
 }
 
 /// Where pods of that name are, as far as that may be known.
@@ -106,7 +106,7 @@ async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<Stri
 struct RelatedReader<'r, 'c> {
     reach: &'r ClusterReader<'c>,
     builder: SnapshotBuilder,
-    closeups: RelatedDetails,
+    details: RelatedDetails,
     gaps: Vec<ReadError>,
     gone: BTreeSet<String>,
     absent: BTreeSet<String>,
@@ -139,7 +139,7 @@ impl RelatedReader<'_, '_> {
     async fn pod(&mut self, namespace: &str, name: &str) {
         match self.object(("", "pods"), namespace, name).await {
             Ok(Some(json)) => {
-                self.closeups.pod(&json, namespace);
+                self.details.pod(&json, namespace);
                 if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
                     self.lacks(
                         &format!("pod {namespace}/{name}: {why}"),
@@ -175,19 +175,19 @@ impl RelatedReader<'_, '_> {
     /// The nodes that are wanted, and those of the pods; all of them, with all their pods, for a pod that looks
     /// for one.
     async fn nodes(&mut self, wanted: &ObjectNames) {
-        let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
+        let looks_for_one = self.details.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
         if looks_for_one {
             self.all_nodes().await;
             self.pods("", "", "what room there is on nodes is not known").await;
         }
-        let of_pods = self.closeups.pods.iter().chain(self.closeups.made.values());
+        let of_pods = self.details.pods.iter().chain(self.details.made.values());
         let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
         let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
         if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MOST {
             self.all_nodes().await;
         }
         for name in names {
-            if !self.closeups.nodes.contains_key(&name) {
+            if !self.details.nodes.contains_key(&name) {
                 self.node(name).await;
             }
         }
@@ -196,7 +196,7 @@ impl RelatedReader<'_, '_> {
     async fn node(&mut self, name: String) {
         match self.object(("", "nodes"), "", &name).await {
             Ok(Some(json)) => {
-                self.closeups.node(&json);
+                self.details.node(&json);
                 match snapshot::node(&json) {
                     Ok(node) => drop(self.builder.node(node)),
                     Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are not known"),
@@ -209,9 +209,9 @@ impl RelatedReader<'_, '_> {
 
     async fn all_nodes(&mut self) {
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
-        let Self { reach, builder, closeups, .. } = self;
+        let Self { reach, builder, details, .. } = self;
         let mut add = |json: &[u8]| {
-            closeups.node(json);
+            details.node(json);
             builder.node(snapshot::node(json)?);
             Ok(())
         };
@@ -222,9 +222,9 @@ impl RelatedReader<'_, '_> {
 
     async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
         let listing = ListRequest { group: "", plural: "pods", namespace, selector: "", fields };
-        let Self { reach, builder, closeups, .. } = self;
+        let Self { reach, builder, details, .. } = self;
         let mut add = |json: &[u8]| {
-            closeups.pod(json, "");
+            details.pod(json, "");
             snapshot::pod(json, "", builder).map(drop)
         };
         if let Err(why) = reach.each(listing, &mut add).await {
@@ -236,9 +236,9 @@ impl RelatedReader<'_, '_> {
     async fn events(&mut self, namespace: &str, name: &str) -> bool {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
         let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
-        let Self { reach, closeups, .. } = self;
+        let Self { reach, details, .. } = self;
         let mut add = |json: &[u8]| {
-            closeups.event(json);
+            details.event(json);
             Ok(())
         };
         let read = reach.each(listing, &mut add).await;

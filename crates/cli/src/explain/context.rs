@@ -47,8 +47,8 @@ impl ExplainContext {
             let namespace = (!named.is_empty()).then(|| named.to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
             let related = in_files(&options.files, wanted, options.as_of, options.numeric);
-            if related.survey.snapshot.nodes().is_empty() {
-                return Err(no_nodes(related.survey));
+            if related.state.snapshot.nodes().is_empty() {
+                return Err(no_nodes(related.state));
             }
             return Ok(Self::new(related, None, namespace));
         }
@@ -58,7 +58,7 @@ impl ExplainContext {
             let namespace = Some(options.cluster.namespace(&cluster.connected).to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
             let related = in_cluster(&cluster, wanted, options.as_of, options.numeric).await;
-            let now = related.survey.snapshot.now().wall;
+            let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&cluster, now).await;
             Ok(Self::new(related, Some(controllers), namespace))
         })
@@ -69,7 +69,7 @@ impl ExplainContext {
     }
 
     pub(super) const fn snapshot(&self) -> &ClusterSnapshot {
-        &self.related.survey.snapshot
+        &self.related.state.snapshot
     }
 
     /// The controllers that act; `None` for files, which cannot tell.
@@ -87,14 +87,14 @@ impl ExplainContext {
         let is_about = |event: &&EventDetails| {
             event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)
         };
-        let mut events: Vec<&EventDetails> = self.related.closeups.events.iter().filter(is_about).collect();
+        let mut events: Vec<&EventDetails> = self.related.details.events.iter().filter(is_about).collect();
         events.sort_by_key(|event| event.last);
         events
     }
 
     /// The note about a taint of a node.
     pub(super) fn note(&self, node: &str, taint: &Taint) -> Option<TaintNote> {
-        let annotations = &self.related.closeups.nodes.get(node)?.annotations;
+        let annotations = &self.related.details.nodes.get(node)?.annotations;
         TaintNote::about(taint, |key| annotations.get(key).map(String::as_str))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct ExplainArgs {
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]
-    survey: ClusterStateArgs,
+    state: ClusterStateArgs,
 }
 
 /// What to explain, and from what.
@@ -57,12 +57,12 @@ pub(crate) enum ExplainArgsError {
 }
 
 impl ExplainArgs {
-    pub(crate) fn settle(self) -> Result<ExplainOptions, ExplainArgsError> {
-        if self.survey.kube.chooses() {
+    pub(crate) fn resolve(self) -> Result<ExplainOptions, ExplainArgsError> {
+        if self.state.kube.chooses() {
             return Err(ExplainArgsError::Chosen);
         }
         let targets = parse_targets(&self.objects)?;
-        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.state.resolve()?;
         Ok(ExplainOptions { targets, files: self.filename, cluster, as_of, numeric, output })
     }
 }

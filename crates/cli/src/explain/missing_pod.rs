@@ -29,7 +29,7 @@ impl<'s> MissingPodExplanation<'s> {
         let events = context.events(context.namespace(), name);
         let others: BTreeMap<(&str, &str), &PodDetails> = context
             .related()
-            .closeups
+            .details
             .others
             .iter()
             .filter(|pod| pod.may_follow(name))

@@ -21,7 +21,7 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 pub(super) struct NodeExplanation<'s> {
     context: &'s ExplainContext,
     at: usize,
-    closeup: Option<&'s NodeDetails>,
+    details: Option<&'s NodeDetails>,
     forecast: Forecast,
 }
 
@@ -37,7 +37,7 @@ impl<'s> NodeExplanation<'s> {
     pub(super) fn of(context: &'s ExplainContext, at: usize) -> Self {
         let snapshot = context.snapshot();
         let node = &snapshot.nodes()[at];
-        let closeup = context.related().closeups.nodes.get(node.fact.name.as_str());
+        let details = context.related().details.nodes.get(node.fact.name.as_str());
         // As it is: what is there already keeps its start.
         let now = snapshot.now().mono;
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
@@ -45,7 +45,7 @@ impl<'s> NodeExplanation<'s> {
         let unschedulable = node.unschedulable;
         let unchanged = PlannedNodeChange { node: at, taints, unschedulable, drained: false };
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
-        Self { context, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
+        Self { context, at, details, forecast: forecast(snapshot, &[unchanged], question) }
     }
 
     /// As people read it.
@@ -111,6 +111,6 @@ impl<'s> NodeExplanation<'s> {
             "Ready" => condition.status != "True",
             _ => condition.status != "False",
         };
-        self.closeup.into_iter().flat_map(|closeup| &closeup.conditions).filter(is_wrong).collect()
+        self.details.into_iter().flat_map(|details| &details.conditions).filter(is_wrong).collect()
     }
 }

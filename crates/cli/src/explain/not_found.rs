@@ -19,7 +19,7 @@ pub(super) fn not_in_cluster(context: &ExplainContext, name: &str) -> String {
         let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
         text += &format!("; there is one in {}: name it with -n", spaces.join(", "));
     }
-    let near = alike(&names(&related.survey.snapshot, context, TargetKind::Pod), name);
+    let near = alike(&names(&related.state.snapshot, context, TargetKind::Pod), name);
     if !near.is_empty() {
         text += &format!("; near to it: {}", near.join(", "));
     }
@@ -27,15 +27,15 @@ pub(super) fn not_in_cluster(context: &ExplainContext, name: &str) -> String {
 }
 
 pub(super) fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
-    let survey = &context.related().survey;
-    let near = alike(&names(&survey.snapshot, context, kind), name);
+    let state = &context.related().state;
+    let near = alike(&names(&state.snapshot, context, kind), name);
     let of = context
         .namespace()
         .filter(|_| kind != TargetKind::Node)
         .map(|space| format!(" of namespace {space}"));
     let way_out = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
     let lacks = if matches!(kind, TargetKind::Workload(_)) { "has no pods" } else { "is not" };
-    format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
+    format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), state.from)
 }
 
 fn names(snapshot: &ClusterSnapshot, context: &ExplainContext, kind: TargetKind) -> Vec<String> {

@@ -37,7 +37,7 @@ enum PodLocation<'s> {
 /// A pod and what is said of it.
 pub(super) struct PodExplanation<'s> {
     context: &'s ExplainContext,
-    closeup: &'s PodDetails,
+    details: &'s PodDetails,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
     pod: Option<&'s SnapshotPod>,
     place: PodLocation<'s>,
@@ -62,12 +62,12 @@ struct TaintExplanation<'s> {
 }
 
 impl<'s> PodExplanation<'s> {
-    pub(super) fn of(context: &'s ExplainContext, closeup: &'s PodDetails) -> Self {
+    pub(super) fn of(context: &'s ExplainContext, details: &'s PodDetails) -> Self {
         let snapshot = context.snapshot();
         let is_it =
-            |pod: &&SnapshotPod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
+            |pod: &&SnapshotPod| pod.name.name() == details.name && pod.name.namespace() == details.namespace;
         let pod = snapshot.pods().iter().find(is_it);
-        let place = match closeup.node.as_str() {
+        let place = match details.node.as_str() {
             "" => PodLocation::Nowhere,
             node => match snapshot.node_at(node) {
                 Some(at) => PodLocation::On(at),
@@ -83,20 +83,20 @@ impl<'s> PodExplanation<'s> {
             }
             _ => None,
         };
-        Self { context, closeup, pod, place, judged }
+        Self { context, details, pod, place, judged }
     }
 
     pub(super) fn name(&self) -> &'s str {
-        &self.closeup.name
+        &self.details.name
     }
 
     pub(super) fn namespace(&self) -> &'s str {
-        &self.closeup.namespace
+        &self.details.namespace
     }
 
     /// The name of its node; empty if it has none.
     pub(super) fn node(&self) -> &'s str {
-        &self.closeup.node
+        &self.details.node
     }
 
     /// The taint that sends it away first.
@@ -253,7 +253,7 @@ impl<'s> PodExplanation<'s> {
                 format!("Its node {node} is not known, and so it is not known what its taints do.")
             }
             PodLocation::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
-            PodLocation::Nowhere if self.closeup.is_over() => {
+            PodLocation::Nowhere if self.details.is_over() => {
                 "It has no node, and looks for none any more: no taint counts.".to_owned()
             }
             PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),

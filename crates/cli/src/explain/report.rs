@@ -58,9 +58,9 @@ impl<'s> Explanations<'s> {
 }
 
 fn pod<'s>(context: &'s ExplainContext, name: &'s str) -> Result<Explanation<'s>, String> {
-    let named: Vec<_> = context.related().closeups.pods.iter().filter(|pod| pod.name == name).collect();
+    let named: Vec<_> = context.related().details.pods.iter().filter(|pod| pod.name == name).collect();
     match named[..] {
-        [closeup] => Ok(Explanation::Pod(PodExplanation::of(context, closeup))),
+        [details] => Ok(Explanation::Pod(PodExplanation::of(context, details))),
         [] if context.related().gone.contains(name) => {
             let explanation = MissingPodExplanation::of(context, name);
             match (explanation.has_events(), context.controllers().is_some()) {
@@ -128,12 +128,12 @@ impl Printable for Explanations<'_> {
         let items: Vec<Value> = self.explanations.iter().map(|explanation| explanation.object(now)).collect();
         let missing = self.missing.iter().cloned();
         let gaps: Vec<String> =
-            self.context.related().survey.gaps.iter().map(ToString::to_string).chain(missing).collect();
+            self.context.related().state.gaps.iter().map(ToString::to_string).chain(missing).collect();
         let frame = |object: &mut Value| {
-            let survey = &self.context.related().survey;
+            let state = &self.context.related().state;
             object["apiVersion"] = json!("taintward.io/v1alpha1");
             object["complete"] = json!(gaps.is_empty());
-            object["from"] = json!(survey.from);
+            object["from"] = json!(state.from);
             object["asOf"] = stamp(now.mono);
             object["gaps"] = json!(gaps);
         };
@@ -153,17 +153,17 @@ impl Printable for Explanations<'_> {
 
     fn human(&self, view: &PrintOptions) -> String {
         let mut text = String::new();
-        let survey = &self.context.related().survey;
+        let state = &self.context.related().state;
         if view.headers {
-            paragraph(&mut text, &messages::about(&survey.from, survey.snapshot.now()), view);
+            paragraph(&mut text, &messages::about(&state.from, state.snapshot.now()), view);
         }
         for (at, explanation) in self.explanations.iter().enumerate() {
             if at > 0 || view.headers {
                 text.push('\n');
             }
-            explanation.text(survey.snapshot.now(), view, &mut text);
+            explanation.text(state.snapshot.now(), view, &mut text);
         }
-        let gaps = self.context.related().survey.gaps.len() + self.missing.len();
+        let gaps = self.context.related().state.gaps.len() + self.missing.len();
         if gaps > 0 {
             let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
             text.push('\n');

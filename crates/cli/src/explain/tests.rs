@@ -128,7 +128,7 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 
 /// Outcome and deadline, as `-o json` has them.
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
-    let mut cluster = KubeArgs::default().settle();
+    let mut cluster = KubeArgs::default().resolve();
     cluster.patience = Duration::from_secs(30);
     let reach =
         ClusterReader { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
@@ -136,7 +136,7 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     let pods = names.iter().cloned().collect();
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
     let related = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
-    assert_eq!(related.survey.gaps, []);
+    assert_eq!(related.state.gaps, []);
     let context = ExplainContext::new(related, None, namespace);
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();

@@ -41,7 +41,7 @@ impl<'s> WorkloadExplanation<'s> {
     ) -> Result<Self, String> {
         let name = &target.name;
         let own: Vec<&PodDetails> =
-            context.related().closeups.made.values().filter(|pod| pod.is_of(maker, name)).collect();
+            context.related().details.made.values().filter(|pod| pod.is_of(maker, name)).collect();
         let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
         let spaces: Vec<&str> = spaces.into_iter().collect();
         let namespace = match (&spaces[..], context.namespace()) {
@@ -179,11 +179,11 @@ impl<'s> WorkloadExplanation<'s> {
 
 fn absent(context: &ExplainContext, maker: WorkloadOwner, target: &Target) -> String {
     let (kind, name) = (target.kind.as_str(), &target.name);
-    let survey = &context.related().survey;
+    let state = &context.related().state;
     if context.controllers().is_none() {
         return not_in_files(context, TargetKind::Workload(maker), name);
     }
-    if !survey.gaps.is_empty() {
+    if !state.gaps.is_empty() {
         return format!("no pod of {kind} {name} could be read: nothing is said of it");
     }
     let space = context.namespace().unwrap_or_default();

@@ -181,7 +181,7 @@ pub(crate) enum InstallArgsError {
 }
 
 impl InstallArgs {
-    pub(crate) fn settle(self) -> Result<InstallOptions, InstallArgsError> {
+    pub(crate) fn resolve(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
         let Self { installed, controller, webhook, server, .. } = self;
@@ -220,7 +220,7 @@ impl InstallArgs {
             webhook_args: webhook.webhook_arg,
             found: Vec::new(),
         };
-        Ok(InstallOptions { values, what, json, server: server.settle(), patience })
+        Ok(InstallOptions { values, what, json, server: server.resolve(), patience })
     }
 
     fn what(&self) -> InstallAction {

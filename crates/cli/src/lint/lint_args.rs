@@ -123,7 +123,7 @@ pub(crate) enum LintArgsError {
 }
 
 impl LintArgs {
-    pub(crate) fn settle(self) -> Result<LintOptions, LintArgsError> {
+    pub(crate) fn resolve(self) -> Result<LintOptions, LintArgsError> {
         let fail_on = match self.fail_on {
             LintFailOn::Error => Some(Severity::Error),
             LintFailOn::Warning => Some(Severity::Warning),
@@ -132,8 +132,8 @@ impl LintArgs {
         };
         let from = match self.filename {
             _ if self.rules => LintSource::Nothing,
-            files if files.is_empty() => LintSource::Cluster(Box::new(self.kube.settle())),
-            files if self.against_cluster => LintSource::Both(files, Box::new(self.kube.settle())),
+            files if files.is_empty() => LintSource::Cluster(Box::new(self.kube.resolve())),
+            files if self.against_cluster => LintSource::Both(files, Box::new(self.kube.resolve())),
             _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),
             files => LintSource::Files(files),
         };

@@ -16,7 +16,7 @@ use taintward_core::verdict::{self, EvictionExemption, PodInput};
 
 /// The list.
 pub(super) struct PendingList<'s> {
-    survey: &'s ClusterState,
+    state: &'s ClusterState,
     enforcers: Option<ActiveControllers>,
     rows: Vec<PendingRow>,
     /// Pods that would have to leave, and are being deleted and there all the same.
@@ -44,12 +44,12 @@ pub(super) fn empty_list(namespace: &str, elsewhere: &BTreeMap<String, usize>) -
 }
 
 /// How many count down in each namespace.
-pub(super) fn by_namespace(survey: &ClusterState) -> BTreeMap<String, usize> {
+pub(super) fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
-    let forecast = forecast(&survey.snapshot, &[], question);
+    let forecast = forecast(&state.snapshot, &[], question);
     let mut counts = BTreeMap::new();
     for fate in forecast.nodes.iter().flat_map(|node| &node.pods).filter(|fate| fate.at().is_some()) {
-        let space = survey.snapshot.pods()[fate.pod as usize].name.namespace().to_owned();
+        let space = state.snapshot.pods()[fate.pod as usize].name.namespace().to_owned();
         *counts.entry(space).or_default() += 1;
     }
     counts
@@ -57,27 +57,24 @@ pub(super) fn by_namespace(survey: &ClusterState) -> BTreeMap<String, usize> {
 
 impl<'s> PendingList<'s> {
     pub(super) fn of(
-        survey: &'s ClusterState,
+        state: &'s ClusterState,
         enforcers: Option<ActiveControllers>,
         namespace: &str,
         offline: String,
     ) -> Self {
-        let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &survey.about };
-        let forecast = forecast(&survey.snapshot, &[], question);
+        let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &state.about };
+        let forecast = forecast(&state.snapshot, &[], question);
         let of_node = |node: &NodeForecast| -> Vec<PendingRow> {
-            node.pods
-                .iter()
-                .filter_map(|fate| PendingRow::of_forecast(&survey.snapshot, node, fate))
-                .collect()
+            node.pods.iter().filter_map(|fate| PendingRow::of_forecast(&state.snapshot, node, fate)).collect()
         };
         let mut rows: Vec<PendingRow> = forecast.nodes.iter().flat_map(of_node).collect();
         rows.retain(|row| namespace.is_empty() || row.namespace() == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         let deleted = |node: &NodeForecast| -> Vec<String> {
-            node.pods.iter().filter_map(|fate| deleted(&survey.snapshot, node, fate)).collect()
+            node.pods.iter().filter_map(|fate| deleted(&state.snapshot, node, fate)).collect()
         };
         let deleted = forecast.nodes.iter().flat_map(deleted).collect();
-        Self { survey, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
+        Self { state, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -110,7 +107,7 @@ impl<'s> PendingList<'s> {
     }
 
     fn overdue(&self) -> impl Iterator<Item = &PendingRow> {
-        let now = self.survey.snapshot.now();
+        let now = self.state.snapshot.now();
         self.rows.iter().filter(move |row| row.is_overdue(now))
     }
 
@@ -145,17 +142,17 @@ fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) 
 
 impl Printable for PendingList<'_> {
     fn object(&self) -> Value {
-        let now = self.survey.snapshot.now();
+        let now = self.state.snapshot.now();
         json!({
             "apiVersion": "taintward.io/v1alpha1",
             "kind": "PendingList",
-            "complete": self.survey.gaps.is_empty(),
-            "from": self.survey.from,
+            "complete": self.state.gaps.is_empty(),
+            "from": self.state.from,
             "asOf": stamp(now.mono),
             "enforcement": self.enforcers.as_ref().map(ActiveControllers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
-            "notes": self.survey.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
-            "gaps": self.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "notes": self.state.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
+            "gaps": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 
@@ -165,12 +162,12 @@ impl Printable for PendingList<'_> {
 
     fn human(&self, view: &PrintOptions) -> String {
         let rows = view.in_order(&self.rows);
-        let mut text = table(rows, self.all_namespaces, self.survey.snapshot.now()).print(view);
+        let mut text = table(rows, self.all_namespaces, self.state.snapshot.now()).print(view);
         if let Some(sentence) = self.in_the_way().filter(|_| view.headers) {
             text.push('\n');
             paragraph(&mut text, &sentence, view);
         }
-        if !self.survey.gaps.is_empty() {
+        if !self.state.gaps.is_empty() {
             text.push('\n');
             paragraph(&mut text, "This list is partial: not everything could be read, see above.", view);
         }
@@ -182,7 +179,7 @@ impl Printable for PendingList<'_> {
 mod tests {
     use super::*;
     use crate::active_controllers::LeaseHolder;
-    use crate::cluster_state::{StateSource, survey};
+    use crate::cluster_state::{StateSource, read};
     use crate::described::{check, schema};
     use taintward_core::toleration_matching::NumericOperators;
 
@@ -190,8 +187,8 @@ mod tests {
     fn the_schema_describes_what_is_printed() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
-        let survey =
-            survey(&StateSource::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off)
+        let state =
+            read(&StateSource::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off)
                 .unwrap();
         for enforcers in [
             None,
@@ -201,7 +198,7 @@ mod tests {
                 upstreams: LeaseHolder::Held("a".into()),
             }),
         ] {
-            let list = PendingList::of(&survey, enforcers, "", String::new());
+            let list = PendingList::of(&state, enforcers, "", String::new());
             assert_eq!(list.rows.len(), 6);
             check(&schema("pending.schema.json"), &list.object());
         }

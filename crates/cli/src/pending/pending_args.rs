@@ -25,7 +25,7 @@ pub(crate) struct PendingArgs {
     )]
     filename: Vec<PathBuf>,
     #[command(flatten)]
-    survey: ClusterStateArgs,
+    state: ClusterStateArgs,
 }
 
 /// What to list, and from what.
@@ -50,8 +50,8 @@ pub(crate) enum PendingArgsError {
 }
 
 impl PendingArgs {
-    pub(crate) fn settle(self) -> Result<PendingOptions, PendingArgsError> {
-        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
+    pub(crate) fn resolve(self) -> Result<PendingOptions, PendingArgsError> {
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.state.resolve()?;
         if self.watch
             && !matches!(output.form(), OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json)
         {

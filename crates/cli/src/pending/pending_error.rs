@@ -8,7 +8,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PendingError {
     #[error(transparent)]
-    Survey(#[from] ClusterStateError),
+    ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
     #[error("the operating system refuses what the program needs to go on: {0}")]

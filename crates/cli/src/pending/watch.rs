@@ -37,10 +37,10 @@ const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 /// Batches of news that wait.
 const BATCHES_WAITING: usize = 16;
 
-pub(super) fn run(ask: &PendingOptions) -> Result<(), PendingError> {
+pub(super) fn run(options: &PendingOptions) -> Result<(), PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = ClusterReader::of(&ask.cluster).await?;
+        let reach = ClusterReader::of(&options.cluster).await?;
         let clock = reach.clock.clone();
         let (sender, enforcers) = watch::channel(None);
         let looking = async {
@@ -50,15 +50,15 @@ pub(super) fn run(ask: &PendingOptions) -> Result<(), PendingError> {
                 tokio::time::sleep(ENFORCERS_EVERY).await;
             }
         };
-        let namespace = ask.cluster.namespace(&reach.connected);
+        let namespace = options.cluster.namespace(&reach.connected);
         let scope = WatchScope {
             namespace: namespace.to_owned(),
-            labels: ask.cluster.selector.clone(),
-            fields: ask.cluster.fields.clone(),
+            labels: options.cluster.selector.clone(),
+            fields: options.cluster.fields.clone(),
         };
         understood(&reach, &scope).await?;
         tokio::select! {
-            done = PendingWatch::new(ask, namespace, &clock, enforcers).run(&reach, scope) => done,
+            done = PendingWatch::new(options, namespace, &clock, enforcers).run(&reach, scope) => done,
             never = looking => never,
         }
     })
@@ -121,16 +121,16 @@ struct PendingWatch<'a> {
 
 impl<'a> PendingWatch<'a> {
     fn new(
-        ask: &'a PendingOptions,
+        options: &'a PendingOptions,
         namespace: &'a str,
         clock: &'a ServerClock,
         enforcers: watch::Receiver<Option<ActiveControllers>>,
     ) -> Self {
         Self {
-            tracker: PendingTracker::new(ask.numeric, namespace),
+            tracker: PendingTracker::new(options.numeric, namespace),
             clock,
-            view: ask.output.view().clone(),
-            form: ask.output.form(),
+            view: options.output.view().clone(),
+            form: options.output.form(),
             namespace,
             enforcers,
             remarks: [None, None],

@@ -77,7 +77,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
     #[command(flatten)]
-    survey: ClusterStateArgs,
+    state: ClusterStateArgs,
 }
 
 /// What to plan, and from what.
@@ -178,7 +178,7 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
 }
 
 impl PlanArgs {
-    pub(crate) fn settle(self) -> Result<PlanOptions, PlanArgsError> {
+    pub(crate) fn resolve(self) -> Result<PlanOptions, PlanArgsError> {
         if let Some(word) = self.words.first() {
             let is_taint = |word: &&String| word.contains([':', '=']);
             let of = |word: Option<&String>, else_: &str| word.map_or_else(|| else_.to_owned(), Clone::clone);
@@ -200,7 +200,7 @@ impl PlanArgs {
             monitor_grace_micros: grace,
             ..NodeLifecycleFlags::default()
         })?;
-        let ClusterStateOptions { as_of, numeric, output, cluster } = self.survey.settle()?;
+        let ClusterStateOptions { as_of, numeric, output, cluster } = self.state.resolve()?;
         if self.limit.is_some() && !output.is_for_people() {
             return Err(PlanArgsError::Limit);
         }

@@ -35,20 +35,20 @@ fn opening(nodes: &[(String, Vec<Taint>)]) -> String {
 
 fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
     let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
-    let survey = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
+    let state = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
     let edit = |(node, taints): &(String, Vec<Taint>)| NodeEdit::Taints {
         nodes: NodeSet::Names(vec![node.clone()]),
         change: TaintEdit { add: taints.clone(), remove: Vec::new() },
     };
     let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
-    let edited = node_edits::apply(&survey.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
+    let edited = node_edits::apply(&state.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
         .map_err(|why| why.to_string())?;
     // Where they could go would need all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
-    let forecast = forecast(&survey.snapshot, &edited.changes, question);
-    let answer = PlanReport::new(&survey, &forecast, &edited.descriptions, Mono::NEVER, None);
+    let forecast = forecast(&state.snapshot, &edited.changes, question);
+    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);
     let mut text = String::new();
-    sentence_in_lines(&mut text, &messages::about(&survey.from, survey.snapshot.now()));
+    sentence_in_lines(&mut text, &messages::about(&state.from, state.snapshot.now()));
     Ok(text + &opening(nodes) + &answer.preview(WIDTH))
 }
 

@@ -19,7 +19,7 @@ use taintward_core::time::Mono;
 
 /// A plan.
 pub(super) struct PlanReport<'p> {
-    survey: &'p ClusterState,
+    state: &'p ClusterState,
     forecast: &'p Forecast,
     /// What was done to nodes, a sentence each.
     descriptions: &'p [String],
@@ -50,13 +50,13 @@ impl PlanRow<'_> {
 
 impl<'p> PlanReport<'p> {
     pub(super) const fn new(
-        survey: &'p ClusterState,
+        state: &'p ClusterState,
         forecast: &'p Forecast,
         descriptions: &'p [String],
         until: Mono,
         limit: Option<usize>,
     ) -> Self {
-        Self { survey, forecast, descriptions, until, limit }
+        Self { state, forecast, descriptions, until, limit }
     }
 
     /// Whether it has what `--fail-on` names.
@@ -81,7 +81,7 @@ impl<'p> PlanReport<'p> {
     }
 
     fn snapshot(&self) -> &'p ClusterSnapshot {
-        &self.survey.snapshot
+        &self.state.snapshot
     }
 
     fn pod(&self, row: &PlanRow<'_>) -> &'p SnapshotPod {

@@ -121,15 +121,15 @@ fn a_terminal_is_not_flooded() {
     let (snapshot, gaps) = snapshot(&format!("{node}{pods}"));
     assert_eq!(gaps, [""; 0]);
     let (notes, about) = (Vec::new(), Vec::new());
-    let survey = ClusterState { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
-    let edited = edited(&survey.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
+    let state = ClusterState { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
+    let edited = edited(&state.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
     let question = ForecastOptions { until: Mono::NEVER, places_max: 10, about: &[] };
-    let forecast = forecast(&survey.snapshot, &edited.changes, question);
+    let forecast = forecast(&state.snapshot, &edited.changes, question);
     for (is_terminal, limit, shown) in
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
     {
         let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
-        let answer = PlanReport::new(&survey, &forecast, descriptions, until, limit);
+        let answer = PlanReport::new(&state, &forecast, descriptions, until, limit);
         let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
         // Each is a row of both tables: these pods have no owner.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
@@ -146,12 +146,12 @@ fn the_schema_describes_what_is_printed() {
     let gaps =
         vec![ReadError { file: "x.yaml".into(), at: TextPosition::default(), why: "is not there".into() }];
     let (notes, about) = (vec!["told".to_owned()], Vec::new());
-    let survey = ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about };
-    for until in [Mono::NEVER, survey.snapshot.now().mono] {
-        let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
+    let state = ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about };
+    for until in [Mono::NEVER, state.snapshot.now().mono] {
+        let edited = edited(&state.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
         let question = ForecastOptions { until, places_max: 100, about: &[] };
-        let forecast = forecast(&survey.snapshot, &edited.changes, question);
-        let answer = PlanReport::new(&survey, &forecast, &edited.descriptions, until, None);
+        let forecast = forecast(&state.snapshot, &edited.changes, question);
+        let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, None);
         let printed = answer.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");

@@ -37,7 +37,7 @@ pub(super) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    pub(super) fn settle(self) -> Result<ClusterAccess, RunArgsError> {
+    pub(super) fn resolve(self) -> Result<ClusterAccess, RunArgsError> {
         let limit = (self.kube_api_qps > 0.0)
             .then_some(RequestLimit { qps: self.kube_api_qps, burst: self.kube_api_burst });
         let relist_every = relist_every(self.relist_interval)?;

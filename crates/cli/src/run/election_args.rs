@@ -45,7 +45,7 @@ pub(super) struct ElectionArgs {
 
 impl ElectionArgs {
     /// The settings; `None` without leader election.
-    pub(super) fn settle(self) -> Result<Option<ElectionSettings>, RunArgsError> {
+    pub(super) fn resolve(self) -> Result<Option<ElectionSettings>, RunArgsError> {
         let (lease, renew, retry) = (
             self.leader_elect_lease_duration,
             self.leader_elect_renew_deadline,

@@ -116,7 +116,7 @@ struct ExplicitFlags {
 
 impl RunArgs {
     /// Decides what the flags say together; `matches` tells those that were given from defaults.
-    pub(crate) fn settle(self, matches: Option<&ArgMatches>) -> Result<RunOptions, RunArgsError> {
+    pub(crate) fn resolve(self, matches: Option<&ArgMatches>) -> Result<RunOptions, RunArgsError> {
         let explicit = matches.map(ExplicitFlags::of).unwrap_or_default();
         let mut notices = Vec::new();
         let controllers = enabled_controllers(&self, explicit, &mut notices)?;
@@ -131,9 +131,9 @@ impl RunArgs {
                 text: "has no effect in observe mode, which writes nothing".into(),
             });
         }
-        let election = self.election.settle()?.filter(|_| mode == WriteMode::Enforce);
-        let cluster = self.cluster.settle()?;
-        let serving = self.serving.settle(&mut notices)?;
+        let election = self.election.resolve()?.filter(|_| mode == WriteMode::Enforce);
+        let cluster = self.cluster.resolve()?;
+        let serving = self.serving.resolve(&mut notices)?;
         let gates = &self.behaviour.feature_gates;
         let settings = ControllerSettings {
             cluster,
@@ -147,7 +147,7 @@ impl RunArgs {
             serving,
             seed: None,
         };
-        Ok(RunOptions { settings, logging: self.logging.settle(), notices })
+        Ok(RunOptions { settings, logging: self.logging.resolve(), notices })
     }
 }
 

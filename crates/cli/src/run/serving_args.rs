@@ -49,7 +49,7 @@ enum MetricsAuthentication {
 }
 
 impl ServingArgs {
-    pub(super) fn settle(self, notices: &mut Vec<FlagNotice>) -> Result<ServingSettings, RunArgsError> {
+    pub(super) fn resolve(self, notices: &mut Vec<FlagNotice>) -> Result<ServingSettings, RunArgsError> {
         let (metrics_port, secure_port) =
             (NonZeroU16::new(self.metrics_port), NonZeroU16::new(self.secure_port));
         if let Some(port) = metrics_port

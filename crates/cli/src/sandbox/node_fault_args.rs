@@ -63,7 +63,7 @@ struct NodeSelectionArgs {
 }
 
 impl SandboxVerb {
-    pub(super) fn settle(self) -> NodeFaultOptions {
+    pub(super) fn resolve(self) -> NodeFaultOptions {
         let Self::Node(NodeFaultArgs { verb }) = self;
         let (fault, which) = match verb {
             NodeVerb::Silence(which) => (NodeFault::Silent, which),

@@ -166,9 +166,9 @@ pub(crate) enum SandboxArgsError {
 }
 
 impl SandboxArgs {
-    pub(crate) fn settle(self) -> Result<SandboxCommand, SandboxArgsError> {
+    pub(crate) fn resolve(self) -> Result<SandboxCommand, SandboxArgsError> {
         match self.verb {
-            Some(verb) => Ok(SandboxCommand::NodeFault(Box::new(verb.settle()))),
+            Some(verb) => Ok(SandboxCommand::NodeFault(Box::new(verb.resolve()))),
             None => start(self).map(|options| SandboxCommand::Start(Box::new(options))),
         }
     }

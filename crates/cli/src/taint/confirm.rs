@@ -31,7 +31,7 @@ pub(super) fn before(
     let nodes: Vec<(String, Vec<Taint>)> =
         names.iter().map(|name| (name.clone(), evicting.clone())).collect();
     io::stderr().write_all(preview(&nodes).as_bytes())?;
-    if !plan.ask {
+    if !plan.prompt {
         return Ok(Confirmed::Yes);
     }
     io::stderr().write_all(b"Go on? [y/N] ")?;

@@ -96,8 +96,8 @@ pub(crate) struct TaintOptions {
     pub(crate) managed_fields: bool,
     /// Whether to show which pods would leave, on a terminal.
     pub(crate) preview: bool,
-    /// Whether to ask then.
-    pub(crate) ask: bool,
+    /// Whether to prompt then.
+    pub(crate) prompt: bool,
     pub(crate) note: NoteOptions,
     pub(crate) cluster: ClusterOptions,
     pub(crate) paper: Terminal,
@@ -192,7 +192,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl TaintArgs {
-    pub(crate) fn settle(self) -> TaintOptions {
+    pub(crate) fn resolve(self) -> TaintOptions {
         TaintOptions {
             arguments: self.arguments,
             all: self.all,
@@ -206,9 +206,9 @@ impl TaintArgs {
             form: self.output,
             managed_fields: self.show_managed_fields,
             preview: !self.no_preview,
-            ask: !self.yes,
+            prompt: !self.yes,
             note: NoteOptions { lasts: self.lasts, reason: self.reason },
-            cluster: self.kube.settle(),
+            cluster: self.kube.resolve(),
             paper: Terminal::of_standard_output(false),
         }
     }

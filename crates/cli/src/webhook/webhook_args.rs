@@ -271,13 +271,13 @@ fn is_on(list: &[RuleEntry], rule: AdmissionRule) -> bool {
 }
 
 impl WebhookArgs {
-    pub(crate) fn settle(self) -> Result<WebhookOptions, WebhookArgsError> {
-        let logging = self.logging.settle();
+    pub(crate) fn resolve(self) -> Result<WebhookOptions, WebhookArgsError> {
+        let logging = self.logging.resolve();
         let until_ready = match self.rules.until_ready {
             UntilReadyArg::Allow => UntilReady::Allow,
             UntilReadyArg::Refuse => UntilReady::Refuse,
         };
-        let rules = self.rules.settle()?;
+        let rules = self.rules.resolve()?;
         let address = SocketAddr::new(self.serving.bind_address, self.serving.secure_port);
         let metrics = NonZeroU16::new(self.serving.metrics_port);
         if self.serving.secure_port == 0 {
@@ -289,7 +289,7 @@ impl WebhookArgs {
         let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
         let names: Vec<String> = self.certificate.client_allowed_names.clone();
         let clients = self.certificate.client_ca_file.clone().map(|file| ClientCaSettings { file, names });
-        let (certificate, keeping) = self.certificate.settle()?;
+        let (certificate, keeping) = self.certificate.resolve()?;
         let server = Server { address, metrics, certificate, clients, limits: ServerLimits::default() };
         let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
         let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
@@ -302,7 +302,7 @@ impl WebhookArgs {
 }
 
 impl RulesArgs {
-    fn settle(self) -> Result<review::ReviewSettings, WebhookArgsError> {
+    fn resolve(self) -> Result<review::ReviewSettings, WebhookArgsError> {
         let is_on = |rule| is_on(&self.rules, rule);
         if !AdmissionRule::ALL.into_iter().any(is_on) {
             return Err(WebhookArgsError::NoRule);
@@ -344,7 +344,7 @@ impl RulesArgs {
 }
 
 impl CertificateArgs {
-    fn settle(self) -> Result<(CertificateSource, Option<SelfSignedSettings>), WebhookArgsError> {
+    fn resolve(self) -> Result<(CertificateSource, Option<SelfSignedSettings>), WebhookArgsError> {
         let files = self.tls_cert_file.zip(self.tls_private_key_file);
         match (files, self.self_signed) {
             (None, false) => Err(WebhookArgsError::NoCertificate),

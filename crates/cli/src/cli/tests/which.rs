@@ -20,9 +20,9 @@ fn a_cluster_is_chosen_as_for_kubectl() {
     };
     for verb in ["plan", "pending", "explain pod/a", "lint", "taint node n1 a-", "version"] {
         let settings = match typed(&format!("{verb} {flags}")).unwrap() {
-            ParsedCommand::Plan(ask) => ask.cluster.settings,
-            ParsedCommand::Pending(ask) => ask.cluster.settings,
-            ParsedCommand::Explain(ask) => ask.cluster.settings,
+            ParsedCommand::Plan(options) => options.cluster.settings,
+            ParsedCommand::Pending(options) => options.cluster.settings,
+            ParsedCommand::Explain(options) => options.cluster.settings,
             ParsedCommand::Lint(plan) => match plan.from {
                 lint::LintSource::Cluster(cluster) => cluster.settings,
                 other => panic!("{other:?}"),

@@ -12,8 +12,8 @@ pub(crate) fn snapshot(text: &str) -> (ClusterSnapshot, Vec<String>) {
     let as_of: Timestamp = "2026-11-21T14:00:00Z".parse().expect("it is a time");
     let mut texts = FileReader::new(Some(as_of), NumericOperators::Off);
     texts.take(ManifestFile { name: "x.yaml".to_owned(), text: Ok(text.to_owned()) });
-    let survey = texts.finish("x.yaml".to_owned());
-    (survey.snapshot, survey.gaps.iter().map(ToString::to_string).collect())
+    let state = texts.finish("x.yaml".to_owned());
+    (state.snapshot, state.gaps.iter().map(ToString::to_string).collect())
 }
 
 const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: n1, uid: u1}}\n---\n";

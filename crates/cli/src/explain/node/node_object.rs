@@ -36,7 +36,7 @@ pub(super) fn object(explanation: &NodeExplanation<'_>) -> Value {
             "why": messages::leaves(explanation.snapshot(), explanation.fates(), fate),
         })
     };
-    let writers = explanation.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
+    let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     let stays = messages::stays(explanation.snapshot(), explanation.fates());
     json!({
         "kind": "Explanation",

@@ -96,7 +96,7 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
     };
     let sentences: Vec<String> = taints.iter().enumerate().map(one).collect();
     list(text, "Its taints:", &sentences, view);
-    let writers = explanation.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
+    let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     if let [(last, at), ..] = writers {
         let at = at.map(|at| format!(", at {}", text_parts::wall(now, at))).unwrap_or_default();
         // All taints are one field: its last writer need not have put each of them there.

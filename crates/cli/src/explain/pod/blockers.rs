@@ -13,7 +13,7 @@ const DISRUPTED: &str = "DisruptionTarget";
 pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     let mut sentences = deletion(explanation);
     sentences.extend(disruption(explanation));
-    if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.closeup.deletion) {
+    if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
         sentences.push(undone(explanation));
     }
     sentences
@@ -25,8 +25,8 @@ fn moment(now: Now, at: Wall) -> String {
 
 /// A pod that is being deleted goes when its containers have ended and its finalizers are gone.
 fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
-    let Some(deletion) = explanation.closeup.deletion else { return Vec::new() };
-    let (now, finalizers) = (explanation.now(), &explanation.closeup.finalizers);
+    let Some(deletion) = explanation.details.deletion else { return Vec::new() };
+    let (now, finalizers) = (explanation.now(), &explanation.details.finalizers);
     let mut sentences = Vec::new();
     let is_over = deletion.by.is_none_or(|by| by <= now.wall);
     if let Some(by) = deletion.by {
@@ -71,7 +71,7 @@ fn unconfirmed(explanation: &PodExplanation<'_>) -> String {
 
 /// Whose mark it carries (TE-31).
 fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
-    let mark = explanation.closeup.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
+    let mark = explanation.details.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
     let whose = match mark.reason.as_str() {
         "DeletionByTaintManager" => "Taintward or kube-controller-manager is evicting it because of a taint",
         "EvictionByEvictionAPI" => {
@@ -83,7 +83,7 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
         _ => "somebody is about to end it",
     };
     let since = mark.since.map(|at| format!(", since {}", moment(explanation.now(), at))).unwrap_or_default();
-    let yet = if explanation.closeup.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
+    let yet = if explanation.details.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
     Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
 }
 

@@ -10,12 +10,12 @@ use taintward_core::toleration_matching::TaintMatch;
 use taintward_core::verdict::Outcome;
 
 pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
-    let closeup = explanation.closeup;
+    let details = explanation.details;
     let outcome = match explanation.outcome() {
         Some(Outcome::Stays(_)) => "Stays",
         Some(Outcome::StaysUntil(_)) => "StaysUntil",
         Some(Outcome::Leaves { .. }) => "Goes",
-        None if closeup.node.is_empty() => "Unbound",
+        None if details.node.is_empty() => "Unbound",
         None => "Unknown",
     };
     let leaves = match explanation.outcome() {
@@ -23,15 +23,15 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         _ => None,
     };
     let parts = explanation.parts();
-    let events = explanation.context.events(Some(&closeup.namespace), &closeup.name);
+    let events = explanation.context.events(Some(&details.namespace), &details.name);
     let mut object = json!({
         "kind": "Explanation",
         "about": {
-            "kind": "Pod", "namespace": closeup.namespace, "name": closeup.name, "uid": closeup.uid,
+            "kind": "Pod", "namespace": details.namespace, "name": details.name, "uid": details.uid,
         },
         "outcome": outcome,
         "summary": explanation.summary(),
-        "node": (!closeup.node.is_empty()).then_some(&closeup.node),
+        "node": (!details.node.is_empty()).then_some(&details.node),
         "workload": explanation.workload().map(messages::workload),
         "leavesAt": leaves.map(stamp),
         "inSeconds": leaves.map(|at| (at.as_micros() - explanation.now().mono.as_micros()) / 1_000_000),

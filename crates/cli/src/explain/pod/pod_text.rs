@@ -11,7 +11,7 @@ use taintward_core::taint_start::BindingSource;
 use taintward_core::time::Now;
 
 pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
-    let PodDetails { namespace, name, node, .. } = explanation.closeup;
+    let PodDetails { namespace, name, node, .. } = explanation.details;
     let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
     let maker = explanation.workload().filter(|workload| workload.kind != WorkloadKind::Bare);
     let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();

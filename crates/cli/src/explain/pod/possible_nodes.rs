@@ -68,7 +68,7 @@ impl PossibleNodes {
 
 /// `None` for a pod that looks for no node.
 pub(super) fn of(explanation: &PodExplanation<'_>) -> Option<PossibleNodes> {
-    let is_looking = explanation.place == PodLocation::Nowhere && !explanation.closeup.is_over();
+    let is_looking = explanation.place == PodLocation::Nowhere && !explanation.details.is_over();
     let pod = explanation.pod.filter(|_| is_looking)?;
     let (snapshot, shape) = (explanation.snapshot(), explanation.snapshot().shape(pod));
     let mut places = PossibleNodes { beyond: shape.beyond, ..PossibleNodes::default() };

@@ -63,7 +63,7 @@ pub(super) fn moment(answer: &PlanReport<'_>, at: Mono) -> String {
 }
 
 fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
-    paragraph(text, &messages::about(&answer.survey.from, answer.snapshot().now()), view);
+    paragraph(text, &messages::about(&answer.state.from, answer.snapshot().now()), view);
     if answer.descriptions.is_empty() {
         paragraph(text, "If nothing is changed:", view);
     } else {
@@ -342,9 +342,9 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         );
         paragraph(text, &sentence, view);
     }
-    if !answer.survey.gaps.is_empty() {
+    if !answer.state.gaps.is_empty() {
         text.push('\n');
-        let told = match answer.survey.gaps.len() {
+        let told = match answer.state.gaps.len() {
             1 => "This answer is partial: one thing could not be read, see above.".to_owned(),
             count => format!("This answer is partial: {count} things could not be read, see above."),
         };

@@ -17,8 +17,8 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
     let mut plan = json!({
         "apiVersion": "taintward.io/v1alpha1",
         "kind": "Plan",
-        "complete": answer.survey.gaps.is_empty(),
-        "from": answer.survey.from,
+        "complete": answer.state.gaps.is_empty(),
+        "from": answer.state.from,
         "asOf": stamp(answer.snapshot().now().mono),
         "changes": answer.descriptions,
         "summary": {
@@ -36,8 +36,8 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
         "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
         "workloads": workloads(answer),
         "budgets": budgets(answer),
-        "notes": answer.survey.notes,
-        "gaps": answer.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "notes": answer.state.notes,
+        "gaps": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if answer.until != Mono::NEVER {
         plan["at"] = stamp(answer.until);

@@ -11,7 +11,7 @@ const NAMED_MOST: usize = 5;
 
 pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     let mut text = String::new();
-    for gap in &answer.survey.gaps {
+    for gap in &answer.state.gaps {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
     }
