@@ -4,28 +4,34 @@
 //! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods
 //!   that leave.
 
-mod context;
 mod explain_args;
-mod missing_pod;
 mod node;
 mod not_found;
 mod object_parts;
 mod pod;
-mod report;
+mod taint_description;
 mod target;
 #[cfg(test)]
 mod tests;
 mod text_parts;
-mod workload;
 
 pub(crate) use explain_args::{ExplainArgs, ExplainOptions};
 
-use crate::cluster_state::ClusterStateError;
-use crate::output::PrintError;
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::details::EventDetails;
+use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
+use crate::cluster_state::related_details::ObjectNames;
+use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
+use crate::messages::{self, paragraph, stamp};
+use crate::output::{PrintError, PrintOptions, Printable};
+use crate::runtime::Runtime;
 use crate::say;
-use context::ExplainContext;
-use report::Explanations;
+use crate::taint_note::TaintNote;
+use serde_json::{Value, json};
 use std::process::ExitCode;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::taint::Taint;
+use target::{Target, TargetKind};
 
 /// Exit codes of `taintward explain`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
@@ -57,14 +63,187 @@ pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
 
 fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {
     let context = ExplainContext::read(options)?;
-    let state = &context.related().state;
+    let state = &context.related.state;
     state.gaps.iter().for_each(say::error);
     state.notes.iter().for_each(say::note);
     let explanations = Explanations::of(&context, &options.targets);
-    explanations.missing().iter().for_each(say::error);
-    if !explanations.is_empty() {
+    explanations.missing.iter().for_each(say::error);
+    if !explanations.found.is_empty() {
         options.output.print(&explanations)?;
     }
-    let is_whole = state.gaps.is_empty() && explanations.missing().is_empty();
+    let is_whole = state.gaps.is_empty() && explanations.missing.is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the explanations are made from.
+struct ExplainContext {
+    related: RelatedObjects,
+    /// `None` for files, which cannot tell.
+    controllers: Option<ActiveControllers>,
+    /// The namespace of pods; `None`: any.
+    namespace: Option<String>,
+}
+
+impl ExplainContext {
+    /// Reads the files or the cluster that the options name.
+    fn read(options: &ExplainOptions) -> Result<Self, ClusterStateError> {
+        let names = |kind| {
+            let those = options.targets.iter().filter(move |target| target.kind == kind);
+            those.map(|target| target.name.clone()).collect()
+        };
+        let (pods, nodes) = (names(TargetKind::Pod), names(TargetKind::Node));
+        let workloads = options.targets.iter().filter_map(|target| match target.kind {
+            TargetKind::Workload(owner) => Some((owner, target.name.clone())),
+            TargetKind::Pod | TargetKind::Node => None,
+        });
+        let workloads = workloads.collect();
+        if !options.files.is_empty() {
+            let named = options.cluster.named_namespace();
+            let namespace = (!named.is_empty()).then(|| named.to_owned());
+            let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
+            let related = in_files(&options.files, wanted, options.as_of, options.numeric);
+            if related.state.snapshot.nodes().is_empty() {
+                return Err(no_nodes(related.state));
+            }
+            return Ok(Self { related, controllers: None, namespace });
+        }
+        let runtime = Runtime::new()?;
+        runtime.block_on(async {
+            let cluster = ClusterReader::of(&options.cluster).await?;
+            let namespace = Some(options.cluster.namespace(&cluster.connected).to_owned());
+            let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
+            let related = in_cluster(&cluster, wanted, options.as_of, options.numeric).await;
+            let now = related.state.snapshot.now().wall;
+            let controllers = ActiveControllers::of(&cluster, now).await;
+            Ok(Self { related, controllers: Some(controllers), namespace })
+        })
+    }
+
+    const fn snapshot(&self) -> &ClusterSnapshot {
+        &self.related.state.snapshot
+    }
+
+    /// The namespace of pods; `None`: any.
+    fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Events about a pod, the newest last.
+    fn events(&self, namespace: Option<&str>, name: &str) -> Vec<&EventDetails> {
+        let is_about = |event: &&EventDetails| {
+            event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)
+        };
+        let mut events: Vec<&EventDetails> = self.related.details.events.iter().filter(is_about).collect();
+        events.sort_by_key(|event| event.last);
+        events
+    }
+
+    /// The note about a taint of a node.
+    fn note(&self, node: &str, taint: &Taint) -> Option<TaintNote> {
+        let annotations = &self.related.details.nodes.get(node)?.annotations;
+        TaintNote::about(taint, |key| annotations.get(key).map(String::as_str))
+    }
+}
+
+/// What is said of one object.
+trait Explanation {
+    /// `pod/web-1`, `deployment/web`.
+    fn name(&self) -> String;
+
+    /// As people read it.
+    fn text(&self, view: &PrintOptions, text: &mut String);
+
+    /// As programs read it.
+    fn object(&self) -> Value;
+}
+
+/// An explanation, or a sentence that says why there is none.
+type ExplanationResult<'s> = Result<Box<dyn Explanation + 's>, String>;
+
+/// The explanations of all targets.
+struct Explanations<'s> {
+    context: &'s ExplainContext,
+    found: Vec<Box<dyn Explanation + 's>>,
+    /// What was not found, a sentence each.
+    missing: Vec<String>,
+}
+
+impl<'s> Explanations<'s> {
+    fn of(context: &'s ExplainContext, targets: &'s [Target]) -> Self {
+        let mut all = Self { context, found: Vec::new(), missing: Vec::new() };
+        for target in targets {
+            let explained = match target.kind {
+                TargetKind::Node => node::explain(context, &target.name),
+                TargetKind::Pod | TargetKind::Workload(_) => pod::explain(context, target),
+            };
+            match explained {
+                Ok(explanation) => all.found.push(explanation),
+                Err(why) => all.missing.push(why),
+            }
+        }
+        all
+    }
+}
+
+/// As docs/explanation.schema.json describes it: fields are only added, and always present unless the schema says
+/// otherwise.
+impl Printable for Explanations<'_> {
+    fn object(&self) -> Value {
+        let now = self.context.snapshot().now();
+        let items: Vec<Value> = self.found.iter().map(|explanation| explanation.object()).collect();
+        let missing = self.missing.iter().cloned();
+        let gaps: Vec<String> =
+            self.context.related.state.gaps.iter().map(ToString::to_string).chain(missing).collect();
+        let frame = |object: &mut Value| {
+            let state = &self.context.related.state;
+            object["apiVersion"] = json!("taintward.io/v1alpha1");
+            object["complete"] = json!(gaps.is_empty());
+            object["from"] = json!(state.from);
+            object["asOf"] = stamp(now.mono);
+            object["gaps"] = json!(gaps);
+        };
+        match <[Value; 1]>::try_from(items) {
+            Ok([mut item]) if self.missing.is_empty() => {
+                frame(&mut item);
+                item
+            }
+            Ok([item]) => listed(vec![item], frame),
+            Err(items) => listed(items, frame),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.found.iter().map(|explanation| explanation.name()).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        let mut text = String::new();
+        let state = &self.context.related.state;
+        if view.headers {
+            paragraph(&mut text, &messages::about(&state.from, state.snapshot.now()), view);
+        }
+        for (at, explanation) in self.found.iter().enumerate() {
+            if at > 0 || view.headers {
+                text.push('\n');
+            }
+            explanation.text(view, &mut text);
+        }
+        let gaps = self.context.related.state.gaps.len() + self.missing.len();
+        if gaps > 0 {
+            let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
+            text.push('\n');
+            paragraph(
+                &mut text,
+                &format!("This answer is partial: {things} could not be read, see above."),
+                view,
+            );
+        }
+        text
+    }
+}
+
+fn listed(items: Vec<Value>, frame: impl Fn(&mut Value)) -> Value {
+    let mut list = json!({ "kind": "ExplanationList", "items": items });
+    frame(&mut list);
+    list
 }

@@ -3,41 +3,59 @@
 mod node_object;
 mod node_text;
 
-use super::context::ExplainContext;
+use super::taint_description::TaintDescription;
+use super::target::TargetKind;
+use super::{ExplainContext, Explanation, ExplanationResult, not_found};
 use crate::cluster_state::details::{ConditionDetails, NodeDetails};
 use crate::output::PrintOptions;
-use crate::taint_note::TaintNote;
 use serde_json::Value;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
 use taintward_core::forecast::{
     Forecast, ForecastOptions, NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast, forecast,
 };
-use taintward_core::taint::{Taint, WellKnownTaint};
-use taintward_core::taint_start::{TaintStart, taint_start_for_display};
+use taintward_core::taint::Taint;
+use taintward_core::taint_start::taint_start_for_display;
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A node and what is said of it.
-pub(super) struct NodeExplanation<'s> {
+struct NodeExplanation<'s> {
     context: &'s ExplainContext,
     at: usize,
     details: Option<&'s NodeDetails>,
     forecast: Forecast,
 }
 
-/// A taint of a node.
-struct ExplainedTaint<'s> {
-    taint: &'s Taint,
-    start: TaintStart,
-    meaning: Option<WellKnownTaint>,
-    note: Option<TaintNote>,
+/// The explanation of the node of that name.
+pub(super) fn explain<'s>(context: &'s ExplainContext, name: &str) -> ExplanationResult<'s> {
+    match context.snapshot().node_at(name) {
+        Some(at) => Ok(Box::new(NodeExplanation::of(context, at))),
+        None if context.controllers.is_some() && !context.related.absent.contains(name) => {
+            Err(format!("node {name} could not be read: nothing is said of it"))
+        }
+        None => Err(not_found::describe(context, TargetKind::Node, name)),
+    }
+}
+
+impl Explanation for NodeExplanation<'_> {
+    fn name(&self) -> String {
+        format!("node/{}", self.node_name())
+    }
+
+    fn text(&self, view: &PrintOptions, text: &mut String) {
+        node_text::text(self, view, text);
+    }
+
+    fn object(&self) -> Value {
+        node_object::object(self)
+    }
 }
 
 impl<'s> NodeExplanation<'s> {
-    pub(super) fn of(context: &'s ExplainContext, at: usize) -> Self {
+    fn of(context: &'s ExplainContext, at: usize) -> Self {
         let snapshot = context.snapshot();
         let node = &snapshot.nodes()[at];
-        let details = context.related().details.nodes.get(node.fact.name.as_str());
+        let details = context.related.details.nodes.get(node.fact.name.as_str());
         // As it is: what is there already keeps its start.
         let now = snapshot.now().mono;
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
@@ -46,16 +64,6 @@ impl<'s> NodeExplanation<'s> {
         let unchanged = PlannedNodeChange { node: at, taints, unschedulable, drained: false };
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
         Self { context, at, details, forecast: forecast(snapshot, &[unchanged], question) }
-    }
-
-    /// As people read it.
-    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
-        node_text::text(self, view, text);
-    }
-
-    /// As programs read it.
-    pub(super) fn object(&self) -> Value {
-        node_object::object(self)
     }
 
     fn snapshot(&self) -> &'s ClusterSnapshot {
@@ -70,17 +78,15 @@ impl<'s> NodeExplanation<'s> {
         &self.snapshot().nodes()[self.at]
     }
 
-    pub(super) fn name(&self) -> &'s str {
+    fn node_name(&self) -> &'s str {
         self.node().fact.name.as_str()
     }
 
-    fn taints(&self) -> Vec<ExplainedTaint<'s>> {
+    fn taints(&self) -> Vec<TaintDescription<'s>> {
         let fact = &self.node().fact;
-        let one = |taint: &'s Taint| ExplainedTaint {
-            taint,
-            start: taint_start_for_display(taint, fact, self.now()),
-            meaning: WellKnownTaint::of(&taint.key),
-            note: self.context.note(self.name(), taint),
+        let one = |taint: &'s Taint| {
+            let start = taint_start_for_display(taint, fact, self.now());
+            TaintDescription::of(self.context, self.node_name(), taint, start)
         };
         fact.taints.iter().map(one).collect()
     }

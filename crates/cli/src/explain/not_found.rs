@@ -1,6 +1,6 @@
 //! Says that a target does not exist, with names near to its own.
 
-use super::context::ExplainContext;
+use super::ExplainContext;
 use super::target::TargetKind;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
@@ -8,9 +8,27 @@ use taintward_core::cluster_snapshot::ClusterSnapshot;
 /// Names that are shown of those that are there.
 const NAMED_MOST: usize = 5;
 
+/// The sentence about an object that is neither in the files nor in the cluster.
+pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
+    if context.controllers.is_none() {
+        return not_in_files(context, kind, name);
+    }
+    match kind {
+        TargetKind::Pod => no_pod(context, name),
+        TargetKind::Node => format!("there is no node {name}; kubectl get nodes lists those there are"),
+        TargetKind::Workload(owner) => {
+            let (kind, plural) = (kind.as_str(), owner.of_api().2);
+            let space = context.namespace().unwrap_or_default();
+            format!(
+                "there is no {kind} {name} in namespace {space}; kubectl get {plural} -n {space} lists those there are"
+            )
+        }
+    }
+}
+
 /// It is gone for longer than events are kept, or was never there.
-pub(super) fn not_in_cluster(context: &ExplainContext, name: &str) -> String {
-    let related = context.related();
+fn no_pod(context: &ExplainContext, name: &str) -> String {
+    let related = &context.related;
     let space = context.namespace().unwrap_or_default();
     let what = if related.knows_events { "nor an event of one" } else { "and its events may not be read" };
     let mut text =
@@ -26,8 +44,8 @@ pub(super) fn not_in_cluster(context: &ExplainContext, name: &str) -> String {
     text
 }
 
-pub(super) fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
-    let state = &context.related().state;
+fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
+    let state = &context.related.state;
     let near = alike(&names(&state.snapshot, context, kind), name);
     let of = context
         .namespace()

@@ -1,21 +1,24 @@
 //! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
 //!
-//! - See `pod/blockers.rs` for what blocks it, `pod/possible_nodes.rs` for a pod without a node, `missing_pod.rs` for a
-//!   deleted one.
+//! - See `pod/blockers.rs` for what blocks it, `pod/possible_nodes.rs` for a pod without a node, `pod/missing_pod.rs` for
+//!   a deleted one, `pod/workload.rs` for all pods of a workload.
 
 mod blockers;
+mod missing_pod;
 mod pod_object;
 mod pod_text;
 mod possible_nodes;
+mod workload;
 
-use super::context::ExplainContext;
+use super::taint_description::TaintDescription;
+use super::target::{Target, TargetKind};
+use super::{ExplainContext, Explanation, ExplanationResult};
 use crate::cluster_state::details::PodDetails;
 use crate::messages::{self, at_moment, toleration};
 use crate::output::PrintOptions;
-use crate::taint_note::TaintNote;
 use serde_json::Value;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod, Workload};
-use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::{self, KeyMismatch, NearestToleration, TaintMatch, ValueMismatch};
@@ -35,7 +38,7 @@ enum PodLocation<'s> {
 }
 
 /// A pod and what is said of it.
-pub(super) struct PodExplanation<'s> {
+struct PodExplanation<'s> {
     context: &'s ExplainContext,
     details: &'s PodDetails,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
@@ -57,12 +60,46 @@ struct TaintExplanation<'s> {
     exemption: Option<EvictionExemption>,
     /// It sends the pod away first.
     decides: bool,
-    meaning: Option<WellKnownTaint>,
-    note: Option<TaintNote>,
+    description: TaintDescription<'s>,
+}
+
+/// The explanation of a pod, also of one that is gone, or of the pods of a workload.
+pub(super) fn explain<'s>(context: &'s ExplainContext, target: &'s Target) -> ExplanationResult<'s> {
+    if let TargetKind::Workload(owner) = target.kind {
+        return workload::explain(context, owner, target);
+    }
+    let name = target.name.as_str();
+    let named: Vec<_> = context.related.details.pods.iter().filter(|pod| pod.name == name).collect();
+    match named[..] {
+        [details] => Ok(Box::new(PodExplanation::of(context, details))),
+        [] if context.related.gone.contains(name) => missing_pod::explain(context, name),
+        [] => Err(format!("pod {name} could not be read: nothing is said of it")),
+        _ => {
+            let spaces: Vec<&str> = named.iter().map(|pod| pod.namespace.as_str()).collect();
+            Err(format!(
+                "there are pods {name} in several namespaces: {}; name one with -n",
+                spaces.join(", ")
+            ))
+        }
+    }
+}
+
+impl Explanation for PodExplanation<'_> {
+    fn name(&self) -> String {
+        format!("pod/{}", self.details.name)
+    }
+
+    fn text(&self, view: &PrintOptions, text: &mut String) {
+        pod_text::text(self, view, text);
+    }
+
+    fn object(&self) -> Value {
+        pod_object::object(self)
+    }
 }
 
 impl<'s> PodExplanation<'s> {
-    pub(super) fn of(context: &'s ExplainContext, details: &'s PodDetails) -> Self {
+    fn of(context: &'s ExplainContext, details: &'s PodDetails) -> Self {
         let snapshot = context.snapshot();
         let is_it =
             |pod: &&SnapshotPod| pod.name.name() == details.name && pod.name.namespace() == details.namespace;
@@ -71,7 +108,7 @@ impl<'s> PodExplanation<'s> {
             "" => PodLocation::Nowhere,
             node => match snapshot.node_at(node) {
                 Some(at) => PodLocation::On(at),
-                None if context.related().absent.contains(node) => PodLocation::Absent(node),
+                None if context.related.absent.contains(node) => PodLocation::Absent(node),
                 None => PodLocation::Unknown(node),
             },
         };
@@ -86,33 +123,10 @@ impl<'s> PodExplanation<'s> {
         Self { context, details, pod, place, judged }
     }
 
-    pub(super) fn name(&self) -> &'s str {
-        &self.details.name
-    }
-
-    pub(super) fn namespace(&self) -> &'s str {
-        &self.details.namespace
-    }
-
-    /// The name of its node; empty if it has none.
-    pub(super) fn node(&self) -> &'s str {
-        &self.details.node
-    }
-
     /// The taint that sends it away first.
-    pub(super) fn decisive_taint(&self) -> Option<String> {
+    fn decisive_taint(&self) -> Option<String> {
         let taint = self.parts().into_iter().find(|part| part.decides)?;
         Some(taint.instance.taint.to_string())
-    }
-
-    /// As people read it.
-    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
-        pod_text::text(self, view, text);
-    }
-
-    /// As programs read it.
-    pub(super) fn object(&self) -> Value {
-        pod_object::object(self)
     }
 
     fn snapshot(&self) -> &'s ClusterSnapshot {
@@ -127,7 +141,7 @@ impl<'s> PodExplanation<'s> {
         self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).spec.tolerations)
     }
 
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    fn outcome(&self) -> Option<Outcome> {
         self.judged.as_ref().map(|(_, verdict)| verdict.outcome)
     }
 
@@ -158,15 +172,10 @@ impl<'s> PodExplanation<'s> {
             }
             TaintMatch::Unsupported(_) => (None, None),
         };
-        let (meaning, note) = (WellKnownTaint::of(&taint.key), self.note(taint));
+        let description = TaintDescription::of(self.context, &self.details.node, taint, instance.start);
         let exemption = self.pod.and_then(|pod| pod.exemption);
         let decides = decides && exemption.is_none();
-        TaintExplanation { instance, reason, tolerations, near, trap, exemption, decides, meaning, note }
-    }
-
-    fn note(&self, taint: &Taint) -> Option<TaintNote> {
-        let PodLocation::On(node) = self.place else { return None };
-        self.context.note(self.snapshot().nodes()[node].fact.name.as_str(), taint)
+        TaintExplanation { instance, reason, tolerations, near, trap, exemption, decides, description }
     }
 
     /// The node's other taints, and whether the pod tolerates each.
@@ -215,7 +224,7 @@ impl<'s> PodExplanation<'s> {
     }
 
     /// The same in a few words, as of one among many.
-    pub(super) fn why(&self) -> String {
+    fn why(&self) -> String {
         let Some((instances, verdict)) = &self.judged else {
             return match self.place {
                 PodLocation::Nowhere => "has no node".to_owned(),
@@ -236,7 +245,7 @@ impl<'s> PodExplanation<'s> {
     }
 
     /// When it leaves, or should have left.
-    pub(super) fn leaves(&self) -> Option<Mono> {
+    fn leaves(&self) -> Option<Mono> {
         match self.outcome()? {
             Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
             Outcome::Stays(_) => None,

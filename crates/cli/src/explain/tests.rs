@@ -1,9 +1,7 @@
 //! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
-use super::EXIT_CODES;
-use super::context::ExplainContext;
-use super::report::Explanations;
 use super::target::{TargetKind, parse as parse_targets};
+use super::{EXIT_CODES, ExplainContext, Explanations};
 use crate::args::kube_args::KubeArgs;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::related_details::ObjectNames;
@@ -137,7 +135,7 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
     let related = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
     assert_eq!(related.state.gaps, []);
-    let context = ExplainContext::new(related, None, namespace);
+    let context = ExplainContext { related, controllers: None, namespace };
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
     let list = Explanations::of(&context, &targets).object();
@@ -232,9 +230,9 @@ fn the_schema_describes_what_is_printed() {
         });
         let wanted = ObjectNames { pods, workloads: workloads.collect(), ..ObjectNames::default() };
         let related = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
-        let context = ExplainContext::new(related, None, None);
+        let context = ExplainContext { related, controllers: None, namespace: None };
         let all = Explanations::of(&context, &targets);
-        assert_eq!(all.names().len() + all.missing().len(), targets.len());
+        assert_eq!(all.names().len() + all.missing.len(), targets.len());
         check(&schema("explanation.schema.json"), &all.object());
     }
 }

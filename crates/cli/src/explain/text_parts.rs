@@ -3,9 +3,6 @@
 use crate::cluster_state::details::EventDetails;
 use crate::messages::{at_moment, bullet, paragraph};
 use crate::output::PrintOptions;
-use crate::taint_note::TaintNote;
-use taintward_core::taint::WellKnownTaint;
-use taintward_core::taint_start::{TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now, Wall};
 
 /// Events that are shown: the last ones.
@@ -23,35 +20,6 @@ pub(super) fn list(text: &mut String, heading: &str, sentences: &[String], view:
 
 pub(super) fn wall(now: Now, at: Wall) -> String {
     at_moment(now, Mono::from_micros(at.as_micros()))
-}
-
-/// `13:59:11, 49s ago (by its timeAdded)`
-pub(super) fn since(start: &TaintStart, now: Now) -> String {
-    let source = match start.source {
-        TaintStartSource::SeenLive => "seen appearing",
-        TaintStartSource::TimeAdded => "by its timeAdded",
-        // They tell when the list of taints changed last, whichever of them it was.
-        TaintStartSource::ManagedFields => "or earlier; by the node's managedFields",
-        TaintStartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
-    };
-    let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };
-    format!("since {} ({source}{clamped})", at_moment(now, start.at))
-}
-
-pub(super) fn meaning(WellKnownTaint { what, who, then }: &WellKnownTaint) -> String {
-    format!(" It means: {what}. Set by: {who}. What to do: {then}.")
-}
-
-pub(super) fn note(TaintNote { reason, until }: &TaintNote, now: Now) -> String {
-    let reason = reason.as_ref().map(|reason| format!(" Somebody noted: {reason}.")).unwrap_or_default();
-    let until = until.map(|until| match until <= now.wall {
-        true => {
-            format!(" Meant to stay until {}: taintward taint --expired removes it.", wall(now, until))
-        }
-        false => format!(" Meant to stay until {}.", wall(now, until)),
-    });
-    let until = until.unwrap_or_default();
-    reason + &until
 }
 
 pub(super) fn events(events: &[&EventDetails], now: Now) -> Vec<String> {

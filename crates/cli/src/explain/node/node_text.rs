@@ -1,12 +1,11 @@
 //! Formats the explanation of a node for people.
 
-use super::{ExplainedTaint, NodeExplanation};
+use super::NodeExplanation;
 use crate::color::Color;
-use crate::explain::text_parts::{self, list, since};
+use crate::explain::taint_description::TaintDescription;
+use crate::explain::text_parts::{self, list};
 use crate::messages::{self, paragraph};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
-use taintward_core::taint::TaintEffect;
-use taintward_core::taint_start::TaintStartSource;
 use taintward_core::verdict::EvictionExemption;
 
 pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
@@ -17,7 +16,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
         None => "without a condition Ready",
     };
     let cordoned = if node.unschedulable { ", cordoned: no new pods" } else { "" };
-    paragraph(text, &format!("Node {}: {ready}{cordoned}", explanation.name()), view);
+    paragraph(text, &format!("Node {}: {ready}{cordoned}", explanation.node_name()), view);
     paragraph(text, &fares(explanation), view);
     taints(explanation, view, text);
     let ailments: Vec<String> = explanation
@@ -78,21 +77,10 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
         return paragraph(text, "It has no taints: nothing sends pods away.", view);
     }
     let now = explanation.now();
-    let one = |(at, each): (usize, &ExplainedTaint<'_>)| {
-        let since = match each.taint.effect {
-            TaintEffect::NoExecute => format!(", {}", since(&each.start, now)),
-            _ if each.start.source == TaintStartSource::FirstSight => String::new(),
-            _ => format!(", {}", since(&each.start, now)),
-        };
-        let mut sentence = format!("{}{since}.", each.taint);
-        if let Some(note) = &each.note {
-            sentence += &text_parts::note(note, now);
-        }
-        let is_shown = taints[..at].iter().any(|before| before.taint.key == each.taint.key);
-        if let Some(meaning) = each.meaning.as_ref().filter(|_| !is_shown) {
-            sentence += &text_parts::meaning(meaning);
-        }
-        sentence
+    let keys: Vec<&str> = explanation.node().fact.taints.iter().map(|taint| &*taint.key).collect();
+    let one = |(at, taint): (usize, &TaintDescription<'_>)| {
+        let is_repeated = keys[..at].contains(&keys[at]);
+        format!("{}.{}", taint.heading(now), taint.background(now, !is_repeated))
     };
     let sentences: Vec<String> = taints.iter().enumerate().map(one).collect();
     list(text, "Its taints:", &sentences, view);

@@ -3,8 +3,8 @@
 //! - Invariant: only what objects show is reported.
 
 use super::{PodExplanation, PodLocation};
-use crate::messages::at_moment;
-use taintward_core::time::{Mono, Now, Span, Wall};
+use crate::explain::text_parts::wall;
+use taintward_core::time::{Span, Wall};
 use taintward_core::verdict::Outcome;
 
 /// The condition of a pod that is about to be ended.
@@ -19,10 +19,6 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     sentences
 }
 
-fn moment(now: Now, at: Wall) -> String {
-    at_moment(now, Mono::from_micros(at.as_micros()))
-}
-
 /// A pod that is being deleted goes when its containers have ended and its finalizers are gone.
 fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
     let Some(deletion) = explanation.details.deletion else { return Vec::new() };
@@ -34,10 +30,10 @@ fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
         let begun = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
         sentences.push(format!(
             "it is being deleted since {}; its grace of {}s {} at {}",
-            moment(now, begun),
+            wall(now, begun),
             deletion.grace_seconds,
             if is_over { "ended" } else { "ends" },
-            moment(now, by)
+            wall(now, by)
         ));
     }
     if !finalizers.is_empty() {
@@ -82,14 +78,14 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
         "TerminationByKubelet" => "its kubelet ends it: the node is short of something, or shuts down",
         _ => "somebody is about to end it",
     };
-    let since = mark.since.map(|at| format!(", since {}", moment(explanation.now(), at))).unwrap_or_default();
+    let since = mark.since.map(|at| format!(", since {}", wall(explanation.now(), at))).unwrap_or_default();
     let yet = if explanation.details.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
     Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
 }
 
 /// It should be gone, and has not been deleted.
 fn undone(explanation: &PodExplanation<'_>) -> String {
-    let Some(controllers) = explanation.context.controllers() else {
+    let Some(controllers) = &explanation.context.controllers else {
         return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();
     };
     let remark = controllers.remark().unwrap_or_else(|| {

@@ -48,8 +48,8 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "inTheWay": blockers::of(explanation),
         "events": object_parts::events(&events),
     });
-    if let Some(places) = possible_nodes::of(explanation) {
-        object["places"] = places.object();
+    if let Some(places) = possible_nodes::object(explanation) {
+        object["places"] = places;
     }
     object
 }
@@ -61,9 +61,7 @@ fn toleration(tolerations: &[Toleration], at: usize) -> Value {
 
 fn taint(part: &TaintExplanation<'_>) -> Value {
     let (instance, reason) = (part.instance, part.reason);
-    let mut object = object_parts::taint(&instance.taint);
-    object["since"] = stamp(instance.start.at);
-    object["source"] = json!(object_parts::source(instance.start.source));
+    let mut object = part.description.object();
     object["corrected"] = json!(instance.start.clamped);
     object["countsFrom"] = stamp(reason.counts_from);
     object["leavesAt"] = reason.due.map_or(Value::Null, stamp);
@@ -79,8 +77,6 @@ fn taint(part: &TaintExplanation<'_>) -> Value {
         nearest
     });
     object["morePatient"] = part.trap.map_or(Value::Null, |at| toleration(part.tolerations, at));
-    object["meaning"] = object_parts::meaning(part.meaning.as_ref());
-    object["note"] = object_parts::note(part.note.as_ref());
     object
 }
 

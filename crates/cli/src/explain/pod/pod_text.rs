@@ -2,7 +2,7 @@
 
 use super::{PodExplanation, PodLocation, TaintExplanation, blockers, possible_nodes};
 use crate::cluster_state::details::PodDetails;
-use crate::explain::text_parts::{self, list, since};
+use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
 use crate::output::PrintOptions;
 use taintward_core::cluster_snapshot::WorkloadKind;
@@ -24,9 +24,7 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     let parts: Vec<String> = explanation.parts().iter().map(|part| taint(part, explanation.now())).collect();
     list(text, "NoExecute taints of its node:", &parts, view);
     list(text, "Taints that send nobody away:", &others(explanation), view);
-    if let Some(places) = possible_nodes::of(explanation) {
-        places.text(view, text);
-    }
+    possible_nodes::text(explanation, view, text);
     list(text, "In its way:", &blockers::of(explanation), view);
     let events = explanation.context.events(Some(namespace), name);
     list(text, "What events tell:", &text_parts::events(&events, explanation.now()), view);
@@ -34,22 +32,15 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
 
 /// Everything about one taint, sentence after sentence.
 fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
-    let (instance, reason) = (part.instance, part.reason);
-    let mut sentence = format!("{}, {}: {}", instance.taint, since(&instance.start, now), part.answered());
+    let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
-    if reason.counts_from > instance.start.at {
-        sentence += &format!(" It counts since the pod came, {}.", at_moment(now, reason.counts_from));
+    if part.reason.counts_from > part.instance.start.at {
+        sentence += &format!(" It counts since the pod came, {}.", at_moment(now, part.reason.counts_from));
     }
     if let Some(trap) = part.trapped() {
         sentence += &format!(" Mind: {trap}.");
     }
-    if let Some(note) = &part.note {
-        sentence += &text_parts::note(note, now);
-    }
-    if let Some(meaning) = part.meaning {
-        sentence += &text_parts::meaning(&meaning);
-    }
-    sentence
+    sentence + &part.description.background(now, true)
 }
 
 fn others(explanation: &PodExplanation<'_>) -> Vec<String> {

@@ -12,7 +12,7 @@ use taintward_core::scheduling::{filter, kept_off_by};
 
 /// The nodes, sorted by what they are to a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PossibleNodes {
+struct PossibleNodes {
     possible: Vec<String>,
     /// Taints, each as text, and the nodes with just these; most nodes first.
     tainted: Vec<(Vec<String>, Vec<String>)>,
@@ -25,9 +25,50 @@ pub(super) struct PossibleNodes {
 /// Names that are shown; the others are counted.
 const NAMED_MOST: usize = 5;
 
+/// As people read it; nothing for a pod that looks for no node.
+pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
+    if let Some(nodes) = PossibleNodes::of(explanation) {
+        nodes.text(view, text);
+    }
+}
+
+/// As programs read it; `None` for a pod that looks for no node.
+pub(super) fn object(explanation: &PodExplanation<'_>) -> Option<Value> {
+    PossibleNodes::of(explanation).map(|nodes| nodes.object())
+}
+
 impl PossibleNodes {
-    /// As people read it.
-    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+    /// `None` for a pod that looks for no node.
+    fn of(explanation: &PodExplanation<'_>) -> Option<Self> {
+        let is_looking = explanation.place == PodLocation::Nowhere && !explanation.details.is_over();
+        let pod = explanation.pod.filter(|_| is_looking)?;
+        let (snapshot, shape) = (explanation.snapshot(), explanation.snapshot().shape(pod));
+        let mut places = Self { beyond: shape.beyond, ..Self::default() };
+        let (mut tainted, mut unfit) = (BTreeMap::<_, Vec<String>>::new(), BTreeMap::<_, Vec<String>>::new());
+        for (at, node) in snapshot.nodes().iter().enumerate() {
+            let name = node.fact.name.to_string();
+            let taints = kept_off_by(&shape.spec.tolerations, &node.fact.taints, snapshot.numeric());
+            if !taints.is_empty() {
+                let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
+                tainted.entry(taints).or_default().push(name);
+                continue;
+            }
+            match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
+                Ok(()) => places.possible.push(name),
+                Err(why) => {
+                    let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();
+                    unfit.entry(words.join(", ")).or_default().push(name);
+                }
+            }
+        }
+        places.tainted = tainted.into_iter().collect();
+        places.tainted.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+        places.unfit = unfit.into_iter().collect();
+        places.unfit.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+        Some(places)
+    }
+
+    fn text(&self, view: &PrintOptions, text: &mut String) {
         let nodes = |names: &[String]| {
             format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
         };
@@ -53,8 +94,7 @@ impl PossibleNodes {
         }
     }
 
-    /// As programs read it.
-    pub(super) fn object(&self) -> Value {
+    fn object(&self) -> Value {
         let tainted = self.tainted.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
         let unfit = self.unfit.iter().map(|(why, nodes)| json!({ "why": why, "nodes": nodes }));
         json!({
@@ -64,36 +104,6 @@ impl PossibleNodes {
             "rulesNotLookedAt": self.beyond,
         })
     }
-}
-
-/// `None` for a pod that looks for no node.
-pub(super) fn of(explanation: &PodExplanation<'_>) -> Option<PossibleNodes> {
-    let is_looking = explanation.place == PodLocation::Nowhere && !explanation.details.is_over();
-    let pod = explanation.pod.filter(|_| is_looking)?;
-    let (snapshot, shape) = (explanation.snapshot(), explanation.snapshot().shape(pod));
-    let mut places = PossibleNodes { beyond: shape.beyond, ..PossibleNodes::default() };
-    let (mut tainted, mut unfit) = (BTreeMap::<_, Vec<String>>::new(), BTreeMap::<_, Vec<String>>::new());
-    for (at, node) in snapshot.nodes().iter().enumerate() {
-        let name = node.fact.name.to_string();
-        let taints = kept_off_by(&shape.spec.tolerations, &node.fact.taints, snapshot.numeric());
-        if !taints.is_empty() {
-            let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
-            tainted.entry(taints).or_default().push(name);
-            continue;
-        }
-        match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
-            Ok(()) => places.possible.push(name),
-            Err(why) => {
-                let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();
-                unfit.entry(words.join(", ")).or_default().push(name);
-            }
-        }
-    }
-    places.tainted = tainted.into_iter().collect();
-    places.tainted.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
-    places.unfit = unfit.into_iter().collect();
-    places.unfit.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
-    Some(places)
 }
 
 /// `n1, n2 and 7 more`

@@ -2,12 +2,11 @@
 //!
 //! - Invariant: each verdict equals that of `explain pod/NAME`.
 
-use super::context::ExplainContext;
-use super::not_found::not_in_files;
-use super::pod::PodExplanation;
-use super::target::{Target, TargetKind};
+use super::PodExplanation;
 use crate::cluster_state::details::{PodDetails, WorkloadOwner};
 use crate::color::Color;
+use crate::explain::target::Target;
+use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
 use serde_json::{Value, json};
@@ -15,7 +14,8 @@ use std::collections::BTreeSet;
 use taintward_core::time::{Mono, Now};
 
 /// A workload and its pods.
-pub(super) struct WorkloadExplanation<'s> {
+struct WorkloadExplanation<'s> {
+    context: &'s ExplainContext,
     target: &'s Target,
     maker: WorkloadOwner,
     namespace: String,
@@ -33,41 +33,42 @@ struct OutcomeCounts {
     unjudged: usize,
 }
 
-impl<'s> WorkloadExplanation<'s> {
-    pub(super) fn of(
-        context: &'s ExplainContext,
-        maker: WorkloadOwner,
-        target: &'s Target,
-    ) -> Result<Self, String> {
-        let name = &target.name;
-        let own: Vec<&PodDetails> =
-            context.related().details.made.values().filter(|pod| pod.is_of(maker, name)).collect();
-        let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
-        let spaces: Vec<&str> = spaces.into_iter().collect();
-        let namespace = match (&spaces[..], context.namespace()) {
-            ([one], _) => (*one).to_owned(),
-            ([], Some(namespace)) if context.related().present.contains(&(maker, name.clone())) => {
-                namespace.to_owned()
-            }
-            ([], _) => return Err(absent(context, maker, target)),
-            (several, _) => {
-                let kind = target.kind.as_str();
-                let several = several.join(", ");
-                return Err(format!(
-                    "there are pods of {kind} {name} in several namespaces: {several}; name one with -n"
-                ));
-            }
-        };
-        let mut pods: Vec<PodExplanation<'s>> =
-            own.into_iter().map(|pod| PodExplanation::of(context, pod)).collect();
-        pods.sort_by_cached_key(|pod| match (pod.leaves(), pod.outcome()) {
-            (Some(at), _) => (0, at, String::new()),
-            (None, None) => (1, Mono::NEVER, pod.why()),
-            (None, Some(_)) => (2, Mono::NEVER, pod.why()),
-        });
-        Ok(Self { target, maker, namespace, pods })
-    }
+/// The explanation of the pods of a workload.
+pub(super) fn explain<'s>(
+    context: &'s ExplainContext,
+    maker: WorkloadOwner,
+    target: &'s Target,
+) -> ExplanationResult<'s> {
+    let (kind, name) = (target.kind.as_str(), &target.name);
+    let related = &context.related;
+    let own: Vec<&PodDetails> = related.details.made.values().filter(|pod| pod.is_of(maker, name)).collect();
+    let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
+    let spaces: Vec<&str> = spaces.into_iter().collect();
+    let namespace = match (&spaces[..], context.namespace()) {
+        ([one], _) => (*one).to_owned(),
+        ([], Some(namespace)) if related.present.contains(&(maker, name.clone())) => namespace.to_owned(),
+        ([], _) if context.controllers.is_some() && !related.state.gaps.is_empty() => {
+            return Err(format!("no pod of {kind} {name} could be read: nothing is said of it"));
+        }
+        ([], _) => return Err(not_found::describe(context, target.kind, name)),
+        (several, _) => {
+            let several = several.join(", ");
+            return Err(format!(
+                "there are pods of {kind} {name} in several namespaces: {several}; name one with -n"
+            ));
+        }
+    };
+    let mut pods: Vec<PodExplanation<'s>> =
+        own.into_iter().map(|pod| PodExplanation::of(context, pod)).collect();
+    pods.sort_by_cached_key(|pod| match (pod.leaves(), pod.outcome()) {
+        (Some(at), _) => (0, at, String::new()),
+        (None, None) => (1, Mono::NEVER, pod.why()),
+        (None, Some(_)) => (2, Mono::NEVER, pod.why()),
+    });
+    Ok(Box::new(WorkloadExplanation { context, target, maker, namespace, pods }))
+}
 
+impl WorkloadExplanation<'_> {
     fn counts(&self, now: Now) -> OutcomeCounts {
         let mut counts = OutcomeCounts::default();
         for pod in &self.pods {
@@ -81,14 +82,15 @@ impl<'s> WorkloadExplanation<'s> {
         }
         counts
     }
+}
 
-    /// `deployment/web`
-    pub(super) fn name(&self) -> String {
+impl Explanation for WorkloadExplanation<'_> {
+    fn name(&self) -> String {
         format!("{}/{}", self.target.kind.as_str(), self.target.name)
     }
 
-    /// As people read it.
-    pub(super) fn text(&self, now: Now, view: &PrintOptions, text: &mut String) {
+    fn text(&self, view: &PrintOptions, text: &mut String) {
+        let now = self.context.snapshot().now();
         let (kind, counts) = (self.maker.of_api().0, self.counts(now));
         paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
         let s = |count: usize| if count == 1 { "s" } else { "" };
@@ -127,15 +129,16 @@ impl<'s> WorkloadExplanation<'s> {
                 (None, Some(_)) => TableCell::new("stays"),
                 (None, None) => TableCell::new("<unknown>"),
             };
-            let node = if pod.node().is_empty() { "<none>" } else { pod.node() };
-            table.push(vec![time, pod.name().into(), node.into(), pod.why().into()]);
+            let PodDetails { name, node, .. } = pod.details;
+            let node = if node.is_empty() { "<none>" } else { node };
+            table.push(vec![time, name.as_str().into(), node.into(), pod.why().into()]);
         }
         text.push('\n');
         *text += &table.print(view);
     }
 
-    /// As programs read it.
-    pub(super) fn object(&self, now: Now) -> Value {
+    fn object(&self) -> Value {
+        let now = self.context.snapshot().now();
         let counts = self.counts(now);
         let mut object = json!({
             "kind": "Explanation",
@@ -155,10 +158,11 @@ impl<'s> WorkloadExplanation<'s> {
             "unknown": [],
         });
         for pod in &self.pods {
+            let PodDetails { namespace, name, node, .. } = pod.details;
             let mut item = json!({
-                "namespace": pod.namespace(),
-                "pod": pod.name(),
-                "node": (!pod.node().is_empty()).then_some(pod.node()),
+                "namespace": namespace,
+                "pod": name,
+                "node": (!node.is_empty()).then_some(node),
                 "why": pod.why(),
             });
             let list = match (pod.leaves(), pod.outcome()) {
@@ -175,20 +179,4 @@ impl<'s> WorkloadExplanation<'s> {
         }
         object
     }
-}
-
-fn absent(context: &ExplainContext, maker: WorkloadOwner, target: &Target) -> String {
-    let (kind, name) = (target.kind.as_str(), &target.name);
-    let state = &context.related().state;
-    if context.controllers().is_none() {
-        return not_in_files(context, TargetKind::Workload(maker), name);
-    }
-    if !state.gaps.is_empty() {
-        return format!("no pod of {kind} {name} could be read: nothing is said of it");
-    }
-    let space = context.namespace().unwrap_or_default();
-    let plural = maker.of_api().2;
-    format!(
-        "there is no {kind} {name} in namespace {space}; kubectl get {plural} -n {space} lists those there are"
-    )
 }

@@ -1,8 +1,8 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
-use super::context::ExplainContext;
-use super::{object_parts, text_parts};
 use crate::cluster_state::details::{EventDetails, PodDetails};
+use crate::explain::target::TargetKind;
+use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, object_parts, text_parts};
 use crate::messages::paragraph;
 use crate::output::PrintOptions;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const EVICTED: &str = "TaintManagerEviction";
 const OTHERS_MOST: usize = 10;
 
 /// A pod that is not there.
-pub(super) struct MissingPodExplanation<'s> {
+struct MissingPodExplanation<'s> {
     context: &'s ExplainContext,
     name: &'s str,
     /// The newest last.
@@ -24,20 +24,19 @@ pub(super) struct MissingPodExplanation<'s> {
     others: Vec<&'s PodDetails>,
 }
 
-impl<'s> MissingPodExplanation<'s> {
-    pub(super) fn of(context: &'s ExplainContext, name: &'s str) -> Self {
-        let events = context.events(context.namespace(), name);
-        let others: BTreeMap<(&str, &str), &PodDetails> = context
-            .related()
-            .details
-            .others
-            .iter()
-            .filter(|pod| pod.may_follow(name))
-            .map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod))
-            .collect();
-        Self { context, name, events, others: others.into_values().collect() }
+/// The explanation of a pod that is not there, if an event is left of it.
+pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> ExplanationResult<'s> {
+    let events = context.events(context.namespace(), name);
+    if events.is_empty() {
+        return Err(not_found::describe(context, TargetKind::Pod, name));
     }
+    let others = context.related.details.others.iter().filter(|pod| pod.may_follow(name));
+    let others: BTreeMap<(&str, &str), &PodDetails> =
+        others.map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod)).collect();
+    Ok(Box::new(MissingPodExplanation { context, name, events, others: others.into_values().collect() }))
+}
 
+impl MissingPodExplanation<'_> {
     /// What is known of why it went.
     fn summary(&self) -> String {
         let evicted = |event: &&&EventDetails| {
@@ -48,18 +47,14 @@ impl<'s> MissingPodExplanation<'s> {
             None => "It is gone. None of its events that are left says that a taint sent it away.".to_owned(),
         }
     }
+}
 
-    pub(super) const fn name(&self) -> &'s str {
-        self.name
+impl Explanation for MissingPodExplanation<'_> {
+    fn name(&self) -> String {
+        format!("pod/{}", self.name)
     }
 
-    /// Whether an event is left.
-    pub(super) const fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    /// As people read it.
-    pub(super) fn text(&self, view: &PrintOptions, text: &mut String) {
+    fn text(&self, view: &PrintOptions, text: &mut String) {
         let now = self.context.snapshot().now();
         let space = self.context.namespace().map(|space| format!("{space}/")).unwrap_or_default();
         paragraph(text, &format!("Pod {space}{}", self.name), view);
@@ -81,8 +76,7 @@ impl<'s> MissingPodExplanation<'s> {
         text_parts::list(text, "Pods of the same workload, by their names:", &others, view);
     }
 
-    /// As programs read it.
-    pub(super) fn object(&self) -> Value {
+    fn object(&self) -> Value {
         let others = self.others.iter().map(
             |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
         );
