@@ -22,7 +22,7 @@ fn parse(flags: &str) -> Result<ParsedCommand, clap::Error> {
     parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
 }
 
-pub(super) fn plan(flags: &str) -> RunOptions {
+fn plan(flags: &str) -> RunOptions {
     match parse(flags) {
         Ok(ParsedCommand::Run(plan)) => *plan,
         other => panic!("{flags}: {other:?}"),
@@ -30,13 +30,13 @@ pub(super) fn plan(flags: &str) -> RunOptions {
 }
 
 /// The complaint about flags that make no sense.
-pub(super) fn complaint(flags: &str) -> String {
+fn complaint(flags: &str) -> String {
     let error = parse(flags).expect_err(flags);
     assert_eq!(error.exit_code(), 2, "{flags}");
     error.to_string()
 }
 
-pub(super) fn notices(flags: &str) -> Vec<(&'static str, String)> {
+fn notices(flags: &str) -> Vec<(&'static str, String)> {
     plan(flags).notices.into_iter().map(|notice| (notice.flag, notice.text)).collect()
 }
 

@@ -2,8 +2,8 @@
 //!
 //! - Invariant: examples are what the program prints; golden tests run the same text.
 
-use super::cells::{cell, default, line, meaning, names};
 use super::program_description::ProgramDescription;
+use super::{cell, default, line, meaning, names};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.

@@ -1,6 +1,6 @@
 //! Writes `docs/reference.md`: flags, exit codes, metrics, health paths, log keys.
 
-use super::cells::{cell, default, line, names};
+use super::{cell, default, line, names};
 use crate::exit_codes::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
