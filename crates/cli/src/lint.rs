@@ -12,7 +12,6 @@ mod github;
 mod glob;
 mod json;
 mod lint_args;
-mod lint_error;
 mod object;
 mod report;
 mod rules;
@@ -25,14 +24,15 @@ pub(crate) use lint_args::{LintArgs, LintOptions, LintSource};
 
 use crate::output::{self, PrintOptions, Printable};
 use crate::say;
-use baseline::Baseline;
+use baseline::{Baseline, BaselineError};
 use collect::CollectedObjects;
-use config::LintConfig;
+use config::{ConfigError, LintConfig};
 use lint_args::LintForm;
-use lint_error::LintError;
 use report::LintReportData;
 use serde_json::Value;
+use std::io;
 use std::process::ExitCode;
+use taintward_kube::config::{ConnectError, ProbeError};
 
 /// Exit codes of `taintward lint`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -43,6 +43,21 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     ),
     (2, "Something was found that is as bad as --fail-on says, and all was read"),
 ];
+
+/// Why there is no report at all.
+#[derive(Debug, thiserror::Error)]
+enum LintError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{place}: {why}")]
+    Unreachable { place: String, why: ProbeError },
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+}
 
 impl Printable for LintReportData {
     fn object(&self) -> Value {

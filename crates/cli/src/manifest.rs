@@ -14,6 +14,9 @@ pub(crate) use parse::{ParseError, each};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+/// Pieces of one object; the largest that any API server takes has fewer. Tests are not for waiting.
+const PIECES_MOST: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
+
 /// A place in a text, counted from 1; line 0 is nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TextPosition {

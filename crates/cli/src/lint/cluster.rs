@@ -1,7 +1,7 @@
 //! Reads nodes, workloads and pods without workload from a running cluster; what may not be read becomes a gap.
 
+use super::LintError;
 use super::collect::{CollectedObjects, Collector};
-use super::lint_error::LintError;
 use super::object::{self, LintObjectKind};
 use crate::args::kube_args::ClusterOptions;
 use crate::manifest::YamlNode;

@@ -137,22 +137,27 @@ impl Collector {
 impl CollectedObjects {
     /// Everything that `-f` names. What cannot be read is remembered, and the rest is read.
     pub(crate) fn from_files(paths: &[PathBuf]) -> Self {
-        let mut texts = FileCollector::default();
-        files::each(paths, &mut |found| texts.take(found));
-        texts.into_gathered()
+        Self::from_each(|take| files::each(paths, take))
+    }
+
+    /// Everything in the files that are handed over, one after the other.
+    pub(super) fn from_each(files: impl FnOnce(&mut dyn FnMut(ManifestFile))) -> Self {
+        let mut collector = FileCollector::default();
+        files(&mut |file| collector.take(file));
+        collector.into_gathered()
     }
 }
 
 /// Texts as they come.
 #[derive(Default)]
-pub(super) struct FileCollector {
+struct FileCollector {
     basket: Collector,
     unread: Vec<SkippedFile>,
     count: usize,
 }
 
 impl FileCollector {
-    pub(super) fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
+    fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
         self.count += 1;
         let text = match text {
             Ok(text) => text,
@@ -174,7 +179,7 @@ impl FileCollector {
         }
     }
 
-    pub(super) fn into_gathered(self) -> CollectedObjects {
+    fn into_gathered(self) -> CollectedObjects {
         let mut gathered = self.basket.into_gathered();
         gathered.unread = self.unread;
         gathered.counts.files = self.count;

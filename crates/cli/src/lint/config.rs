@@ -7,6 +7,7 @@ use super::glob;
 use crate::manifest::{self, TextPosition, YamlNode, YamlValue};
 use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 use taintward_core::lint::Rule;
 
 /// Read from the current folder unless another is named.
@@ -72,6 +73,25 @@ impl SilencedRule {
     }
 }
 
+impl FromStr for LintConfig {
+    type Err = (TextPosition, String);
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut documents = Vec::new();
+        let faults = manifest::each(text, |tree| documents.push(tree.clone()));
+        if let Some(fault) = faults.into_iter().next() {
+            return Err((fault.at, fault.why));
+        }
+        match &documents[..] {
+            [] => Ok(Self::default()),
+            [only] => Self::of(only),
+            [_, second, ..] => {
+                Err((second.span.from, "there is a second document; write one only".to_owned()))
+            }
+        }
+    }
+}
+
 impl LintConfig {
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
         let path = named.unwrap_or(Path::new(FILE));
@@ -85,22 +105,7 @@ impl LintConfig {
             return Err(unreadable(format!("it is larger than {} MB", BYTES_MOST >> 20)));
         }
         let text = std::fs::read_to_string(path).map_err(|why| unreadable(why.to_string()))?;
-        Self::read(&text).map_err(|(at, why)| ConfigError::Wrong { file, at, why })
-    }
-
-    pub(super) fn read(text: &str) -> Result<Self, (TextPosition, String)> {
-        let mut documents = Vec::new();
-        let faults = manifest::each(text, |tree| documents.push(tree.clone()));
-        if let Some(fault) = faults.into_iter().next() {
-            return Err((fault.at, fault.why));
-        }
-        match &documents[..] {
-            [] => Ok(Self::default()),
-            [only] => Self::of(only),
-            [_, second, ..] => {
-                Err((second.span.from, "there is a second document; write one only".to_owned()))
-            }
-        }
+        text.parse().map_err(|(at, why)| ConfigError::Wrong { file, at, why })
     }
 
     fn of(tree: &YamlNode) -> Result<Self, (TextPosition, String)> {

@@ -32,6 +32,17 @@ impl ReportedFinding {
         let location = subject.file.as_ref().map(|file| FindingLocation { file: file.clone(), span });
         Self { rule, object: subject.name.clone(), field, location, reason, fix }
     }
+
+    /// `web.yaml:3:7`, or the field, where there is no file.
+    pub(crate) fn place(&self) -> String {
+        match &self.location {
+            Some(location) => {
+                let from = location.span.from;
+                format!("{}:{}:{}", location.file, from.line, from.column)
+            }
+            None => self.field.clone(),
+        }
+    }
 }
 
 /// A field that is not written stands where the whole toleration or taint stands.

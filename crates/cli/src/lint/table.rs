@@ -35,7 +35,7 @@ fn one(text: &mut String, reported: &ReportedFinding, view: &PrintOptions, measu
         Severity::Info => Color::Blue.of(&word, paper.paints),
     };
     let object = harmless(&reported.object.to_string());
-    let mut place = harmless(&place(reported));
+    let mut place = harmless(&reported.place());
     if view.wide && reported.location.is_some() && !reported.field.is_empty() {
         place += &format!("  {}", harmless(&reported.field));
     }
@@ -55,16 +55,5 @@ fn one(text: &mut String, reported: &ReportedFinding, view: &PrintOptions, measu
             0 => writeln!(text, "{word} {:<5} {line}", reported.rule.id()),
             _ => writeln!(text, "{:INDENT$}{line}", ""),
         };
-    }
-}
-
-/// `web.yaml:3:7`, or the field, where there is no file.
-pub(super) fn place(reported: &ReportedFinding) -> String {
-    match &reported.location {
-        Some(location) => {
-            let from = location.span.from;
-            format!("{}:{}:{}", location.file, from.line, from.column)
-        }
-        None => reported.field.clone(),
     }
 }

@@ -3,7 +3,7 @@
 //! - See the core for every rule, `tests/cmd` for whole reports.
 
 use super::baseline::Baseline;
-use super::collect::FileCollector;
+use super::collect::CollectedObjects;
 use super::config::LintConfig;
 use super::report::LintReportData;
 use super::{EXIT_CODES, github, json, sarif, table};
@@ -18,11 +18,11 @@ mod documents;
 mod objects;
 
 fn report_with(texts: &[&str], config: &LintConfig, numeric: NumericOperators) -> LintReportData {
-    let mut all = FileCollector::default();
-    for (at, text) in texts.iter().enumerate() {
-        all.take(ManifestFile { name: format!("{at}.yaml"), text: Ok((*text).to_owned()) });
-    }
-    let mut gathered = all.into_gathered();
+    let mut gathered = CollectedObjects::from_each(|take| {
+        for (at, text) in texts.iter().enumerate() {
+            take(ManifestFile { name: format!("{at}.yaml"), text: Ok((*text).to_owned()) });
+        }
+    });
     gathered.facts.numeric = numeric;
     LintReportData::new(gathered, config, Baseline::default())
 }
@@ -35,7 +35,7 @@ fn report(text: &str) -> LintReportData {
 fn told(text: &str) -> String {
     let report = report(text);
     let found = report.findings.iter().map(|told| {
-        let place = table::place(told);
+        let place = told.place();
         format!("{}@{}", told.rule.id(), place.split_once(':').unwrap().1)
     });
     let unread = report.unread.iter().map(|unread| format!("broken@{}:{}", unread.at.line, unread.at.column));

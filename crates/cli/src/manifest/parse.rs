@@ -4,13 +4,10 @@
 //!   one is read.
 
 use super::scalar::plain;
-use super::{MapEntry, TextPosition, TextSpan, YamlNode, YamlValue};
+use super::{MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Pieces of one object; the largest that any API server takes has fewer. Tests are not for waiting.
-pub(super) const PIECES_MOST: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
 
 /// Deeper nesting is refused, as API servers do.
 const DEPTH_MOST: usize = 128;

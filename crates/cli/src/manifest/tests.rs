@@ -1,7 +1,6 @@
 //! Tests limits, aliases, merges, positions, documents and files.
 
 use super::files::{ManifestFile, ManifestFileError};
-use super::parse::{PIECES_MOST, ParseError};
 use super::*;
 use proptest::prelude::*;
 use std::path::PathBuf;

@@ -43,7 +43,7 @@ fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() 
 fn the_example_of_a_config_is_one_and_the_exit_codes_are_those_there_are() {
     let text = document("lint.md");
     let config = examples(&text).into_iter().find(|example| example.contains("kind: LintConfig")).unwrap();
-    assert_eq!(LintConfig::read(config).unwrap().silences.len(), 2);
+    assert_eq!(config.parse::<LintConfig>().unwrap().silences.len(), 2);
     for (code, meaning) in EXIT_CODES {
         assert!(text.contains(&format!("| {code} | {meaning} |")), "{code}");
     }
@@ -58,7 +58,7 @@ fn the_schema_describes_what_is_printed() {
     let config =
         "apiVersion: taintward.io/v1alpha1\nkind: LintConfig\nsilence:\n- {rule: TL201, reason: so it is}\n";
     let text = "kind: Pod\napiVersion: v1\nspec: {tolerations: [{operator: Exists}, {key: a, value: 1}]}\n---\na: [\n";
-    let mut report = report_with(&[text], &LintConfig::read(config).unwrap(), NumericOperators::Off);
+    let mut report = report_with(&[text], &config.parse().unwrap(), NumericOperators::Off);
     report.gaps.push("may not list nodes".to_owned());
     let printed = json::object(&report);
     for list in ["items", "silenced", "unread", "gaps"] {

@@ -164,7 +164,7 @@ fn text_that_yaml_takes_for_something_else_is_told() {
 fn silenced(entry: &str) -> (usize, usize, usize) {
     let config = format!("apiVersion: taintward.io/v1alpha1\nkind: LintConfig\nsilence:\n- {entry}\n");
     let text = pod("name: a, namespace: shop");
-    let report = report_with(&[&text, &text], &LintConfig::read(&config).unwrap(), NumericOperators::Off);
+    let report = report_with(&[&text, &text], &config.parse().unwrap(), NumericOperators::Off);
     (report.findings.len(), report.silenced.len(), report.unused_silences.len())
 }
 
