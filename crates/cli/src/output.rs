@@ -48,7 +48,7 @@ pub(crate) struct TableArgs {
     #[arg(long)]
     no_headers: bool,
     /// Sorts a list by this field of its items, as in .spec.node
-    #[arg(long, value_name = "JSONPATH", value_parser = sort::parse)]
+    #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<SortKey>,
     /// When tables have colours
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]

@@ -3,6 +3,7 @@
 use super::jsonpath::{JsonPathTemplate, TemplateError, shown};
 use super::table::{Table, TableCell, TableColumn};
 use serde_json::Value;
+use std::str::FromStr;
 
 /// Where there is nothing, as kubectl says it.
 const NONE: &str = "<none>";
@@ -11,9 +12,11 @@ const NONE: &str = "<none>";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CustomColumns(Vec<(String, JsonPathTemplate)>);
 
-impl CustomColumns {
+impl FromStr for CustomColumns {
+    type Err = String;
+
     /// `NAME:.metadata.name,NODE:.spec.node`
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let column = |part: &str| match part.split_once(':') {
             Some((title, path)) if !path.is_empty() => {
                 Ok((title.to_owned(), JsonPathTemplate::field(path).map_err(|why| why.to_string())?))
@@ -24,7 +27,9 @@ impl CustomColumns {
         };
         text.split(',').map(column).collect::<Result<_, _>>().map(Self)
     }
+}
 
+impl CustomColumns {
     /// Titles on the first line, fields on the second.
     pub(super) fn parse_file(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();

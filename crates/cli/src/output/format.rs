@@ -40,7 +40,7 @@ impl OutputFormat {
             ("json", None) => Ok(Self::Json),
             ("yaml", None) => Ok(Self::Yaml),
             ("name", None) => Ok(Self::Name),
-            ("custom-columns", _) => CustomColumns::parse(given("columns")?).map(Self::Columns),
+            ("custom-columns", _) => given("columns")?.parse().map(Self::Columns),
             ("custom-columns-file", _) => Ok(Self::ColumnsFile(given("a file")?.into())),
             ("jsonpath", _) => JsonPathTemplate::parse(given("a template")?)
                 .map(Self::Template)

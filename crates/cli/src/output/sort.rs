@@ -3,6 +3,7 @@
 use super::jsonpath::{JsonPathTemplate, TemplateError, shown};
 use serde_json::Value;
 use std::cmp::Ordering;
+use std::str::FromStr;
 use taintward_core::quantity::Quantity;
 
 /// What a list is sorted by.
@@ -21,9 +22,13 @@ pub(crate) enum SortError {
     Nowhere(String),
 }
 
-pub(super) fn parse(text: &str) -> Result<SortKey, String> {
-    let path = JsonPathTemplate::field(text).map_err(|why| why.to_string())?;
-    Ok(SortKey { text: text.to_owned(), path })
+impl FromStr for SortKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = JsonPathTemplate::field(text).map_err(|why| why.to_string())?;
+        Ok(Self { text: text.to_owned(), path })
+    }
 }
 
 impl SortKey {
@@ -77,7 +82,7 @@ mod tests {
 
     fn sorted(values: &[Value]) -> Vec<Value> {
         let items: Vec<Value> = values.iter().map(|value| json!({"a": value})).collect();
-        let order = parse(".a").unwrap().order(&items).unwrap();
+        let order = ".a".parse::<SortKey>().unwrap().order(&items).unwrap();
         order.into_iter().map(|at| values[at].clone()).collect()
     }
 
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn what_is_missing_comes_first_and_equals_keep_their_order() {
         let items = [json!({"a": 1, "n": 1}), json!({"n": 2}), json!({"a": 1, "n": 3}), json!({"a": 0})];
-        assert_eq!(parse("a").unwrap().order(&items), Ok(vec![1, 3, 0, 2]));
+        assert_eq!("a".parse::<SortKey>().unwrap().order(&items), Ok(vec![1, 3, 0, 2]));
     }
 
     proptest! {
