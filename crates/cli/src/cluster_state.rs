@@ -8,9 +8,7 @@ mod clock;
 mod cluster;
 pub(crate) mod details;
 mod files;
-mod objects;
 pub(crate) mod related;
-pub(crate) mod related_details;
 mod selected_pods;
 
 pub(crate) use clock::ServerClock;
@@ -21,7 +19,10 @@ pub(crate) use files::{NO_UID, sort};
 
 use crate::args::kube_args::ClusterOptions;
 use crate::manifest::TextPosition;
+use crate::runtime::Runtime;
+use details::RelatedDetails;
 use jiff::Timestamp;
+use selected_pods::SelectedPods;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -127,8 +128,11 @@ pub(crate) fn read(
     numeric: NumericOperators,
 ) -> Result<ClusterState, ClusterStateError> {
     let state = match from {
-        StateSource::Files(paths, cluster) => files::read(paths, cluster, as_of, numeric)?,
-        StateSource::Cluster(cluster) => cluster::read(cluster, as_of, numeric)?,
+        StateSource::Files(paths, cluster) => {
+            files::read(paths, SelectedPods::of(cluster)?, RelatedDetails::default(), as_of, numeric).0
+        }
+        StateSource::Cluster(cluster) => Runtime::new()?
+            .block_on(async { ClusterReader::of(cluster).await?.read(as_of, numeric).await })?,
     };
     match (state.snapshot.nodes().is_empty(), from) {
         (false, _) => {}

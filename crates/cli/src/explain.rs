@@ -18,9 +18,8 @@ mod text_parts;
 pub(crate) use explain_args::{ExplainArgs, ExplainOptions};
 
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::details::EventDetails;
+use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
-use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{PrintError, PrintOptions, Printable};

@@ -24,7 +24,7 @@ impl ServerClock {
     }
 
     /// By what a server answered between these moments of this machine.
-    pub(super) fn of(asked: Wall, answered: Wall, date: Option<Wall>) -> Self {
+    pub(crate) fn of(asked: Wall, answered: Wall, date: Option<Wall>) -> Self {
         let ahead = date.map_or(0, |date| ahead(asked, answered, date));
         Self { clock: Clock::system(), ahead }
     }
@@ -35,7 +35,7 @@ impl ServerClock {
     }
 
     /// What there is to say.
-    pub(super) fn remark(&self) -> Option<String> {
+    pub(crate) fn remark(&self) -> Option<String> {
         let length = crate::output::age(Span::from_micros(self.ahead.saturating_abs()));
         let how = match self.ahead {
             0 => return None,

@@ -29,11 +29,11 @@ struct ReadScope<'e> {
     namespace: &'e str,
     /// Pods with these labels; all if empty.
     selector: &'e str,
-    /// Pods that one of these field selectors chooses; none is chosen by two.
+    /// Pods that one of these field selectors chooses; none is selected by two.
     fields: &'e [String],
     budgets: bool,
     /// Which of the pods that are read are selected.
-    chosen: SelectedPods,
+    selected: SelectedPods,
 }
 
 impl<'c> ClusterReader<'c> {
@@ -65,9 +65,9 @@ impl<'c> ClusterReader<'c> {
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> Result<ClusterState, ClusterStateError> {
-        let chosen = SelectedPods::of(self.cluster)?;
+        let selected = SelectedPods::of(self.cluster)?;
         let fields = [String::new()];
-        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
+        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
         Ok(self.read_scope(extent, as_of, numeric).await)
     }
 
@@ -92,8 +92,8 @@ impl<'c> ClusterReader<'c> {
         numeric: NumericOperators,
     ) -> ClusterState {
         let fields = [self.cluster.fields.clone()];
-        let (selector, chosen) = (self.cluster.selector.as_str(), SelectedPods::default());
-        let extent = ReadScope { namespace, selector, fields: &fields, budgets: false, chosen };
+        let (selector, selected) = (self.cluster.selector.as_str(), SelectedPods::default());
+        let extent = ReadScope { namespace, selector, fields: &fields, budgets: false, selected };
         self.read_scope(extent, as_of, numeric).await
     }
 
@@ -114,7 +114,7 @@ impl<'c> ClusterReader<'c> {
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> ClusterState {
-        let ReadScope { namespace, selector, fields, budgets, mut chosen } = extent;
+        let ReadScope { namespace, selector, fields, budgets, mut selected } = extent;
         let mut builder = SnapshotBuilder::new(moment(as_of, &self.clock), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
@@ -133,7 +133,7 @@ impl<'c> ClusterReader<'c> {
             gaps.push(ReadError::of(&why, "disruption budgets are left out"));
         }
         let mut pod = |json: &[u8]| {
-            chosen.look(json, "");
+            selected.look(json, "");
             snapshot::pod(json, "", &mut builder)?;
             progress.at(builder.pods_told(), "pods");
             Ok(())
@@ -162,13 +162,13 @@ impl<'c> ClusterReader<'c> {
         self.new_nodes(&mut builder, &mut gaps).await;
         drop(progress);
         let snapshot = builder.finish();
-        let about = chosen.among(&snapshot);
+        let about = selected.among(&snapshot);
         let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
         if let Some(told) = gone(snapshot.lost()) {
             // A node that is known not to be there is no gap: its pods are about to be collected.
             if nodes_are_known { notes.push(told) } else { gaps.push(ReadError::plain(told)) }
         }
-        if let Some(empty) = chosen.empty_namespace(&snapshot)
+        if let Some(empty) = selected.empty_namespace(&snapshot)
             && self.lacks_namespace(empty).await
         {
             gaps.push(ReadError::plain(format!("there is no namespace {empty}; check -n")));
@@ -211,15 +211,6 @@ fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
     ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
-pub(super) fn read(
-    cluster: &ClusterOptions,
-    as_of: Option<Timestamp>,
-    numeric: NumericOperators,
-) -> Result<ClusterState, ClusterStateError> {
-    let runtime = Runtime::new()?;
-    runtime.block_on(async { ClusterReader::of(cluster).await?.read(as_of, numeric).await })
-}
-
 /// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
 const NODE_BY_NODE: usize = 8;
 
@@ -231,13 +222,13 @@ pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<Clust
         0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),
         _ => vec![String::new()],
     };
-    // What is chosen with -l are nodes here.
+    // What is selected with -l are nodes here.
     let cluster = cluster.whole();
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = ClusterReader::of(&cluster).await?;
-        let chosen = SelectedPods::default();
-        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
+        let selected = SelectedPods::default();
+        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
         Ok(reach.read_scope(extent, None, NumericOperators::Off).await)
     })
 }

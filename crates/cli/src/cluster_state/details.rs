@@ -3,6 +3,10 @@
 //!
 //! - Invariant: no verdict depends on it; an invalid field counts as absent.
 
+mod related_details;
+
+pub(crate) use related_details::{ObjectNames, RelatedDetails};
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -137,7 +141,7 @@ fn parsed(json: &[u8]) -> Option<Value> {
 
 impl PodDetails {
     /// A pod that names no namespace is in `home`.
-    pub(super) fn of(json: &[u8], home: &str) -> Option<Self> {
+    fn of(json: &[u8], home: &str) -> Option<Self> {
         let pod = parsed(json)?;
         let owner = list(&pod, "/metadata/ownerReferences")
             .find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true));
@@ -205,7 +209,7 @@ impl PodDetails {
 }
 
 impl NodeDetails {
-    pub(super) fn of(json: &[u8]) -> Option<Self> {
+    fn of(json: &[u8]) -> Option<Self> {
         let node = parsed(json)?;
         let mut writers: Vec<(String, Option<Wall>)> = list(&node, "/metadata/managedFields")
             .filter(|entry| text(entry, "/subresource").is_empty())
@@ -224,7 +228,7 @@ impl NodeDetails {
 
 impl EventDetails {
     /// An event of core or of `events.k8s.io`; `None` if it is about no pod.
-    pub(super) fn of(json: &[u8]) -> Option<Self> {
+    fn of(json: &[u8]) -> Option<Self> {
         let event: Value = serde_json::from_slice(json).ok()?;
         let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;
         if text(about, "/kind") != "Pod" {

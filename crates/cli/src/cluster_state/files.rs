@@ -1,17 +1,24 @@
 //! Reads the state of a cluster from the files that `-f` names, and for `plan` also the desired nodes.
 //!
-//! - Invariant: what cannot be read becomes a gap with its position, and the rest is read.
+//! - Invariant: what cannot be read becomes a gap with its position, and the rest is read; a large JSON file is never held
+//!   twice.
 
-use super::objects::{self, StateObject, StateObjectKind};
-use super::related_details::RelatedDetails;
+mod input_files;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use input_files::sort;
+
+use super::details::RelatedDetails;
 use super::selected_pods::SelectedPods;
-use super::{ClusterState, ClusterStateError, ReadError, ServerClock, moment, some};
-use crate::args::kube_args::ClusterOptions;
+use super::{ClusterState, ReadError, ServerClock, moment, some};
 use crate::manifest::files::{ManifestFile, each};
-use crate::manifest::{self, TextPosition};
+use crate::manifest::{self, ParseError, TextPosition, YamlNode};
 use crate::progress::Progress;
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,28 +37,19 @@ pub(crate) const NO_UID: &str = "(no uid) ";
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
 
+/// The state that files hold, with the details of the objects that `details` wants; of pods, those are meant that
+/// `selected` selects.
 pub(super) fn read(
     paths: &[PathBuf],
-    cluster: &ClusterOptions,
-    as_of: Option<Timestamp>,
-    numeric: NumericOperators,
-) -> Result<ClusterState, ClusterStateError> {
-    let mut texts = FileReader { chosen: SelectedPods::of(cluster)?, ..FileReader::new(as_of, numeric) };
-    each(paths, &mut |found| texts.take(found));
-    Ok(texts.finish(named(paths)))
-}
-
-/// The same, with a closer look at some objects.
-pub(super) fn read_details(
-    paths: &[PathBuf],
-    as_of: Option<Timestamp>,
-    numeric: NumericOperators,
+    selected: SelectedPods,
     details: RelatedDetails,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
 ) -> (ClusterState, RelatedDetails) {
-    let mut texts = FileReader { details, ..FileReader::new(as_of, numeric) };
-    each(paths, &mut |found| texts.take(found));
-    let details = std::mem::take(&mut texts.details);
-    (texts.finish(named(paths)), details)
+    let mut reader = FileReader { selected, details, ..FileReader::new(as_of, numeric) };
+    each(paths, &mut |file| reader.take(file));
+    let details = std::mem::take(&mut reader.details);
+    (reader.finish(named(paths)), details)
 }
 
 fn named(paths: &[PathBuf]) -> String {
@@ -67,7 +65,7 @@ struct FileReader {
     gaps: Vec<ReadError>,
     objects: usize,
     details: RelatedDetails,
-    chosen: SelectedPods,
+    selected: SelectedPods,
     progress: Progress,
     /// Kinds that were not looked at.
     others: BTreeSet<String>,
@@ -77,8 +75,8 @@ impl FileReader {
     fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, details, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
-        let (chosen, progress) = (SelectedPods::default(), Progress::default());
-        Self { builder, gaps, objects: 0, details, chosen, progress, others }
+        let (selected, progress) = (SelectedPods::default(), Progress::default());
+        Self { builder, gaps, objects: 0, details, selected, progress, others }
     }
 
     fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
@@ -89,7 +87,7 @@ impl FileReader {
                 return self.gaps.push(ReadError { file: name, at, why });
             }
         };
-        let faults = objects::each(&text, &mut |object| self.put(&name, &text, &object));
+        let faults = each_object(&text, &mut |object| self.put(&name, &text, &object));
         self.gaps.extend(faults.into_iter().map(|fault| {
             let why = fault.why.split_whitespace().collect::<Vec<_>>().join(" ");
             let why = format!("broken YAML or JSON: {why}");
@@ -124,7 +122,7 @@ impl FileReader {
             }
             StateObjectKind::Pod => {
                 self.details.pod(&json, DEFAULT_NAMESPACE);
-                self.chosen.look(&json, DEFAULT_NAMESPACE);
+                self.selected.look(&json, DEFAULT_NAMESPACE);
                 snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
             }
             StateObjectKind::Event => {
@@ -169,10 +167,10 @@ impl FileReader {
             };
             lacks(format!("has no pods, but {what}; pods are what is asked about"));
         }
-        if let Some(namespace) = self.chosen.empty_namespace(&snapshot) {
+        if let Some(namespace) = self.selected.empty_namespace(&snapshot) {
             lacks(format!("has no pod in namespace {namespace}; check -n"));
         }
-        let about = self.chosen.among(&snapshot);
+        let about = self.selected.among(&snapshot);
         ClusterState { snapshot, from, gaps, notes: Vec::new(), about }
     }
 }
@@ -192,71 +190,143 @@ fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     serde_json::to_vec(&object).map_or(json, Cow::Owned)
 }
 
-/// What a file that `-f` names is taken for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InputFiles {
-    /// The cluster's state.
-    pub(crate) state: Vec<PathBuf>,
-    /// How nodes would be.
-    pub(crate) changes: Vec<PathBuf>,
+/// What a snapshot is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StateObjectKind {
+    Node,
+    Pod,
+    Budget,
+    Event,
 }
 
-/// Sorts what `plan -f` names. A file with nothing but nodes says how nodes would be, if the state comes from elsewhere:
-/// from another file that has nodes too, or from a cluster because no file has pods.
-pub(crate) fn sort(paths: Vec<PathBuf>) -> InputFiles {
-    let looked: Vec<(PathBuf, FileContent)> = paths
-        .into_iter()
-        .map(|path| {
-            let content = content(&path);
-            (path, content)
-        })
-        .collect();
-    let state_elsewhere = match looked.iter().any(|(_, content)| content.others) {
-        true => looked.iter().any(|(_, content)| content.others && content.nodes),
-        false => true,
-    };
-    let mut given = InputFiles { state: Vec::new(), changes: Vec::new() };
-    for (path, content) in looked {
-        let is_change = content.nodes && !content.others && state_elsewhere;
-        if is_change { given.changes.push(path) } else { given.state.push(path) }
-    }
-    given
-}
-
-/// What there is in a file, or in a folder.
-#[derive(Clone, Copy, Debug, Default)]
-struct FileContent {
-    nodes: bool,
-    others: bool,
-}
-
-/// Standard input can be read only once, and is the cluster's state.
-fn content(path: &PathBuf) -> FileContent {
-    if path.as_os_str() == "-" {
-        return FileContent { nodes: true, others: true };
-    }
-    let mut content = FileContent::default();
-    each(std::slice::from_ref(path), &mut |found| match found.text {
-        Ok(text) => {
-            let FileContent { nodes, others } = content_of(&text);
-            content.nodes |= nodes;
-            content.others |= others;
+impl StateObjectKind {
+    fn of(version: &str, kind: &str) -> Option<Self> {
+        match (version, kind) {
+            ("v1", "Node") => Some(Self::Node),
+            ("v1", "Pod") => Some(Self::Pod),
+            ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Self::Budget),
+            ("v1" | "events.k8s.io/v1", "Event") => Some(Self::Event),
+            _ => None,
         }
-        Err(_) => content.others = true,
-    });
-    content
+    }
 }
 
-/// What there is in a text; what is broken is something else.
-fn content_of(text: &str) -> FileContent {
-    let mut content = FileContent::default();
-    let faults = objects::each(text, &mut |object| match object.kind {
-        Some(StateObjectKind::Node) => content.nodes = true,
-        _ => content.others = true,
-    });
-    content.others |= !faults.is_empty();
-    content
+/// An object.
+struct StateObject<'t> {
+    /// `None`: no snapshot has such.
+    kind: Option<StateObjectKind>,
+    /// Its kind as it stands there.
+    word: Cow<'t, str>,
+    place: ObjectPosition,
+    body: ObjectBody<'t>,
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
+enum ObjectPosition {
+    Mark(TextPosition),
+    /// In bytes; lines are counted where somebody wants to know.
+    Offset(usize),
+}
+
+enum ObjectBody<'t> {
+    Json(&'t str),
+    Tree(&'t YamlNode),
+}
+
+impl StateObject<'_> {
+    /// As an API server would write it.
+    fn json(&self) -> Result<Cow<'_, [u8]>, String> {
+        match self.body {
+            ObjectBody::Json(text) => Ok(text.as_bytes().into()),
+            ObjectBody::Tree(tree) => serde_json::to_vec(tree).map(Cow::Owned).map_err(|why| why.to_string()),
+        }
+    }
+
+    /// `metadata.name`.
+    fn name(&self) -> String {
+        let name = match self.body {
+            ObjectBody::Json(text) => {
+                serde_json::from_str::<TypeMeta<'_>>(text).ok().and_then(|head| head.name())
+            }
+            ObjectBody::Tree(tree) => tree.at(&["metadata", "name"]).map(|name| name.as_text().to_owned()),
+        };
+        name.unwrap_or_else(|| "(no name)".to_owned())
+    }
+
+    /// Where it begins.
+    fn at(&self, text: &str) -> TextPosition {
+        let offset = match self.place {
+            ObjectPosition::Mark(mark) => return mark,
+            ObjectPosition::Offset(offset) => offset,
+        };
+        let before = text.get(..offset).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        TextPosition { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TypeMeta<'t> {
+    #[serde(borrow, default)]
+    api_version: Cow<'t, str>,
+    #[serde(borrow, default)]
+    kind: Cow<'t, str>,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'t RawValue>>,
+    #[serde(borrow, default)]
+    metadata: Option<TypeMetaName<'t>>,
+}
+
+#[derive(Deserialize)]
+struct TypeMetaName<'t> {
+    #[serde(borrow, default)]
+    name: Option<Cow<'t, str>>,
+}
+
+impl TypeMeta<'_> {
+    fn name(self) -> Option<String> {
+        Some(self.metadata?.name?.into_owned())
+    }
+}
+
+/// Tells each object of a text, those in lists included; returns what is broken.
+fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
+    if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
+        let items = list.items.iter().flatten();
+        items.for_each(|item| tell(of_json(text, item.get(), &list)));
+        return Vec::new();
+    }
+    manifest::each(text, |tree| {
+        let (version, word) = (tree.text("apiVersion"), tree.text("kind"));
+        tell(StateObject {
+            kind: StateObjectKind::of(version, word),
+            word: word.into(),
+            place: ObjectPosition::Mark(tree.span.from),
+            body: ObjectBody::Tree(tree),
+        });
+    })
+}
+
+/// A text that is one JSON object and nothing else.
+fn one_json(text: &str) -> Option<TypeMeta<'_>> {
+    text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
+}
+
+/// Items that do not say what they are, are what the list is of.
+fn of_json<'t>(text: &str, item: &'t str, list: &TypeMeta<'t>) -> StateObject<'t> {
+    let head: Option<TypeMeta<'t>> = serde_json::from_str(item).ok();
+    let (version, word) = match head {
+        Some(head) if !head.kind.is_empty() => (head.api_version, head.kind),
+        _ => {
+            let word = list.kind.strip_suffix("List").unwrap_or_default().to_owned();
+            (list.api_version.clone(), word.into())
+        }
+    };
+    let offset = item.as_ptr() as usize - text.as_ptr() as usize;
+    StateObject {
+        kind: StateObjectKind::of(&version, &word),
+        word,
+        place: ObjectPosition::Offset(offset),
+        body: ObjectBody::Json(item),
+    }
+}

@@ -5,8 +5,8 @@
 //!   gap, what does not exist is known to be absent.
 
 use super::cluster::ClusterReader;
-use super::details::{PodDetails, WorkloadOwner};
-use super::related_details::{ObjectNames, RelatedDetails};
+use super::details::{ObjectNames, RelatedDetails, WorkloadOwner};
+use super::selected_pods::SelectedPods;
 use super::{ClusterState, ReadError, files, moment};
 use crate::manifest::TextPosition;
 use jiff::Timestamp;
@@ -17,6 +17,7 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::snapshot;
+use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// They and what bears on them.
 #[derive(Debug)]
@@ -43,7 +44,8 @@ pub(crate) fn in_files(
     numeric: NumericOperators,
 ) -> RelatedObjects {
     let names = wanted.pods.clone();
-    let (state, details) = files::read_details(paths, as_of, numeric, RelatedDetails::of(wanted));
+    let (state, details) =
+        files::read(paths, SelectedPods::default(), RelatedDetails::of(wanted), as_of, numeric);
     let is_there = |name: &String| details.pods.iter().any(|pod| pod.name == *name);
     let gone = names.into_iter().filter(|name| !is_there(name)).collect();
     let (absent, present, elsewhere) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
@@ -94,7 +96,8 @@ async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<Stri
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
     let mut found = BTreeSet::new();
     let mut add = |json: &[u8]| {
-        found.extend(PodDetails::of(json, "").map(|pod| pod.namespace));
+        let pod: Option<ObjectJson<MetaJson<'_>>> = object_from_slice(json).ok();
+        found.extend(pod.map(|pod| pod.metadata.namespace.to_string()));
         Ok(())
     };
     // Without access to other namespaces there is no hint at them.

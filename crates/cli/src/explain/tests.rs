@@ -3,8 +3,8 @@
 use super::target::{TargetKind, parse as parse_targets};
 use super::{EXIT_CODES, ExplainContext, Explanations};
 use crate::args::kube_args::KubeArgs;
+use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{in_cluster, in_files};
-use crate::cluster_state::related_details::ObjectNames;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
 use crate::output::Printable as _;

@@ -1,6 +1,6 @@
 //! Tests what is read from files and clusters, and what is reported about the rest.
 
-use super::{FileReader, content_of};
+use super::FileReader;
 use crate::manifest::files::ManifestFile;
 use jiff::Timestamp;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
@@ -123,18 +123,6 @@ fn json_of_kubectl_is_the_same_as_yaml() {
     assert_eq!(told(&yaml), told(json));
     let wrong = json.replace(r#""Exists"}"#, r#""Exists", "tolerationSeconds": "x"}"#);
     assert!(told(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"), "{:?}", told(&wrong).1);
-}
-
-#[test]
-fn a_file_is_known_by_what_is_in_it() {
-    let of = |text: &str| {
-        let content = content_of(text);
-        (content.nodes, content.others)
-    };
-    assert_eq!(of(NODE), (true, false));
-    assert_eq!(of(&pod("spec: {}")), (true, true));
-    assert_eq!(of("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}"), (false, true));
-    assert_eq!(of("a: ["), (false, true), "what is broken is no change");
 }
 
 /// A list of 600 nodes, in pages; the server forgets the moment of the list while it is read.

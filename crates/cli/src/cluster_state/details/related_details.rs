@@ -1,6 +1,6 @@
 //! Collects the details of the objects that `explain` names, from files or from a cluster.
 
-use super::details::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
+use super::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The objects to explain.
@@ -32,11 +32,11 @@ pub(crate) struct RelatedDetails {
 }
 
 impl RelatedDetails {
-    pub(super) fn of(wanted: ObjectNames) -> Self {
+    pub(in crate::cluster_state) fn of(wanted: ObjectNames) -> Self {
         Self { wanted, ..Self::default() }
     }
 
-    pub(super) fn pod(&mut self, json: &[u8], home: &str) {
+    pub(in crate::cluster_state) fn pod(&mut self, json: &[u8], home: &str) {
         if self.wanted.pods.is_empty() && self.wanted.workloads.is_empty() {
             return;
         }
@@ -57,7 +57,7 @@ impl RelatedDetails {
         }
     }
 
-    pub(super) fn node(&mut self, json: &[u8]) {
+    pub(in crate::cluster_state) fn node(&mut self, json: &[u8]) {
         // Any node may be that of a pod that is read later.
         let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
         let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
@@ -66,7 +66,7 @@ impl RelatedDetails {
         }
     }
 
-    pub(super) fn event(&mut self, json: &[u8]) {
+    pub(in crate::cluster_state) fn event(&mut self, json: &[u8]) {
         if !self.wanted.pods.is_empty()
             && let Some(event) = EventDetails::of(json)
             && self.wanted.pods.contains(&event.about)

@@ -1,0 +1,92 @@
+//! Sorts the files that `plan -f` names into the cluster's state and nodes as they would be.
+
+use super::{StateObjectKind, each_object};
+use crate::manifest::files::each;
+use std::path::PathBuf;
+
+/// What a file that `-f` names is taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InputFiles {
+    /// The cluster's state.
+    pub(crate) state: Vec<PathBuf>,
+    /// How nodes would be.
+    pub(crate) changes: Vec<PathBuf>,
+}
+
+/// Sorts what `plan -f` names. A file with nothing but nodes says how nodes would be, if the state comes from elsewhere:
+/// from another file that has nodes too, or from a cluster because no file has pods.
+pub(crate) fn sort(paths: Vec<PathBuf>) -> InputFiles {
+    let looked: Vec<(PathBuf, FileContent)> = paths
+        .into_iter()
+        .map(|path| {
+            let content = content(&path);
+            (path, content)
+        })
+        .collect();
+    let state_elsewhere = match looked.iter().any(|(_, content)| content.others) {
+        true => looked.iter().any(|(_, content)| content.others && content.nodes),
+        false => true,
+    };
+    let mut given = InputFiles { state: Vec::new(), changes: Vec::new() };
+    for (path, content) in looked {
+        let is_change = content.nodes && !content.others && state_elsewhere;
+        if is_change { given.changes.push(path) } else { given.state.push(path) }
+    }
+    given
+}
+
+/// What there is in a file, or in a folder.
+#[derive(Clone, Copy, Debug, Default)]
+struct FileContent {
+    nodes: bool,
+    others: bool,
+}
+
+/// Standard input can be read only once, and is the cluster's state.
+fn content(path: &PathBuf) -> FileContent {
+    if path.as_os_str() == "-" {
+        return FileContent { nodes: true, others: true };
+    }
+    let mut content = FileContent::default();
+    each(std::slice::from_ref(path), &mut |found| match found.text {
+        Ok(text) => {
+            let FileContent { nodes, others } = content_of(&text);
+            content.nodes |= nodes;
+            content.others |= others;
+        }
+        Err(_) => content.others = true,
+    });
+    content
+}
+
+/// What there is in a text; what is broken is something else.
+fn content_of(text: &str) -> FileContent {
+    let mut content = FileContent::default();
+    let faults = each_object(text, &mut |object| match object.kind {
+        Some(StateObjectKind::Node) => content.nodes = true,
+        _ => content.others = true,
+    });
+    content.others |= !faults.is_empty();
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_what_is_in_it() {
+        let of = |text: &str| {
+            let content = content_of(text);
+            (content.nodes, content.others)
+        };
+        let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}}\n---\n";
+        assert_eq!(of(node), (true, false));
+        assert_eq!(
+            of(&format!("{node}{{apiVersion: v1, kind: Pod, metadata: {{name: p}}}}\n")),
+            (true, true)
+        );
+        assert_eq!(of("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}"), (false, true));
+        assert_eq!(of("a: ["), (false, true), "what is broken is no change");
+    }
+}
