@@ -5,24 +5,23 @@
 
 mod list;
 mod pending_args;
-mod pending_error;
-mod row;
-mod terminal_screen;
-mod tracker;
+mod row_table;
 mod watch;
 
 pub(crate) use pending_args::{PendingArgs, PendingOptions};
 
-use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::{self, ClusterReader, ClusterState, ReadError, StateSource};
-use crate::messages;
-use crate::runtime::Runtime;
+use crate::cluster_state::{ClusterStateError, NO_UID};
+use crate::messages::{self, stamp};
+use crate::output::PrintError;
 use crate::say;
-use list::PendingList;
-use pending_error::PendingError;
-use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _};
+use serde_json::{Value, json};
+use std::io;
 use std::process::ExitCode;
+use taintward_core::cluster_snapshot::Workload;
+use taintward_core::time::{Mono, Now};
+use taintward_core::toleration::TolerationPeriod;
+use taintward_core::toleration_matching::TaintMatch;
+use taintward_core::verdict::TaintReason;
 
 /// Exit codes of `taintward pending`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
@@ -30,8 +29,24 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Something could not be read, or the command line makes no sense; what was read is listed"),
 ];
 
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+enum PendingError {
+    #[error(transparent)]
+    ClusterState(#[from] ClusterStateError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    #[error("the operating system refuses what the program needs to go on: {0}")]
+    System(#[from] io::Error),
+    #[error("{place}: may not {verb} {what}, which -w needs: grant the verb {verb} on {resource}")]
+    Forbidden { place: String, verb: &'static str, resource: &'static str, what: String },
+    #[error("{0}")]
+    Rejected(String),
+}
+
 pub(crate) fn run(options: &PendingOptions) -> ExitCode {
-    let done = if options.watch { watch::run(options).map(|()| ExitCode::SUCCESS) } else { answer(options) };
+    let done =
+        if options.watch { watch::run(options).map(|()| ExitCode::SUCCESS) } else { list::run(options) };
     match done {
         Ok(code) => code,
         Err(why) => {
@@ -44,68 +59,71 @@ pub(crate) fn run(options: &PendingOptions) -> ExitCode {
     }
 }
 
-fn answer(options: &PendingOptions) -> Result<ExitCode, PendingError> {
-    let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
-    state.gaps.iter().for_each(say::error);
-    state.notes.iter().for_each(say::note);
-    let list = PendingList::of(&state, enforcers, &namespace, offline(options));
-    if options.output.is_for_people() {
-        if io::stderr().is_terminal() {
-            say::line("", messages::about(&state.from, state.snapshot.now()));
-        }
-        list.remarks().into_iter().for_each(say::note);
-        if list.is_empty() {
-            let partly = if state.gaps.is_empty() { "" } else { "As far as it could be read: " };
-            say::line(partly, list::empty_list(&namespace, &elsewhere));
-        }
+/// The sentence for a namespace in which no pod leaves; for all namespaces if it is empty.
+fn empty_list(namespace: &str) -> String {
+    match namespace {
+        "" => "No pods are counting down".to_owned(),
+        one => format!("No pods are counting down in namespace {one}"),
     }
-    if !(list.is_empty() && options.output.is_for_people()) {
-        options.output.print(&list)?;
-    }
-    Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the list is made from.
-struct PendingSnapshot {
-    state: ClusterState,
-    enforcers: Option<ActiveControllers>,
-    /// The one that is meant; all if empty.
+/// A pod that leaves. Moments are those of the calendar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PendingRow {
     namespace: String,
-    /// How many count down in other namespaces, if none does in this one.
-    elsewhere: BTreeMap<String, usize>,
+    pod: String,
+    uid: String,
+    node: String,
+    /// When it leaves, or should have left.
+    at: Mono,
+    taint: String,
+    /// Which toleration holds it until then, and how long; `None`: none.
+    toleration: Option<(usize, TolerationPeriod)>,
+    /// That toleration itself, where it is known.
+    written: Option<String>,
+    /// Since when the taint counts for it.
+    since: Mono,
+    /// `None` where that is not known.
+    workload: Option<Workload>,
+    /// The condition of a taint eviction is on it; `None` where that is not known.
+    marked: Option<bool>,
 }
 
-fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
-    if !options.files.is_empty() {
-        let from = StateSource::Files(options.files.clone(), Box::new(options.cluster.clone()));
-        let state = cluster_state::read(&from, options.as_of, options.numeric)?;
-        let namespace = options.cluster.named_namespace().to_owned();
-        let elsewhere = list::by_namespace(&state);
-        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere });
+/// Which toleration counts, and how long; `None` where none matches.
+fn counting_toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
+    match (reason.taint_match, reason.patience) {
+        (TaintMatch::Tolerated(at), Some(patience @ TolerationPeriod::For(_))) => Some((at, patience)),
+        _ => None,
     }
-    let runtime = Runtime::new()?;
-    runtime.block_on(async {
-        let reach = ClusterReader::of(&options.cluster).await?;
-        let mut state = reach.listed(options.as_of, options.numeric).await;
-        let enforcers = ActiveControllers::of(&reach, state.snapshot.now().wall).await;
-        let namespace = options.cluster.namespace(&reach.connected).to_owned();
-        let mut elsewhere = BTreeMap::new();
-        if !namespace.is_empty() && options.output.is_for_people() && list::by_namespace(&state).is_empty() {
-            if reach.lacks_namespace(&namespace).await {
-                state.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
-            }
-            let everywhere = reach.listed_everywhere(options.as_of, options.numeric).await;
-            // Without access to other namespaces there is no remark about them.
-            if everywhere.gaps.is_empty() {
-                elsewhere = list::by_namespace(&everywhere);
-            }
-        }
-        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere })
-    })
 }
 
-/// The flags that another command needs to read the same files.
-fn offline(options: &PendingOptions) -> String {
-    let files = options.files.iter().map(|file| format!(" -f {}", file.display()));
-    files.chain(options.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
+impl PendingRow {
+    fn is_overdue(&self, now: Now) -> bool {
+        self.at <= now.mono
+    }
+
+    /// What rows are ordered by: the next one due is first.
+    fn order(&self) -> (Mono, &str, &str) {
+        (self.at, &self.namespace, &self.pod)
+    }
+
+    /// As programs read it.
+    fn object(&self, now: Now) -> Value {
+        json!({
+            "namespace": self.namespace,
+            "pod": self.pod,
+            "uid": (!self.uid.starts_with(NO_UID)).then_some(&self.uid),
+            "node": self.node,
+            "leavesAt": stamp(self.at),
+            "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
+            "overdue": self.is_overdue(now),
+            "taint": self.taint,
+            "toleration": self.toleration.map(|(at, patience)| {
+                messages::toleration_object(at, self.written.clone(), Some(patience))
+            }),
+            "since": stamp(self.since),
+            "workload": self.workload.as_ref().map(messages::workload),
+            "marked": self.marked,
+        })
+    }
 }

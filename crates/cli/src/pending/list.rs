@@ -2,20 +2,93 @@
 //!
 //! - See `watch.rs` for `-w`.
 
-use super::row::{PendingRow, table};
+use super::pending_args::PendingOptions;
+use super::row_table::table;
+use super::{PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::ClusterState;
-use crate::messages::{paragraph, stamp};
+use crate::cluster_state::{self, ClusterReader, ClusterState, ReadError, StateSource};
+use crate::messages::{self, paragraph, stamp};
 use crate::output::{PrintOptions, Printable};
+use crate::runtime::Runtime;
+use crate::say;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::forecast::{ForecastOptions, NodeForecast, PodForecast, forecast, leaves_at};
 use taintward_core::time::Mono;
 use taintward_core::verdict::{self, EvictionExemption, PodInput};
 
+/// Prints the list; tells whether all of it could be read.
+pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
+    let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
+    state.gaps.iter().for_each(say::error);
+    state.notes.iter().for_each(say::note);
+    let list = PendingList::of(&state, enforcers, &namespace, offline(options));
+    if options.output.is_for_people() {
+        if io::stderr().is_terminal() {
+            say::line("", messages::about(&state.from, state.snapshot.now()));
+        }
+        list.remarks().into_iter().for_each(say::note);
+        if list.is_empty() {
+            let partly = if state.gaps.is_empty() { "" } else { "As far as it could be read: " };
+            say::line(partly, empty_here(&namespace, &elsewhere));
+        }
+    }
+    if !(list.is_empty() && options.output.is_for_people()) {
+        options.output.print(&list)?;
+    }
+    Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the list is made from.
+struct PendingSnapshot {
+    state: ClusterState,
+    enforcers: Option<ActiveControllers>,
+    /// The one that is meant; all if empty.
+    namespace: String,
+    /// How many count down in other namespaces, if none does in this one.
+    elsewhere: BTreeMap<String, usize>,
+}
+
+fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
+    if !options.files.is_empty() {
+        let from = StateSource::Files(options.files.clone(), Box::new(options.cluster.clone()));
+        let state = cluster_state::read(&from, options.as_of, options.numeric)?;
+        let namespace = options.cluster.named_namespace().to_owned();
+        let elsewhere = by_namespace(&state);
+        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere });
+    }
+    let runtime = Runtime::new()?;
+    runtime.block_on(async {
+        let reach = ClusterReader::of(&options.cluster).await?;
+        let mut state = reach.listed(options.as_of, options.numeric).await;
+        let enforcers = ActiveControllers::of(&reach, state.snapshot.now().wall).await;
+        let namespace = options.cluster.namespace(&reach.connected).to_owned();
+        let mut elsewhere = BTreeMap::new();
+        if !namespace.is_empty() && options.output.is_for_people() && by_namespace(&state).is_empty() {
+            if reach.lacks_namespace(&namespace).await {
+                state.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
+            }
+            let everywhere = reach.listed_everywhere(options.as_of, options.numeric).await;
+            // Without access to other namespaces there is no remark about them.
+            if everywhere.gaps.is_empty() {
+                elsewhere = by_namespace(&everywhere);
+            }
+        }
+        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere })
+    })
+}
+
+/// The flags that another command needs to read the same files.
+fn offline(options: &PendingOptions) -> String {
+    let files = options.files.iter().map(|file| format!(" -f {}", file.display()));
+    files.chain(options.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
+}
+
 /// The list.
-pub(super) struct PendingList<'s> {
+struct PendingList<'s> {
     state: &'s ClusterState,
     enforcers: Option<ActiveControllers>,
     rows: Vec<PendingRow>,
@@ -30,11 +103,8 @@ pub(super) struct PendingList<'s> {
 const NAMED_MOST: usize = 5;
 
 /// The sentence for a namespace in which no pod leaves; pods that leave in other namespaces are counted.
-pub(super) fn empty_list(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
-    let here = match namespace {
-        "" => return "No pods are counting down.".to_owned(),
-        one => format!("No pods are counting down in namespace {one}"),
-    };
+fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
+    let here = empty_list(namespace);
     let others: Vec<String> =
         elsewhere.iter().take(NAMED_MOST).map(|(space, count)| format!("{count} in {space}")).collect();
     match others.is_empty() {
@@ -44,7 +114,7 @@ pub(super) fn empty_list(namespace: &str, elsewhere: &BTreeMap<String, usize>) -
 }
 
 /// How many count down in each namespace.
-pub(super) fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
+fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &[], question);
     let mut counts = BTreeMap::new();
@@ -56,7 +126,7 @@ pub(super) fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
 }
 
 impl<'s> PendingList<'s> {
-    pub(super) fn of(
+    fn of(
         state: &'s ClusterState,
         enforcers: Option<ActiveControllers>,
         namespace: &str,
@@ -65,10 +135,10 @@ impl<'s> PendingList<'s> {
         let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &state.about };
         let forecast = forecast(&state.snapshot, &[], question);
         let of_node = |node: &NodeForecast| -> Vec<PendingRow> {
-            node.pods.iter().filter_map(|fate| PendingRow::of_forecast(&state.snapshot, node, fate)).collect()
+            node.pods.iter().filter_map(|fate| row(&state.snapshot, node, fate)).collect()
         };
         let mut rows: Vec<PendingRow> = forecast.nodes.iter().flat_map(of_node).collect();
-        rows.retain(|row| namespace.is_empty() || row.namespace() == namespace);
+        rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         let deleted = |node: &NodeForecast| -> Vec<String> {
             node.pods.iter().filter_map(|fate| deleted(&state.snapshot, node, fate)).collect()
@@ -77,12 +147,12 @@ impl<'s> PendingList<'s> {
         Self { state, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Whether a controller seems to evict; pods that are being deleted and do not go.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let no_controller = self.enforcers.as_ref().and_then(ActiveControllers::remark);
         no_controller.into_iter().chain(self.held()).collect()
     }
@@ -114,7 +184,7 @@ impl<'s> PendingList<'s> {
     /// What is known to be in the way of pods that should be gone.
     fn in_the_way(&self) -> Option<String> {
         let (overdue, marked) =
-            (self.overdue().count(), self.overdue().filter(|row| row.is_marked()).count());
+            (self.overdue().count(), self.overdue().filter(|row| row.marked == Some(true)).count());
         let first = self.overdue().next()?;
         let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
         let marked = match marked {
@@ -124,11 +194,34 @@ impl<'s> PendingList<'s> {
         Some(format!(
             "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {}{} says more of the first.",
             pods(overdue),
-            first.pod(),
-            first.namespace(),
+            first.pod,
+            first.namespace,
             self.offline
         ))
     }
+}
+
+/// `None` for a pod that stays.
+fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) -> Option<PendingRow> {
+    let at = forecast.at()?;
+    let pod = &snapshot.pods()[forecast.pod as usize];
+    let decisive = forecast.decisive? as usize;
+    let reason = snapshot.judge(pod, &node.after).reasons[decisive];
+    let toleration = counting_toleration(&reason);
+    let written = toleration.map(|(at, _)| messages::toleration(&snapshot.shape(pod).spec.tolerations[at]));
+    Some(PendingRow {
+        namespace: pod.name.namespace().to_owned(),
+        pod: pod.name.name().to_owned(),
+        uid: pod.uid.to_string(),
+        node: snapshot.nodes()[node.node].fact.name.to_string(),
+        at,
+        taint: node.after[decisive].taint.to_string(),
+        written,
+        toleration,
+        since: reason.counts_from,
+        workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
+        marked: Some(pod.marked),
+    })
 }
 
 /// A pod that is being deleted, and would have to leave if it were not.
@@ -157,7 +250,7 @@ impl Printable for PendingList<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.rows.iter().map(|row| format!("pod/{}", row.pod())).collect()
+        self.rows.iter().map(|row| format!("pod/{}", row.pod)).collect()
     }
 
     fn human(&self, view: &PrintOptions) -> String {
@@ -179,7 +272,6 @@ impl Printable for PendingList<'_> {
 mod tests {
     use super::*;
     use crate::active_controllers::LeaseHolder;
-    use crate::cluster_state::{StateSource, read};
     use crate::described::{check, schema};
     use taintward_core::toleration_matching::NumericOperators;
 
@@ -187,9 +279,12 @@ mod tests {
     fn the_schema_describes_what_is_printed() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
-        let state =
-            read(&StateSource::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off)
-                .unwrap();
+        let state = cluster_state::read(
+            &StateSource::Files(vec![file.into()], Box::default()),
+            as_of,
+            NumericOperators::Off,
+        )
+        .unwrap();
         for enforcers in [
             None,
             Some(ActiveControllers {

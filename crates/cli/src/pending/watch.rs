@@ -2,31 +2,32 @@
 //!
 //! - Invariant: only the leases are polled.
 
-use super::list::empty_list;
+mod terminal_screen;
+mod tracker;
+
 use super::pending_args::PendingOptions;
-use super::pending_error::PendingError;
-use super::row::{event_table, table};
-use super::terminal_screen::{self, Screen};
-use super::tracker::{PendingTracker, calendar};
+use super::row_table::{event_table, table};
+use super::{PendingError, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::messages::{paragraph, stamp};
 use crate::output::{OutputFormat, PrintOptions};
 use crate::runtime::Runtime;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::time::Now;
+use taintward_core::time::{Mono, Now};
 use taintward_kube::decode::WatchedObject;
 use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::watch::{
     MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
 };
+use terminal_screen::Screen;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tracker::PendingTracker;
 
 /// How often countdowns are drawn, and looked at.
 const TICK: Duration = Duration::from_secs(1);
@@ -95,6 +96,33 @@ fn listen<F: WatchedObject>(reach: &ClusterReader<'_>, scope: WatchScope) -> Wat
     );
     tokio::spawn(listener.run(out, report));
     WatchInput { news, health }
+}
+
+/// What has happened to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PendingEvent {
+    /// It has a deadline now.
+    Counting,
+    /// Another deadline, or another taint.
+    Changed,
+    /// Its deadline is over, and it is there.
+    Overdue,
+    /// It stays after all.
+    Cancelled,
+    /// It is gone, or being deleted.
+    Gone,
+}
+
+impl PendingEvent {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counting => "Counting",
+            Self::Changed => "Changed",
+            Self::Overdue => "Overdue",
+            Self::Cancelled => "Cancelled",
+            Self::Gone => "Gone",
+        }
+    }
 }
 
 /// Where the list goes.
@@ -259,7 +287,7 @@ impl<'a> PendingWatch<'a> {
         }
         let rows = self.tracker.rows(now);
         match rows.is_empty() {
-            true => paragraph(&mut text, &empty_list(self.namespace, &BTreeMap::new()), &view),
+            true => paragraph(&mut text, &(empty_list(self.namespace) + "."), &view),
             false => text += &table(&rows, self.namespace.is_empty(), calendar(now)).print(&view),
         }
         text + "\nq ends\n"
@@ -301,4 +329,9 @@ fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<WatchProblem> {
         (None, StreamPhase::Waiting { why, .. }) => Some(WatchProblem::Interrupted(why.clone())),
         (None, _) => None,
     }
+}
+
+/// The same moment, with the calendar in the place of the clock for waiting: what rows are compared with.
+const fn calendar(now: Now) -> Now {
+    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }

@@ -2,7 +2,8 @@
 //!
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
-use super::row::PendingRow;
+use super::{PendingEvent, calendar};
+use crate::pending::{PendingRow, counting_toleration};
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
@@ -16,33 +17,6 @@ use taintward_kube::watch::WatchEvent;
 
 /// How late a pod is before that is an event: a controller needs a moment to evict.
 const LATE: Span = Span::from_secs(5);
-
-/// What has happened to a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PendingEvent {
-    /// It has a deadline now.
-    Counting,
-    /// Another deadline, or another taint.
-    Changed,
-    /// Its deadline is over, and it is there.
-    Overdue,
-    /// It stays after all.
-    Cancelled,
-    /// It is gone, or being deleted.
-    Gone,
-}
-
-impl PendingEvent {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counting => "Counting",
-            Self::Changed => "Changed",
-            Self::Overdue => "Overdue",
-            Self::Cancelled => "Cancelled",
-            Self::Gone => "Gone",
-        }
-    }
-}
 
 /// A row that was shown, and whether it was shown as late.
 #[derive(Clone, Debug)]
@@ -94,10 +68,10 @@ impl PendingTracker {
         let before = std::mem::take(&mut self.shown);
         let mut changes = Vec::new();
         for (uid, tracked) in &mut current {
-            let late = tracked.row.leaves_at().plus(LATE) <= calendar(now).mono;
+            let late = tracked.row.at.plus(LATE) <= calendar(now).mono;
             match before.get(uid) {
                 None => changes.push((PendingEvent::Counting, tracked.row.clone())),
-                Some(known) if !known.row.has_deadline_of(&tracked.row) => {
+                Some(known) if !has_same_deadline(&known.row, &tracked.row) => {
                     changes.push((PendingEvent::Changed, tracked.row.clone()));
                 }
                 Some(known) => tracked.late = known.late,
@@ -109,7 +83,7 @@ impl PendingTracker {
         }
         let left = before.into_iter().filter(|(uid, _)| !current.contains_key(uid));
         changes.extend(left.map(|(_, tracked)| (self.end(&tracked.pod, now), tracked.row)));
-        changes.sort_by(|(_, a), (_, b)| (a.namespace(), a.pod()).cmp(&(b.namespace(), b.pod())));
+        changes.sort_by(|(_, a), (_, b)| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
         self.shown = current;
         changes
     }
@@ -146,21 +120,33 @@ impl PendingTracker {
         let decisive = verdict.decisive?;
         let reason = &verdict.reasons[decisive];
         let at = |moment| Mono::from_micros(now.wall_of(moment).as_micros());
-        let times = (to_second(at(until)), to_second(at(reason.counts_from)));
-        let row = PendingRow::of_countdown(&pod, name, &taints[decisive].taint, reason, times);
+        // Its owner and the tolerations themselves are not at hand.
+        let row = PendingRow {
+            namespace: name.namespace().to_owned(),
+            pod: name.name().to_owned(),
+            uid: pod.uid.to_string(),
+            node: pod.node.to_string(),
+            at: to_second(at(until)),
+            taint: taints[decisive].taint.to_string(),
+            toleration: counting_toleration(reason),
+            written: None,
+            since: to_second(at(reason.counts_from)),
+            workload: None,
+            marked: None,
+        };
         Some((pod.uid.clone(), TrackedPod { pod, row, late: false }))
     }
+}
+
+/// Whether it leaves at the same moment, by the same taint.
+fn has_same_deadline(one: &PendingRow, other: &PendingRow) -> bool {
+    (one.at, &one.taint) == (other.at, &other.taint)
 }
 
 /// Both clocks wander a little against each other: a deadline that stays is shown as the same.
 fn to_second(at: Mono) -> Mono {
     const SECOND: i64 = 1_000_000;
     Mono::from_micros(at.as_micros().saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND))
-}
-
-/// The same moment, with the calendar in the place of the clock for waiting: what rows are compared with.
-pub(super) const fn calendar(now: Now) -> Now {
-    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }
 
 #[cfg(test)]

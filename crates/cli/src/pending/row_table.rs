@@ -1,0 +1,97 @@
+//! Formats pods that leave as a table.
+
+use super::PendingRow;
+use crate::color::Color;
+use crate::messages::{self, at_moment, moment, with_zone};
+use crate::output::{Table, TableCell, TableColumn};
+use taintward_core::time::Now;
+
+/// What most rows of events need, so that those of one moment stand below those of another: a pod of a Deployment, a
+/// deadline that is over.
+const EVENT_WIDTH: usize = 9;
+const NAMESPACE_WIDTH: usize = 20;
+const POD_WIDTH: usize = 40;
+const NODE_WIDTH: usize = 30;
+const LEAVES_WIDTH: usize = 32;
+
+/// Which columns there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RowShape {
+    event: bool,
+    namespace: bool,
+}
+
+/// The rows of one moment.
+pub(super) fn table<'r>(
+    rows: impl IntoIterator<Item = &'r PendingRow>,
+    with_namespace: bool,
+    now: Now,
+) -> Table {
+    let shape = RowShape { event: false, namespace: with_namespace };
+    shaped_table(rows.into_iter().map(|row| ("", row)), shape, now)
+}
+
+/// Rows, each with what has happened to it.
+pub(super) fn event_table<'r>(
+    rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
+    with_namespace: bool,
+    now: Now,
+) -> Table {
+    shaped_table(rows, RowShape { event: true, namespace: with_namespace }, now)
+}
+
+fn shaped_table<'r>(
+    rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
+    shape: RowShape,
+    now: Now,
+) -> Table {
+    let mut columns = Vec::new();
+    // Events come a few at a time, and are read as one table.
+    let least = |width| if shape.event { width } else { 0 };
+    if shape.event {
+        columns.push(TableColumn::new("EVENT").at_least(EVENT_WIDTH));
+    }
+    if shape.namespace {
+        columns.push(TableColumn::new("NAMESPACE").shortens().yields().at_least(least(NAMESPACE_WIDTH)));
+    }
+    columns.extend([
+        TableColumn::new("POD").shortens().at_least(least(POD_WIDTH)),
+        TableColumn::new("NODE").shortens().yields().at_least(least(NODE_WIDTH)),
+        TableColumn::new(&with_zone("LEAVES", now)).at_least(least(LEAVES_WIDTH)),
+        TableColumn::new("NOEXECUTE TAINT").shortens().yields(),
+        TableColumn::new("TOLERATION").only_wide(),
+        TableColumn::new("WORKLOAD").only_wide(),
+        TableColumn::new("SINCE").only_wide(),
+    ]);
+    let mut table = Table::new(columns);
+    for (event, row) in rows {
+        let mut cells: Vec<TableCell> = Vec::new();
+        if shape.event {
+            cells.push(event.into());
+        }
+        if shape.namespace {
+            cells.push(row.namespace.as_str().into());
+        }
+        let held = |(at, patience)| format!("spec.tolerations[{at}] for {}", messages::patience(patience));
+        let workload = row.workload.as_ref().map(ToString::to_string);
+        cells.extend([
+            row.pod.as_str().into(),
+            row.node.as_str().into(),
+            leaves(row, now),
+            row.taint.strip_suffix(":NoExecute").unwrap_or(&row.taint).into(),
+            row.toleration.map_or_else(|| "<none>".to_owned(), held).into(),
+            workload.unwrap_or_else(|| "<unknown>".to_owned()).into(),
+            at_moment(now, row.since).into(),
+        ]);
+        table.push(cells);
+    }
+    table
+}
+
+/// `14:04:11, in 4m11s`, `overdue since 13:55:00, 5m ago`
+fn leaves(row: &PendingRow, now: Now) -> TableCell {
+    match row.is_overdue(now) {
+        true => TableCell::new(format!("overdue since {}", at_moment(now, row.at))).colored(Color::Red),
+        false => TableCell::new(moment(now, row.at)),
+    }
+}
