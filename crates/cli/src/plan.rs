@@ -21,7 +21,7 @@ use node_edits::NodeEditError;
 use plan_args::PlanMoment;
 use report::PlanReport;
 use std::process::ExitCode;
-use taintward_core::forecast::{ForecastOptions, forecast};
+use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, forecast};
 use taintward_core::time::Mono;
 
 /// Those that leave and are given a place, one after the other; more are only counted.
@@ -52,6 +52,14 @@ enum PlanError {
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
+}
+
+/// All edits, made.
+#[derive(Debug, Default)]
+struct EditedNodes {
+    changes: Vec<PlannedNodeChange>,
+    /// What was done, a sentence each.
+    descriptions: Vec<String>,
 }
 
 pub(crate) fn run(options: PlanOptions) -> ExitCode {

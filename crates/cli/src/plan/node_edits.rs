@@ -2,6 +2,7 @@
 //!
 //! - See `taintward_core::taint_edit` for the grammar of taints.
 
+use super::EditedNodes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
@@ -67,14 +68,6 @@ pub(crate) enum NodeEditError {
     Apply { node: String, why: String },
     #[error("{file}: {why}")]
     File { file: String, why: Box<Self> },
-}
-
-/// All edits, made.
-#[derive(Debug, Default)]
-pub(super) struct EditedNodes {
-    pub(super) changes: Vec<PlannedNodeChange>,
-    /// What was done, a sentence each.
-    pub(super) descriptions: Vec<String>,
 }
 
 impl NodeSet {

@@ -13,7 +13,9 @@ use crate::output::{PrintOptions, Printable};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod};
-use taintward_core::forecast::{Forecast, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact};
+use taintward_core::forecast::{
+    Forecast, ForecastTotals, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact,
+};
 use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::Mono;
 
@@ -103,6 +105,51 @@ impl<'p> PlanReport<'p> {
         rows
     }
 
+    /// When that is, for people.
+    fn moment(&self, at: Mono) -> String {
+        messages::moment(self.snapshot().now(), at)
+    }
+
+    /// How many leave, and stay.
+    fn summary(&self) -> String {
+        let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
+            self.forecast.totals;
+        let nodes = match self.forecast.nodes.len() {
+            0 => return "Nobody leaves: no node has a NoExecute taint.".to_owned(),
+            1 => "1 node".to_owned(),
+            many => format!("{many} nodes"),
+        };
+        let mut parts = match (going, later) {
+            (0, 0) => vec!["Nobody leaves".to_owned()],
+            (0, later) => vec![format!("Nobody {}", self.by(1)), format!("{} later", pods(later))],
+            (going, 0) => vec![format!("{} {}", pods(going), self.by(going))],
+            (going, later) => vec![format!("{} {}", pods(going), self.by(going)), format!("{later} later")],
+        };
+        for (count, what) in [
+            (staying, if staying == 1 { "stays" } else { "stay" }),
+            (exempt, "out of reach"),
+            (not_understood, "not understood, and left alone"),
+            (spared, "spared by the change"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        let anyway = match anyway {
+            0 => String::new(),
+            count => format!(" Of those that leave, {count} would do so anyway."),
+        };
+        format!("{} ({nodes}).{anyway}", parts.join(", "))
+    }
+
+    fn by(&self, count: usize) -> String {
+        match self.until {
+            Mono::NEVER if count == 1 => "leaves now".to_owned(),
+            Mono::NEVER => "leave now".to_owned(),
+            until => format!("will have left by {}", self.moment(until)),
+        }
+    }
+
     /// Why a pod leaves.
     fn why(&self, row: &PlanRow<'_>) -> String {
         messages::leaves(self.snapshot(), row.node, row.fate)
@@ -159,6 +206,10 @@ impl<'p> PlanReport<'p> {
         };
         self.forecast.placements.iter().filter(beyond).count()
     }
+}
+
+fn pods(count: usize) -> String {
+    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
 }
 
 impl Printable for PlanReport<'_> {

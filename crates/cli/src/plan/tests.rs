@@ -1,8 +1,8 @@
 //! Tests which nodes an edit selects, and what it makes of them.
 
-use super::EXIT_CODES;
-use super::node_edits::{EditedNodes, NodeEdit, NodeEditError, NodeFailure, NodeSet, apply};
+use super::node_edits::{NodeEdit, NodeEditError, NodeFailure, NodeSet, apply};
 use super::report::PlanReport;
+use super::{EXIT_CODES, EditedNodes};
 use crate::cluster_state::tests::snapshot;
 use crate::cluster_state::{ClusterState, ReadError};
 use crate::described::{check, document, schema};

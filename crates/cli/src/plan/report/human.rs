@@ -8,7 +8,7 @@ use crate::messages::{self, bullet, paragraph};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::RecreationPolicy;
-use taintward_core::forecast::{BudgetImpact, ForecastTotals, Placement, WorkloadImpact};
+use taintward_core::forecast::{BudgetImpact, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
 /// Reasons for staying that are shown for each node; the others are counted together.
@@ -58,10 +58,6 @@ pub(super) fn plan(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
     text
 }
 
-pub(super) fn moment(answer: &PlanReport<'_>, at: Mono) -> String {
-    messages::moment(answer.snapshot().now(), at)
-}
-
 fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     paragraph(text, &messages::about(&answer.state.from, answer.snapshot().now()), view);
     if answer.descriptions.is_empty() {
@@ -69,51 +65,7 @@ fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     } else {
         paragraph(text, &format!("If {}:", answer.descriptions.join(", and ")), view);
     }
-    paragraph(text, &summary(answer), view);
-}
-
-/// How many leave, and stay.
-pub(super) fn summary(answer: &PlanReport<'_>) -> String {
-    let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
-        answer.forecast.totals;
-    let nodes = match answer.forecast.nodes.len() {
-        0 => return "Nobody leaves: no node has a NoExecute taint.".to_owned(),
-        1 => "1 node".to_owned(),
-        many => format!("{many} nodes"),
-    };
-    let mut parts = match (going, later) {
-        (0, 0) => vec!["Nobody leaves".to_owned()],
-        (0, later) => vec![format!("Nobody {}", by(answer, 1)), format!("{} later", pods(later))],
-        (going, 0) => vec![format!("{} {}", pods(going), by(answer, going))],
-        (going, later) => vec![format!("{} {}", pods(going), by(answer, going)), format!("{later} later")],
-    };
-    for (count, what) in [
-        (staying, if staying == 1 { "stays" } else { "stay" }),
-        (exempt, "out of reach"),
-        (not_understood, "not understood, and left alone"),
-        (spared, "spared by the change"),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
-    let anyway = match anyway {
-        0 => String::new(),
-        count => format!(" Of those that leave, {count} would do so anyway."),
-    };
-    format!("{} ({nodes}).{anyway}", parts.join(", "))
-}
-
-fn pods(count: usize) -> String {
-    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
-}
-
-fn by(answer: &PlanReport<'_>, count: usize) -> String {
-    match answer.until {
-        Mono::NEVER if count == 1 => "leaves now".to_owned(),
-        Mono::NEVER => "leave now".to_owned(),
-        until => format!("will have left by {}", moment(answer, until)),
-    }
+    paragraph(text, &answer.summary(), view);
 }
 
 fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
@@ -128,7 +80,7 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
     let (homes, most) = (answer.homes(), most(answer, view));
     for row in view.in_order(rows).into_iter().take(most) {
         let pod = answer.pod(row);
-        let time = moment(answer, row.at);
+        let time = answer.moment(row.at);
         let time = if row.at <= answer.forecast.moment {
             TableCell::new(time).colored(Color::Red)
         } else {
@@ -185,11 +137,6 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if rest > 0 {
         bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
     }
-}
-
-/// `leaves now`, `leaves at 14:08:11, in 5m`.
-pub(super) fn leaves(moment: &str) -> String {
-    if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
 }
 
 fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
@@ -251,8 +198,8 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
             pods.to_string().into(),
             going.to_string().into(),
             later.to_string().into(),
-            moment(answer, *first).into(),
-            moment(answer, *last).into(),
+            answer.moment(*first).into(),
+            answer.moment(*last).into(),
             if returns == RecreationPolicy::Never { fate.colored(Color::Red) } else { fate },
         ]);
     }

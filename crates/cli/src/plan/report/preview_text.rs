@@ -1,7 +1,6 @@
 //! Formats a plan in a few lines, as `taintward taint` shows it.
 
 use super::PlanReport;
-use super::human::{leaves, moment, summary};
 use crate::messages::bullet;
 use crate::output::harmless;
 use std::fmt::Write as _;
@@ -15,12 +14,12 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
     }
-    text += &summary(answer);
+    text += &answer.summary();
     text.push('\n');
     let rows = answer.rows();
     for row in rows.iter().take(NAMED_MOST) {
         let pod = &answer.pod(row).name;
-        bullet(&mut text, &format!("{pod} {}: {}", leaves(&moment(answer, row.at)), answer.why(row)), width);
+        bullet(&mut text, &format!("{pod} {}: {}", leaves(&answer.moment(row.at)), answer.why(row)), width);
     }
     if rows.len() > NAMED_MOST {
         bullet(
@@ -45,4 +44,9 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
         );
     }
     text
+}
+
+/// `leaves now`, `leaves at 14:08:11, in 5m`.
+fn leaves(moment: &str) -> String {
+    if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
 }
