@@ -2,8 +2,6 @@
 //!
 //! - See `run/run_args.rs` for the flags, `taintward_controller::run` for the work.
 
-mod cluster_args;
-mod controllers;
 mod election_args;
 mod flag_notice;
 mod node_health_args;

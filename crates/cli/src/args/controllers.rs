@@ -4,22 +4,22 @@
 //!   are off by default.
 
 /// The controllers this program has, and so the names it understands.
-pub(super) const KNOWN: [&str; 3] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS];
+pub(crate) const KNOWN: [&str; 3] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
-pub(super) const TAINT_EVICTION: &str = "taint-eviction-controller";
+pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 /// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
 /// otherwise, and two would write the same taints.
-pub(super) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 /// Keeps taints and labels on the nodes of dedicated pools. Only if it is named: it writes to nodes, and its objects have
 /// to be defined first.
-pub(super) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
+pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
 
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ControllerEntry {
+pub(crate) enum ControllerEntry {
     /// `*`: all that are not named and need not be.
     Rest,
     /// `name`.
@@ -31,10 +31,10 @@ pub(super) enum ControllerEntry {
 /// A name that is none of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such controller here; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
-pub(super) struct UnknownController;
+pub(crate) struct UnknownController;
 
 /// Reads one entry.
-pub(super) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
+pub(crate) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
     let known = |name: &str| {
         let name = if name == ALIAS { NODE_LIFECYCLE } else { name };
         KNOWN.into_iter().find(|known| *known == name).ok_or(UnknownController)
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
 }
 
 /// Whether the list switches `name` on.
-pub(super) fn is_on(list: &[ControllerEntry], name: &str) -> bool {
+pub(crate) fn is_on(list: &[ControllerEntry], name: &str) -> bool {
     let named = list.iter().find_map(|entry| match entry {
         ControllerEntry::On(on) if *on == name => Some(true),
         ControllerEntry::Off(off) if *off == name => Some(false),

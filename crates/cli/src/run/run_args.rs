@@ -1,24 +1,28 @@
 //! Defines the flags of `taintward run`, in the order in which `--help` shows them, and checks them against each other
 //! (M10, TE-3).
 
-use super::cluster_args::ClusterArgs;
-use super::controllers::{self, ControllerEntry};
 use super::election_args::ElectionArgs;
 use super::flag_notice::FlagNotice;
 use super::node_health_args::{NODE_HEALTH_IDS, NodeHealthArgs};
+use super::rate::rate;
 use super::run_args_error::RunArgsError;
 use super::serving_args::ServingArgs;
+use crate::args::controllers::{self, ControllerEntry};
 use crate::args::feature_gates::{self, FeatureGate, GateSetting, value};
 use crate::args::logging::LoggingArgs;
 use crate::args::write_mode::ModeArg;
 use crate::args::{bool_flag, duration, object_names};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::logging::LogSettings;
 use taintward_controller::settings::{
-    ControllerSettings, EnabledControllers, Marking, ORIGINAL_OFF, WriteMode,
+    ClusterAccess, ControllerSettings, EnabledControllers, Marking, ORIGINAL_OFF, RequestLimit, WriteMode,
 };
+
+/// Listing everything more often than this is no safety net but a burden.
+const RELIST_SHORTEST: Duration = Duration::from_secs(30);
 
 /// All flags.
 #[derive(Debug, Args)]
@@ -37,6 +41,31 @@ pub(crate) struct RunArgs {
     logging: LoggingArgs,
     #[command(flatten)]
     old: DeprecatedArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The cluster")]
+struct ClusterArgs {
+    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it the file's current one
+    #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
+    context: Option<String>,
+    /// Requests a second at most; 0 sets no limit and leaves it to the API server's own fairness
+    #[arg(long, value_name = "RATE", default_value = "0", allow_negative_numbers = true, value_parser = rate)]
+    #[arg(env = "TAINTWARD_KUBE_API_QPS", hide_env = true)]
+    kube_api_qps: f64,
+    /// Requests at once after a pause, if --kube-api-qps sets a limit
+    #[arg(long, value_name = "COUNT", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(env = "TAINTWARD_KUBE_API_BURST", hide_env = true)]
+    kube_api_burst: u32,
+    /// How old the last list of all nodes and pods may become before they are listed again, so that an event lost by the
+    /// API server or a proxy is found; countdowns stay as they are. Costs the API server one full read of both each
+    /// time; 0 trusts the watch and never does it
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
+    relist_interval: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +177,26 @@ impl RunArgs {
             seed: None,
         };
         Ok(RunOptions { settings, logging: self.logging.resolve(), notices })
+    }
+}
+
+impl ClusterArgs {
+    fn resolve(self) -> Result<ClusterAccess, RunArgsError> {
+        let limit = (self.kube_api_qps > 0.0)
+            .then_some(RequestLimit { qps: self.kube_api_qps, burst: self.kube_api_burst });
+        let relist_every = relist_every(self.relist_interval)?;
+        Ok(ClusterAccess { kubeconfig: self.kubeconfig, context: self.context, limit, relist_every })
+    }
+}
+
+/// How often everything is listed again (L4).
+fn relist_every(interval: Duration) -> Result<Option<Duration>, RunArgsError> {
+    match interval {
+        Duration::ZERO => Ok(None),
+        short if short < RELIST_SHORTEST => {
+            Err(RunArgsError::RelistInterval { interval: short, shortest: RELIST_SHORTEST })
+        }
+        interval => Ok(Some(interval)),
     }
 }
 

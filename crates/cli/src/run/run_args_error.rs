@@ -1,7 +1,6 @@
 //! Says why flags of `taintward run` do not fit together.
 
-use super::controllers;
-use crate::args::duration;
+use crate::args::{controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_core::node_lifecycle;

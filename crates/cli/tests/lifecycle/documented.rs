@@ -19,7 +19,7 @@ const ANYWHERE: &[&str] = &[];
 
 /// A row of D12 may show in several ways.
 const ROWS: &[(&str, &[Shows])] = &[
-    ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/run/controllers.rs")]),
+    ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
     ("NL-5, AD-6", &[Elsewhere("nodes of the script speak at once: crates/core/tests/node_lifecycle")]),
     (
