@@ -10,10 +10,8 @@ mod chart;
 mod helm_template;
 mod install_args;
 mod install_options;
-mod objects;
 mod uninstall;
 mod values;
-mod whole;
 
 pub(crate) use install_args::InstallArgs;
 pub(crate) use install_options::InstallOptions;
@@ -24,7 +22,6 @@ use crate::say;
 use apply::ApplyError;
 use chart::ChartError;
 use install_options::InstallAction;
-use objects::RenderedObject;
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -39,6 +36,24 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (1, "Something could not be done; what was done before is printed, and asking again goes on from there"),
     (2, "The command line makes no sense"),
 ];
+
+/// Name of the controller's account and Deployment; the label by which everything of ours is found.
+const NAME: &str = "taintward";
+
+/// An object for given choices.
+#[derive(Clone, Debug)]
+struct RenderedObject {
+    /// With its notes.
+    yaml: String,
+    value: Value,
+}
+
+impl RenderedObject {
+    fn new(yaml: String) -> Self {
+        let value = serde_saphyr::from_str(&yaml).expect("the chart's templates make YAML of any values");
+        Self { yaml, value }
+    }
+}
 
 /// Why it was not done, or not all of it.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +92,7 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
             if lacks_api_servers(values) {
                 say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
-            print(&manifests(&objects::objects(values), plan.json))
+            print(&manifests(&chart::objects(values), plan.json))
         }
         InstallAction::PrintRemoval(leftovers) => {
             print(&manifests(&uninstall::identities(values, *leftovers), plan.json))
@@ -85,7 +100,7 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
         InstallAction::Chart(folder) => print(&chart::write(folder)?),
         InstallAction::Apply(tried, conflicts) => with_client(plan, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
-            let all = objects::objects(&InstallValues { found, ..values.clone() });
+            let all = chart::objects(&InstallValues { found, ..values.clone() });
             Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
         }),
         InstallAction::Remove(tried, leftovers) => with_client(plan, async |server| {

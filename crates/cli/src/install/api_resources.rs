@@ -30,23 +30,6 @@ const KINDS: [(&str, &str, &str, &str); 20] = [
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 
-/// Pools, whatever their name.
-pub(super) const POOLS: ObjectRef<'static> = ObjectRef {
-    group: "taintward.io",
-    version: "v1alpha1",
-    plural: "dedicatedpools",
-    namespace: "",
-    name: "",
-};
-/// Policies, whatever their name.
-pub(super) const POLICIES: ObjectRef<'static> = ObjectRef {
-    group: "taintward.io",
-    version: "v1alpha1",
-    plural: "taintwardpolicies",
-    namespace: "",
-    name: "",
-};
-
 /// Where the object is.
 pub(super) fn place(object: &Value) -> ObjectRef<'_> {
     let kind = object["kind"].as_str().unwrap_or_default();

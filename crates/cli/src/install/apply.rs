@@ -2,18 +2,30 @@
 //!
 //! - Invariant: the first refusal ends it, so that webhook configurations, which come last, never name a webhook that
 //!   could not be installed; running it again continues.
-//! - See `whole.rs` for objects that are replaced.
+//! - See `apply/replace.rs` for objects that are replaced.
 
+mod replace;
+
+use super::RenderedObject;
 use super::api_resources::{called, place};
 use super::install_options::{ConflictPolicy, DryRunKind};
-use super::objects::RenderedObject;
-use super::whole::{MANAGER, is_whole, put};
 use crate::output::{self, PrintError};
 use crate::say;
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::node_client::{NodeRequestError, PatchOptions};
 use taintward_kube::object_client::ObjectClient;
+
+/// The field manager of an installation, as `managedFields` names it.
+const MANAGER: &str = "taintward-install";
+
+/// The kinds whose objects are replaced as a whole.
+const REPLACED: [&str; 4] = [
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
 
 /// The kind of what defines a kind.
 const DEFINITION: &str = "CustomResourceDefinition";
@@ -93,6 +105,11 @@ fn refused(object: &Value, why: NodeRequestError) -> ApplyError {
     ApplyError::Refused { object: called(object), why }
 }
 
+/// Whether it is replaced as a whole.
+fn is_whole(object: &Value) -> bool {
+    object["kind"].as_str().is_some_and(|kind| REPLACED.contains(&kind))
+}
+
 /// What became of it, as kubectl says it.
 async fn one(
     server: &ObjectClient,
@@ -113,7 +130,7 @@ async fn one(
     };
     let take = conflicts == ConflictPolicy::Take;
     let response = match &before {
-        Some(before) if is_whole(object) => put(server, object, before, &how, take).await,
+        Some(before) if is_whole(object) => replace::replace(server, object, before, &how, take).await,
         _ => server.apply(place(object), object.to_string(), &how, take).await,
     };
     let response = response.map_err(refused)?;

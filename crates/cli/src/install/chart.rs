@@ -1,9 +1,13 @@
 //! Holds the Helm chart in `deploy/chart`, writes it into a folder and renders its objects.
 //!
-//! - Invariant: every choice of `taintward install` is a value of the chart, with the same default.
+//! - Invariant: every choice of `taintward install` is a value of the chart, with the same default. Pod Security
+//!   *restricted*; the pods' tolerations of nodes that are gone expire (P43); an account has the rights that its component
+//!   needs, without wildcards, and creates neither Secrets nor pods.
 
-use super::helm_template::{HelmTemplateError, HelmTemplates};
-use super::values::InstallValues;
+use super::RenderedObject;
+use super::helm_template::{HelmTemplateError, HelmTemplates, quoted};
+use super::values::{ClientCa, Components, InstallValues};
+use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +31,7 @@ const TEMPLATES: [(&str, &str); 9] = files![
 ];
 
 /// The custom resources' definitions.
-pub(super) const DEFINITIONS: [(&str, &str); 2] = [
+const DEFINITIONS: [(&str, &str); 2] = [
     ("crds/dedicatedpools.yaml", include_str!("../../../../deploy/crds/dedicatedpools.yaml")),
     ("crds/taintwardpolicies.yaml", include_str!("../../../../deploy/crds/taintwardpolicies.yaml")),
 ];
@@ -42,6 +46,12 @@ const OTHERS: [(&str, &str); 6] = files![
 ];
 
 const HELPERS: &str = include_str!("../../../../deploy/chart/templates/_helpers.tpl");
+
+/// Namespaces that are there without us, and stay.
+const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Every network there is.
+const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// Folders in which nothing else is.
 const OWN: [&str; 2] = ["crds", "templates"];
@@ -78,11 +88,24 @@ pub(super) fn write(folder: &Path) -> Result<String, ChartError> {
     Ok(format!("the chart: {}\n", folder.display()))
 }
 
+/// What is wanted, in the order of creation.
+pub(super) fn objects(values: &InstallValues) -> Vec<RenderedObject> {
+    let own_namespace = (!FOREIGN.contains(&values.namespace.as_str())).then(|| namespace(&values.namespace));
+    let definitions = DEFINITIONS.iter().map(|(_, text)| (*text).to_owned());
+    let documents = documents(values).expect("the chart's templates are rendered by tests");
+    own_namespace.into_iter().chain(definitions).chain(documents).map(RenderedObject::new).collect()
+}
+
+/// Helm makes the namespace itself, so that the chart has none. Everything in it runs under the strictest level of Pod
+/// Security.
+fn namespace(name: &str) -> String {
+    include_str!("namespace.yaml").replace("NAMESPACE", &quoted(name))
+}
+
 /// The objects of an installation as documents of YAML, in the order of creation, without definitions.
-pub(super) fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTemplateError> {
-    let mut helm = HelmTemplates::new(HELPERS)?;
-    helm.define("taintward.image", &values.image);
-    let root = values.for_chart();
+fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTemplateError> {
+    let helm = HelmTemplates::new(HELPERS, &[("taintward.image", &values.image)])?;
+    let root = chart_values(values);
     let mut all = Vec::new();
     for (_, template) in TEMPLATES {
         let text = helm.render(template, &root)?;
@@ -92,9 +115,59 @@ pub(super) fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTempl
     Ok(all)
 }
 
+/// The values of the chart, and what else its templates look at. The image is left out: it is one text here.
+fn chart_values(values: &InstallValues) -> Value {
+    let api_servers = match &values.api_servers[..] {
+        [] => EVERYWHERE.map(str::to_owned).to_vec(),
+        named => named.to_vec(),
+    };
+    // Networks that were found are not those that our pods may reach: they change with the control plane, and a
+    // controller that does not reach it does nothing.
+    let sources = if values.api_servers.is_empty() { &values.found[..] } else { &[] };
+    let (secret, ca_bundle) = match &values.certificate {
+        Some(certificate) => (certificate.secret.as_str(), certificate.ca_bundle.as_str()),
+        None => ("", ""),
+    };
+    let (config_map, client_secret, client_names) = match &values.clients {
+        Some(ClientCa { holder, is_secret: true, names }) => ("", holder.as_str(), &names[..]),
+        Some(ClientCa { holder, names, .. }) => (holder.as_str(), "", &names[..]),
+        None => ("", "", &[][..]),
+    };
+    let Components { controller, webhook, viewer } = values.parts;
+    json!({
+        "Release": {"Namespace": values.namespace},
+        "Values": {
+            "image": {"pullSecrets": values.pull_secrets},
+            "replicas": values.replicas,
+            "priorityClassName": values.priority_class,
+            "apiServerCidrs": api_servers,
+            "exemptNamespaces": values.exempt_namespaces,
+            "parts": {"controller": controller, "webhook": webhook, "viewer": viewer},
+            "controller": {
+                "controllers": values.controllers,
+                "mode": values.mode,
+                "stampTaints": values.stamp_taints,
+                "extraArgs": values.controller_args,
+            },
+            "webhook": {
+                "rules": values.rules,
+                "restrictionConfig": values.lists.as_deref().unwrap_or_default(),
+                "failurePolicy": values.failure_policy,
+                "certificate": {"secret": secret, "caBundle": ca_bundle},
+                "clients": {"configMap": config_map, "secret": client_secret, "allowedNames": client_names},
+                "sourceCidrs": sources,
+                "extraArgs": values.webhook_args,
+            },
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::install::NAME;
+    use taintward_core::admission::request::MAKERS;
+    use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
 
     /// A row for each value that has a meaning (`# --`).
     fn table() -> String {
@@ -132,5 +205,52 @@ mod tests {
             let line = chart.lines().find(|line| line.starts_with(&format!("{key}:"))).unwrap();
             assert!(line.contains(env!("CARGO_PKG_VERSION")), "{line}");
         }
+    }
+
+    fn named<'o>(objects: &'o [RenderedObject], kind: &str, name: &str) -> &'o RenderedObject {
+        let is_it = |object: &&RenderedObject| {
+            object.value["kind"] == kind && object.value["metadata"]["name"] == name
+        };
+        objects.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} {name}"))
+    }
+
+    /// The chart cannot take names from the code.
+    #[test]
+    fn the_chart_names_things_as_the_code_does() {
+        let objects = objects(&InstallValues::default());
+        let quoted =
+            |names: &[&str]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let pools =
+            named(&objects, "ValidatingAdmissionPolicy", "taintward-dedicated-pools").value.to_string();
+        let nodes = named(&objects, "ValidatingAdmissionPolicy", "taintward-unknown-nodes").value.to_string();
+        assert!(pools.contains(&format!("!(request.userInfo.username in [{}])", quoted(&MAKERS))), "{pools}");
+        let daemons = format!("request.userInfo.username in [{}] && ", quoted(&MAKERS[..2]));
+        assert!(pools.contains(&daemons) && nodes.contains(&daemons), "{nodes}");
+        assert!(
+            nodes.contains(&format!("params.metadata.?labels.orValue({{}})[?'{UNKNOWN_NODES}']")),
+            "{nodes}"
+        );
+        let binding = named(&objects, "ValidatingAdmissionPolicyBinding", "taintward-unknown-nodes");
+        assert_eq!(binding.value["spec"]["paramRef"]["name"], KNOWN_NODES);
+        let roles = named(&objects, "Role", "taintward-controller-dedicated-pools").value.to_string();
+        assert!(roles.contains(&format!("[\"{KNOWN_NODES}\"]")), "{roles}");
+        named(&objects, "ConfigMap", KNOWN_NODES);
+        named(&objects, "Deployment", NAME);
+    }
+
+    #[test]
+    fn flags_name_what_the_other_objects_are_called() {
+        let objects = objects(&InstallValues::default());
+        let webhook = named(&objects, "Deployment", "taintward-webhook");
+        let flags = webhook.value["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap();
+        let of = |flag: &str| {
+            let value = flags.iter().find_map(|given| given.as_str()?.strip_prefix(flag)?.strip_prefix('='));
+            value.unwrap_or_else(|| panic!("no {flag}"))
+        };
+        named(&objects, "Service", of("--service"));
+        named(&objects, "Secret", of("--secret"));
+        named(&objects, "MutatingWebhookConfiguration", of("--webhook-configuration"));
+        named(&objects, "ValidatingWebhookConfiguration", of("--webhook-configuration"));
+        assert_eq!(of("--namespace"), "taintward-system");
     }
 }

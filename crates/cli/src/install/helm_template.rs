@@ -48,8 +48,8 @@ pub(super) struct HelmTemplates {
 }
 
 impl HelmTemplates {
-    /// Those of a file of definitions.
-    pub(super) fn new(definitions: &str) -> Parsed<Self> {
+    /// Those of a file of definitions, of which some are replaced by a text.
+    pub(super) fn new(definitions: &str, replaced: &[(&str, &str)]) -> Parsed<Self> {
         let mut parser = TemplateParser { pieces: pieces(definitions)?.into_iter() };
         let mut templates = Self::default();
         while let Some(piece) = parser.pieces.next() {
@@ -65,12 +65,11 @@ impl HelmTemplates {
                 TemplatePiece::Text(text) => return error(format!("{text} stands outside of a definition")),
             }
         }
+        for (name, text) in replaced {
+            let body = vec![TemplateNode::Text((*text).to_owned())];
+            templates.definitions.insert((*name).to_owned(), body);
+        }
         Ok(templates)
-    }
-
-    /// Replaces a definition by a text.
-    pub(super) fn define(&mut self, name: &str, text: &str) {
-        self.definitions.insert(name.to_owned(), vec![TemplateNode::Text(text.to_owned())]);
     }
 
     /// The text of a template for these values: `Values`, `Release` and `Chart`.

@@ -3,16 +3,34 @@
 //! - Invariant: no pool stays behind without the controller that removes its taints, unless requested; objects of any
 //!   choice of flags are found.
 
-use super::api_resources::{POLICIES, POOLS, called, place};
+use super::api_resources::{called, place};
+use super::chart;
 use super::helm_template::quoted;
 use super::install_options::{DryRunKind, PoolRemoval};
-use super::objects::{self, NAME, RenderedObject};
 use super::values::{Components, InstallValues, RULES};
+use super::{NAME, RenderedObject};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_kube::node_client::NodeRequestError;
 use taintward_kube::object_client::{ObjectClient, ObjectRef};
+
+/// Pools, whatever their name.
+const POOLS: ObjectRef<'static> = ObjectRef {
+    group: "taintward.io",
+    version: "v1alpha1",
+    plural: "dedicatedpools",
+    namespace: "",
+    name: "",
+};
+/// Policies, whatever their name.
+const POLICIES: ObjectRef<'static> = ObjectRef {
+    group: "taintward.io",
+    version: "v1alpha1",
+    plural: "taintwardpolicies",
+    namespace: "",
+    name: "",
+};
 
 /// How often it is looked whether pools are gone.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -44,7 +62,7 @@ pub(super) enum UninstallError {
 /// What is deleted, in this order.
 fn doomed(values: &InstallValues, leftovers: PoolRemoval) -> Vec<Value> {
     let mut all: Vec<Value> =
-        objects::objects(&everything(values)).into_iter().map(|object| object.value).collect();
+        chart::objects(&everything(values)).into_iter().map(|object| object.value).collect();
     // What the processes themselves have made; behind the accounts that make it.
     let metadata = json!({"name": NAME, "namespace": values.namespace});
     all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));

@@ -1,10 +1,6 @@
 //! Defines the choices of an installation; each is a value of the chart.
 
-use serde_json::{Value, json};
-
-/// The controllers that can be named.
-const CONTROLLERS: [&str; 3] =
-    ["taint-eviction-controller", "node-lifecycle-controller", "dedicated-pool-controller"];
+use crate::args::controllers::KNOWN;
 
 /// Rules of the webhook; `*` stands for the first two.
 pub(crate) const RULES: [&str; 6] = [
@@ -15,9 +11,6 @@ pub(crate) const RULES: [&str; 6] = [
     "advice",
     "brake",
 ];
-
-/// Namespaces that are there without us, and stay.
-const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// What is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,72 +105,15 @@ impl Default for InstallValues {
     }
 }
 
-/// Every network there is.
-const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
-
-impl InstallValues {
-    /// Whether the namespace is part of the installation.
-    pub(super) fn has_own_namespace(&self) -> bool {
-        !FOREIGN.contains(&self.namespace.as_str())
-    }
-
-    /// The values of the chart, and what else its templates look at. The image is left out: it is one text here.
-    pub(super) fn for_chart(&self) -> Value {
-        let api_servers = match &self.api_servers[..] {
-            [] => EVERYWHERE.map(str::to_owned).to_vec(),
-            named => named.to_vec(),
-        };
-        // Networks that were found are not those that our pods may reach: they change with the control plane, and a
-        // controller that does not reach it does nothing.
-        let sources = if self.api_servers.is_empty() { &self.found[..] } else { &[] };
-        let (secret, ca_bundle) = match &self.certificate {
-            Some(certificate) => (certificate.secret.as_str(), certificate.ca_bundle.as_str()),
-            None => ("", ""),
-        };
-        let (config_map, client_secret, client_names) = match &self.clients {
-            Some(ClientCa { holder, is_secret: true, names }) => ("", holder.as_str(), &names[..]),
-            Some(ClientCa { holder, names, .. }) => (holder.as_str(), "", &names[..]),
-            None => ("", "", &[][..]),
-        };
-        let Components { controller, webhook, viewer } = self.parts;
-        json!({
-            "Release": {"Namespace": self.namespace},
-            "Values": {
-                "image": {"pullSecrets": self.pull_secrets},
-                "replicas": self.replicas,
-                "priorityClassName": self.priority_class,
-                "apiServerCidrs": api_servers,
-                "exemptNamespaces": self.exempt_namespaces,
-                "parts": {"controller": controller, "webhook": webhook, "viewer": viewer},
-                "controller": {
-                    "controllers": self.controllers,
-                    "mode": self.mode,
-                    "stampTaints": self.stamp_taints,
-                    "extraArgs": self.controller_args,
-                },
-                "webhook": {
-                    "rules": self.rules,
-                    "restrictionConfig": self.lists.as_deref().unwrap_or_default(),
-                    "failurePolicy": self.failure_policy,
-                    "certificate": {"secret": secret, "caBundle": ca_bundle},
-                    "clients": {"configMap": config_map, "secret": client_secret, "allowedNames": client_names},
-                    "sourceCidrs": sources,
-                    "extraArgs": self.webhook_args,
-                },
-            },
-        })
-    }
-}
-
 /// Why a list of controllers cannot be installed; a controller may be named once.
 pub(crate) fn contradiction(list: &str) -> Option<String> {
     let mut named = Vec::new();
     for entry in list.split(',') {
         let name = entry.strip_prefix('-').unwrap_or(entry);
-        if entry != "*" && !CONTROLLERS.contains(&name) {
+        if entry != "*" && !KNOWN.contains(&name) {
             return Some(format!(
                 "there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
-                CONTROLLERS.join(", ")
+                KNOWN.join(", ")
             ));
         }
         if named.contains(&name) {

@@ -6,7 +6,7 @@ use serde_json::json;
 fn rendered(template: &str) -> Result<String, String> {
     let definitions = "{{- define \"x.yes\" -}}{{- if .Values.on -}}true{{- end -}}{{- end -}}\n";
     let root = json!({"Values": {"on": true, "off": "", "list": ["a", "b"], "three": 3, "text": "1"}});
-    let templates = HelmTemplates::new(definitions).unwrap();
+    let templates = HelmTemplates::new(definitions, &[]).unwrap();
     templates.render(template, &root).map_err(|why| why.to_string())
 }
 
@@ -51,7 +51,7 @@ fn what_is_not_understood_is_an_error() {
         let why = rendered(template).unwrap_err();
         assert!(why.contains(expected), "{template}: {why}");
     }
-    assert!(HelmTemplates::new("text").is_err() && HelmTemplates::new("{{ with . }}").is_err());
+    assert!(HelmTemplates::new("text", &[]).is_err() && HelmTemplates::new("{{ with . }}", &[]).is_err());
 }
 
 #[test]

@@ -3,32 +3,18 @@
 //! - Server-side apply would keep an additional webhook or an excluding selector. Replacing, unlike deleting and
 //!   creating, leaves no moment without them and keeps the CA bundle and foreign metadata.
 
-use super::api_resources::place;
+use super::MANAGER;
+use crate::install::api_resources::place;
 use serde_json::Value;
 use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
 use taintward_kube::object_client::ObjectClient;
 
-/// The field manager of an installation, as `managedFields` names it.
-pub(super) const MANAGER: &str = "taintward-install";
-
 /// How often another client may be faster: the webhook, which writes its authority.
 const TRIES: usize = 5;
 
-const KINDS: [&str; 4] = [
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-];
-
-/// Whether it is replaced as a whole.
-pub(super) fn is_whole(object: &Value) -> bool {
-    object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind))
-}
-
 /// Puts it in the place of what is there. Fields that others have changed are conflicts as for all other objects, if they are not to
 /// be taken.
-pub(super) async fn put(
+pub(super) async fn replace(
     server: &ObjectClient,
     object: &Value,
     before: &PatchResponse,
