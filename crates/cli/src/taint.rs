@@ -7,17 +7,14 @@
 mod confirm;
 mod list;
 mod node_write_error;
-mod output;
 mod request;
 mod taint_args;
-mod targets;
 mod write;
 
 pub(crate) use confirm::Preview;
 pub(crate) use taint_args::{TaintArgs, TaintOptions};
 
 use crate::runtime::Runtime;
-use confirm::Confirmed;
 use node_write_error::NodeWriteError;
 use request::{TaintRequest, TaintUsageError};
 use std::io::{self, Write as _};
@@ -78,7 +75,7 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     let request = TaintRequest::read(plan)?;
     let runtime = Runtime::new()?;
     let connected = runtime.block_on(connect(&plan.cluster.settings))?;
-    let names = match runtime.block_on(request.targets.names(&connected.streams, plan.cluster.patience)) {
+    let names = match runtime.block_on(request.names(&connected.streams, plan.cluster.patience)) {
         Ok(names) => names,
         Err(why) => {
             runtime.block_on(reached(plan, &connected))?;
@@ -86,14 +83,12 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
         }
     };
     // Outside of the runtime: a preview may start one of its own.
-    if confirm::before(plan, &request.change, &names, preview)? == Confirmed::No {
-        return Err(TaintCommandError::Declined);
-    }
+    confirm::before(plan, request.change(), &names, preview)?;
     let nodes = NodeClient::new(connected.client.clone(), plan.cluster.patience);
     runtime.block_on(async {
         let failures = match plan.list {
             true => list::show(plan, &nodes, &names).await,
-            false => write::all(plan, &request.change, &nodes, &names).await,
+            false => write::all(plan, request.change(), &nodes, &names).await,
         };
         let is_silent = |failure: &NodeWriteError| matches!(failure, NodeWriteError::Silent(_));
         if !failures.is_empty() && failures.len() == names.len() && failures.iter().all(is_silent) {

@@ -1,5 +1,6 @@
 //! Shows the preview and asks for confirmation before pods are evicted, if there is a terminal.
 
+use super::TaintCommandError;
 use super::taint_args::{DryRun, TaintOptions};
 use std::io::{self, IsTerminal as _, Write as _};
 use taintward_core::taint::{Taint, TaintEffect};
@@ -8,44 +9,34 @@ use taintward_core::taint_edit::TaintEdit;
 /// What would happen, in a few lines: for each node, the NoExecute taints it would get.
 pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
 
-/// What comes of the question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Confirmed {
-    Yes,
-    No,
-}
-
-/// Shows the preview and asks, if this is the moment to.
+/// Shows the preview and asks, if this is the moment to; fails if the answer is no.
 pub(super) fn before(
     plan: &TaintOptions,
     change: &TaintEdit,
     names: &[String],
     preview: Preview<'_>,
-) -> io::Result<Confirmed> {
+) -> Result<(), TaintCommandError> {
     let evicting: Vec<Taint> =
         change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
     let watched = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !watched || !plan.preview || plan.dry_run != DryRun::No || evicting.is_empty() || names.is_empty() {
-        return Ok(Confirmed::Yes);
+        return Ok(());
     }
     let nodes: Vec<(String, Vec<Taint>)> =
         names.iter().map(|name| (name.clone(), evicting.clone())).collect();
     io::stderr().write_all(preview(&nodes).as_bytes())?;
     if !plan.prompt {
-        return Ok(Confirmed::Yes);
+        return Ok(());
     }
     io::stderr().write_all(b"Go on? [y/N] ")?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
-    Ok(understood(&line))
+    if is_yes(&line) { Ok(()) } else { Err(TaintCommandError::Declined) }
 }
 
 /// Only a clear yes is one; no answer is no.
-fn understood(line: &str) -> Confirmed {
-    match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Confirmed::Yes,
-        _ => Confirmed::No,
-    }
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 #[cfg(test)]
@@ -55,10 +46,10 @@ mod tests {
     #[test]
     fn only_a_clear_yes_is_one() {
         for yes in ["y\n", "Y\r\n", " yes \n", "YES"] {
-            assert_eq!(understood(yes), Confirmed::Yes, "{yes:?}");
+            assert!(is_yes(yes), "{yes:?}");
         }
         for no in ["", "\n", "n\n", "ye\n", "yy\n", "yes please\n"] {
-            assert_eq!(understood(no), Confirmed::No, "{no:?}");
+            assert!(!is_yes(no), "{no:?}");
         }
     }
 }

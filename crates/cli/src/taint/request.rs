@@ -1,16 +1,29 @@
-//! Separates nodes from taints among the arguments (KT-2) and validates them before a request is sent (KT-3 to KT-6).
+//! Separates nodes from taints among the arguments (KT-2), validates them before a request is sent (KT-3 to KT-6), and
+//! resolves the nodes.
 
 use super::taint_args::{TaintOptions, TaintOutputFormat};
-use super::targets::NodeTargets;
 use std::fmt;
+use std::time::Duration;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
+use taintward_kube::api::RequestError;
+use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// The nodes and the change.
 #[derive(Debug, PartialEq)]
 pub(super) struct TaintRequest {
-    pub(super) change: TaintEdit,
-    pub(super) targets: NodeTargets,
+    change: TaintEdit,
+    targets: NodeTargets,
+}
+
+/// Which nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NodeTargets {
+    /// These.
+    Named(Vec<String>),
+    /// Those with these labels; all if empty.
+    Labelled(String),
 }
 
 /// Why the arguments make no sense.
@@ -114,6 +127,23 @@ impl TaintRequest {
         }
         Ok(Self { change, targets: targets(plan, names)? })
     }
+
+    /// What is done to each node.
+    pub(super) const fn change(&self) -> &TaintEdit {
+        &self.change
+    }
+
+    /// The names of the nodes.
+    pub(super) async fn names(
+        &self,
+        client: &kube::Client,
+        limit: Duration,
+    ) -> Result<Vec<String>, RequestError> {
+        match &self.targets {
+            NodeTargets::Named(names) => Ok(names.clone()),
+            NodeTargets::Labelled(selector) => labelled(client, selector, limit).await,
+        }
+    }
 }
 
 /// Resources, then taints (KT-2).
@@ -152,4 +182,21 @@ fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
         _ => Err(TaintUsageError::Slashes),
     });
     names.collect::<Result<_, _>>().map(NodeTargets::Named)
+}
+
+/// The names of nodes with these labels.
+async fn labelled(
+    client: &kube::Client,
+    selector: &str,
+    limit: Duration,
+) -> Result<Vec<String>, RequestError> {
+    let mut names = Vec::new();
+    let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
+    let add = &mut |item: &[u8]| {
+        let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
+        names.push(item.metadata.name.to_string());
+        Ok(())
+    };
+    pages(client, listing, limit, add).await?;
+    Ok(names)
 }
