@@ -31,7 +31,7 @@ impl FromStr for CustomColumns {
 
 impl CustomColumns {
     /// Titles on the first line, fields on the second.
-    pub(super) fn parse_file(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse_file(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let mut words = |what: &str| match lines.next() {
             Some(line) => Ok(line.split_whitespace().collect::<Vec<&str>>()),
@@ -50,7 +50,7 @@ impl CustomColumns {
     }
 
     /// A row for each item; for the object itself if it is no list.
-    pub(super) fn table(&self, object: &Value, items: &str) -> Result<Table, TemplateError> {
+    pub(crate) fn table(&self, object: &Value, items: &str) -> Result<Table, TemplateError> {
         let mut table = Table::new(self.0.iter().map(|(title, _)| TableColumn::new(title)).collect());
         let rows = match object.get(items) {
             Some(Value::Array(items)) => items.as_slice(),

@@ -8,9 +8,9 @@ mod eval;
 mod parse;
 mod print;
 
-pub(super) use eval::FoundValues;
 pub(super) use print::shown;
 
+use eval::FoundValues;
 use serde_json::Value;
 
 /// Longer ones are a mistake.
@@ -115,7 +115,7 @@ impl JsonPathTemplate {
     }
 
     /// What each part of it finds.
-    pub(super) fn find<'v>(&self, value: &'v Value) -> Result<Vec<FoundValues<'v>>, TemplateError> {
+    pub(crate) fn find<'v>(&self, value: &'v Value) -> Result<Vec<FoundValues<'v>>, TemplateError> {
         eval::find(&self.parts, value)
             .map_err(|why| TemplateError::Executing { template: self.text.clone(), why })
     }

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: cells are shortened only on a terminal, only in columns that allow it, with `…`.
 
-use super::terminal::{columns, harmless, width};
+use super::terminal::{harmless, width};
 use super::{PrintOptions, Terminal};
 use crate::color::Color;
 
@@ -195,7 +195,7 @@ fn shortened(text: String, most: usize) -> String {
         let mut used = 0;
         letters
             .take_while(|letter| {
-                used += columns(*letter);
+                used += width(letter.encode_utf8(&mut [0; 4]));
                 used <= room
             })
             .collect::<Vec<char>>()

@@ -77,7 +77,7 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// How many columns a letter takes.
-pub(super) fn columns(letter: char) -> usize {
+fn columns(letter: char) -> usize {
     letter.width().unwrap_or(0)
 }
 
