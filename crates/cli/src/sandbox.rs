@@ -43,6 +43,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The context of its kubeconfig.
 const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
 
+/// How the kubeconfig's name begins in the folder for temporary files; the number of the process follows.
+const KUBECONFIG_PREFIX: &str = "taintward-sandbox-";
+
 /// What could not be done, with the way out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SandboxError {
@@ -102,7 +105,10 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let (path, chosen) = match &plan.kubeconfig_out {
         // Another terminal is in another folder.
         Some(path) => (std::path::absolute(path)?, true),
-        None => (files::own_kubeconfig(), false),
+        None => {
+            let name = format!("{KUBECONFIG_PREFIX}{}.yaml", std::process::id());
+            (std::env::temp_dir().join(name), false)
+        }
     };
     let url = listening.url();
     let server = world.server().clone();

@@ -7,7 +7,7 @@ use fakekube::api::ApiServer;
 use fakekube::object_file::{BYTES_MOST, FileReadError};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use taintward_sandbox::node_file::{self, NodeFileError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
@@ -127,29 +127,6 @@ fn fresh(path: &Path, mode: u32) -> io::Result<File> {
         }
         other => other,
     }
-}
-
-/// Where a sandbox writes its kubeconfig unless told otherwise.
-pub(super) fn own_kubeconfig() -> PathBuf {
-    std::env::temp_dir().join(format!("{KUBECONFIG}{}.yaml", std::process::id()))
-}
-
-const KUBECONFIG: &str = "taintward-sandbox-";
-
-/// Kubeconfigs that sandboxes of this user wrote there. In a folder where everybody writes, only one's own files count:
-/// a kubeconfig may name a program to be run.
-pub(super) fn kubeconfigs() -> Vec<PathBuf> {
-    let us = rustix::process::geteuid().as_raw();
-    let ours = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix(KUBECONFIG).and_then(|rest| rest.strip_suffix(".yaml"));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-            && fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == us)
-    };
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(ours).collect();
-    found.sort();
-    found
 }
 
 /// For its owner only: a cluster has Secrets in it, a kubeconfig a token.

@@ -6,12 +6,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use taintward_kube::config;
 
-#[derive(Debug, Subcommand)]
-pub(super) enum SandboxVerb {
-    /// Makes nodes of a running sandbox misbehave, or behave again
-    Node(NodeFaultArgs),
-}
-
 #[derive(Debug, Args)]
 pub(super) struct NodeFaultArgs {
     #[command(subcommand)]
@@ -62,10 +56,9 @@ struct NodeSelectionArgs {
     context: Option<String>,
 }
 
-impl SandboxVerb {
+impl NodeFaultArgs {
     pub(super) fn resolve(self) -> NodeFaultOptions {
-        let Self::Node(NodeFaultArgs { verb }) = self;
-        let (fault, which) = match verb {
+        let (fault, which) = match self.verb {
             NodeVerb::Silence(which) => (NodeFault::Silent, which),
             NodeVerb::Flap(which) => (NodeFault::Flapping, which),
             NodeVerb::Recover(which) => (NodeFault::Well, which),

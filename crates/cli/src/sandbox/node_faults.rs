@@ -3,12 +3,15 @@
 //! - Invariant: nothing is written to a cluster that does not identify itself as a sandbox, or if one of the nodes does
 //!   not exist.
 
-use super::files;
+use super::KUBECONFIG_PREFIX;
 use crate::output::{self, PrintError};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
+use std::fs;
 use std::future::Future;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 use taintward_kube::config::{self, ConnectError, Connected, ProbeError, connect, probe};
 use taintward_sandbox::controllers::{PRESSURE, SILENCE};
@@ -131,7 +134,7 @@ async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFault
 /// Sandboxes whose kubeconfigs are at the path they write without --kubeconfig-out.
 async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)> {
     let mut running = Vec::new();
-    for path in files::kubeconfigs() {
+    for path in kubeconfigs() {
         let settings = config::ConnectSettings { kubeconfig: Some(path.clone()), ..settings.clone() };
         let Ok(cluster) = connect(&settings).await else { continue };
         let answer = probe(&cluster.client, SHORT_PATIENCE).await;
@@ -140,6 +143,22 @@ async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)>
         }
     }
     running
+}
+
+/// Kubeconfigs that sandboxes of this user wrote there. In a folder where everybody writes, only one's own files count:
+/// a kubeconfig may name a program to be run.
+fn kubeconfigs() -> Vec<PathBuf> {
+    let us = rustix::process::geteuid().as_raw();
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_prefix(KUBECONFIG_PREFIX).and_then(|rest| rest.strip_suffix(".yaml"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+            && fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == us)
+    };
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(ours).collect();
+    found.sort();
+    found
 }
 
 async fn answered<T>(

@@ -1,9 +1,9 @@
 //! Defines the flags of `taintward sandbox`.
 
-use super::node_fault_args::SandboxVerb;
+use super::node_fault_args::NodeFaultArgs;
 use super::node_faults::NodeFaultOptions;
 use super::tour::silence;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -165,10 +165,16 @@ pub(crate) enum SandboxArgsError {
     Tour,
 }
 
+#[derive(Debug, Subcommand)]
+enum SandboxVerb {
+    /// Makes nodes of a running sandbox misbehave, or behave again
+    Node(NodeFaultArgs),
+}
+
 impl SandboxArgs {
     pub(crate) fn resolve(self) -> Result<SandboxCommand, SandboxArgsError> {
         match self.verb {
-            Some(verb) => Ok(SandboxCommand::NodeFault(Box::new(verb.resolve()))),
+            Some(SandboxVerb::Node(args)) => Ok(SandboxCommand::NodeFault(Box::new(args.resolve()))),
             None => start(self).map(|options| SandboxCommand::Start(Box::new(options))),
         }
     }
