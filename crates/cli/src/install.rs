@@ -164,3 +164,15 @@ fn manifests(objects: &[RenderedObject], json: bool) -> String {
     }
     objects.iter().map(|object| object.yaml.as_str()).collect::<Vec<_>>().join("---\n")
 }
+
+/// Quotes a text that YAML would take for something else, or for its own signs.
+fn quoted(text: &str) -> String {
+    const TAKEN: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') || text.starts_with("--");
+    let plain = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"_./=:@-".contains(&c));
+    let taken = TAKEN.contains(&text.to_ascii_lowercase().as_str()) || text.ends_with(':') || text == "---";
+    match begins && plain && !taken {
+        true => text.to_owned(),
+        false => Value::from(text).to_string(),
+    }
+}

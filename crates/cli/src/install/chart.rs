@@ -4,9 +4,9 @@
 //!   *restricted*; the pods' tolerations of nodes that are gone expire (P43); an account has the rights that its component
 //!   needs, without wildcards, and creates neither Secrets nor pods.
 
-use super::RenderedObject;
-use super::helm_template::{HelmTemplateError, HelmTemplates, quoted};
+use super::helm_template::{HelmTemplateError, HelmTemplates};
 use super::values::{ClientCa, Components, InstallValues};
+use super::{RenderedObject, quoted};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 //!   chart, and `install_chart` compares the objects with those that Helm itself renders.
 //! - `quote` adds quotes only where YAML needs them.
 
+use super::quoted;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -318,18 +319,6 @@ fn is_true(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
-    }
-}
-
-/// Quotes a text that YAML would take for something else, or for its own signs.
-pub(super) fn quoted(text: &str) -> String {
-    const TAKEN: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') || text.starts_with("--");
-    let plain = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"_./=:@-".contains(&c));
-    let taken = TAKEN.contains(&text.to_ascii_lowercase().as_str()) || text.ends_with(':') || text == "---";
-    match begins && plain && !taken {
-        true => text.to_owned(),
-        false => Value::from(text).to_string(),
     }
 }
 

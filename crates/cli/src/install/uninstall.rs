@@ -5,10 +5,9 @@
 
 use super::api_resources::{called, place};
 use super::chart;
-use super::helm_template::quoted;
 use super::install_options::{DryRunKind, PoolRemoval};
 use super::values::{Components, InstallValues, RULES};
-use super::{NAME, RenderedObject};
+use super::{NAME, RenderedObject, quoted};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
