@@ -19,7 +19,8 @@ pub(crate) use time::{age, dated, when, zone_name};
 
 use crate::color::ColorChoice;
 use clap::Args;
-use jsonpath::TemplateError;
+use custom_columns::CustomColumns;
+use jsonpath::{JsonPathTemplate, TemplateError};
 use serde_json::Value;
 use sort::{SortError, SortKey};
 use std::io::{self, Write as _};
@@ -132,7 +133,7 @@ impl PrintOptions {
 
 impl OutputOptions {
     pub(crate) fn new(form: OutputFormat, look: TableArgs) -> Result<Self, OutputError> {
-        let form = form.with_file_read()?;
+        let form = with_file_read(form)?;
         let paper = Terminal::of_standard_output(look.color.paints());
         let view = PrintOptions {
             wide: form == OutputFormat::Wide,
@@ -187,6 +188,23 @@ impl OutputOptions {
             Some(items) if !items.is_empty() => key.order(items).map(Some),
             _ => Ok(None),
         }
+    }
+}
+
+/// The form; if it names a file, what is in it.
+fn with_file_read(form: OutputFormat) -> Result<OutputFormat, OutputError> {
+    let read = |file: &PathBuf| {
+        std::fs::read_to_string(file).map_err(|why| OutputError::Unreadable { file: file.clone(), why })
+    };
+    let wrong = |file: &PathBuf, why: String| OutputError::Wrong { file: file.clone(), why };
+    match &form {
+        OutputFormat::ColumnsFile(file) => {
+            CustomColumns::parse_file(&read(file)?).map(OutputFormat::Columns).map_err(|why| wrong(file, why))
+        }
+        OutputFormat::TemplateFile(file) => JsonPathTemplate::parse(&read(file)?)
+            .map(OutputFormat::Template)
+            .map_err(|why| wrong(file, why.to_string())),
+        _ => Ok(form),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Parses the value of `-o`.
 
-use super::OutputError;
 use super::custom_columns::CustomColumns;
 use super::jsonpath::JsonPathTemplate;
 use std::path::PathBuf;
@@ -50,23 +49,6 @@ impl OutputFormat {
                 Err(format!("{name} takes nothing after it"))
             }
             _ => Err(format!("expected one of {FORMS}")),
-        }
-    }
-
-    /// The same; if it names a file, what is in it.
-    pub(super) fn with_file_read(self) -> Result<Self, OutputError> {
-        let read = |file: &PathBuf| {
-            std::fs::read_to_string(file).map_err(|why| OutputError::Unreadable { file: file.clone(), why })
-        };
-        let wrong = |file: &PathBuf, why: String| OutputError::Wrong { file: file.clone(), why };
-        match &self {
-            Self::ColumnsFile(file) => {
-                CustomColumns::parse_file(&read(file)?).map(Self::Columns).map_err(|why| wrong(file, why))
-            }
-            Self::TemplateFile(file) => JsonPathTemplate::parse(&read(file)?)
-                .map(Self::Template)
-                .map_err(|why| wrong(file, why.to_string())),
-            _ => Ok(self),
         }
     }
 }

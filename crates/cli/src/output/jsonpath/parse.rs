@@ -135,7 +135,7 @@ impl<'t> ActionParser<'t> {
             from = at + 1;
         };
         let whole = self.take(end + 1);
-        let text = super::print::unquoted(&whole[1..end], quote);
+        let text = unquoted(&whole[1..end], quote);
         self.steps.push(PathStep::Quoted(
             text.ok_or_else(|| format!("unquote string {whole} error invalid syntax"))?,
         ));
@@ -236,4 +236,48 @@ fn is_word(sign: char) -> bool {
 fn named(sign: char) -> String {
     let number = format!("U+{:04X}", u32::from(sign));
     if sign.is_control() { number } else { format!("{number} '{sign}'") }
+}
+
+/// What stands in quotes, with Go's escapes; `None` if they are wrong.
+fn unquoted(text: &str, quote: char) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(sign) = rest.next() {
+        if sign != '\\' {
+            let mut room = [0; 4];
+            bytes.extend_from_slice(sign.encode_utf8(&mut room).as_bytes());
+            continue;
+        }
+        match rest.next()? {
+            'a' => bytes.push(7),
+            'b' => bytes.push(8),
+            't' => bytes.push(b'\t'),
+            'n' => bytes.push(b'\n'),
+            'v' => bytes.push(11),
+            'f' => bytes.push(12),
+            'r' => bytes.push(b'\r'),
+            '\\' => bytes.push(b'\\'),
+            'x' => bytes.push(u8::try_from(digits(&mut rest, 2, 16)?).ok()?),
+            'u' => push(&mut bytes, digits(&mut rest, 4, 16)?)?,
+            'U' => push(&mut bytes, digits(&mut rest, 8, 16)?)?,
+            first @ '0'..='7' => {
+                let more = digits(&mut rest, 2, 8)?;
+                bytes.push(u8::try_from(first.to_digit(8)? * 64 + more).ok()?);
+            }
+            sign if sign == quote => bytes.push(u8::try_from(sign).ok()?),
+            _ => return None,
+        }
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn digits(rest: &mut std::str::Chars<'_>, count: usize, base: u32) -> Option<u32> {
+    (0..count)
+        .try_fold(0_u32, |number, _| number.checked_mul(base)?.checked_add(rest.next()?.to_digit(base)?))
+}
+
+fn push(bytes: &mut Vec<u8>, number: u32) -> Option<()> {
+    let mut room = [0; 4];
+    bytes.extend_from_slice(char::from_u32(number)?.encode_utf8(&mut room).as_bytes());
+    Some(())
 }
