@@ -98,11 +98,11 @@ impl LeaseHolder {
 }
 
 impl ActiveControllers {
-    pub(crate) async fn of(reach: &ClusterReader<'_>, now: Wall) -> Self {
+    pub(crate) async fn of(reader: &ClusterReader<'_>, now: Wall) -> Self {
         let (by_default, upstreams, installed) = tokio::join!(
-            lease(reach, NAMESPACE, OURS, now),
-            lease(reach, NAMESPACE, UPSTREAMS, now),
-            lease(reach, INSTALLED, OURS, now)
+            lease(reader, NAMESPACE, OURS, now),
+            lease(reader, NAMESPACE, UPSTREAMS, now),
+            lease(reader, INSTALLED, OURS, now)
         );
         Self::among(by_default, installed, upstreams)
     }
@@ -145,8 +145,8 @@ impl ActiveControllers {
     }
 }
 
-async fn lease(reach: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
-    let (client, limit) = (&reach.connected.client, reach.cluster.patience);
+async fn lease(reader: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
+    let (client, limit) = (&reader.connected.client, reader.cluster.patience);
     match paged_list::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
         Ok(Some(json)) => LeaseHolder::of(&json, now),
         Ok(None) => LeaseHolder::Absent,

@@ -67,8 +67,8 @@ impl<'c> ClusterReader<'c> {
     ) -> Result<ClusterState, ClusterStateError> {
         let selected = SelectedPods::of(self.cluster)?;
         let fields = [String::new()];
-        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
-        Ok(self.read_scope(extent, as_of, numeric).await)
+        let scope = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
+        Ok(self.read_scope(scope, as_of, numeric).await)
     }
 
     /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are selected.
@@ -93,8 +93,8 @@ impl<'c> ClusterReader<'c> {
     ) -> ClusterState {
         let fields = [self.cluster.fields.clone()];
         let (selector, selected) = (self.cluster.selector.as_str(), SelectedPods::default());
-        let extent = ReadScope { namespace, selector, fields: &fields, budgets: false, selected };
-        self.read_scope(extent, as_of, numeric).await
+        let scope = ReadScope { namespace, selector, fields: &fields, budgets: false, selected };
+        self.read_scope(scope, as_of, numeric).await
     }
 
     /// Whether a namespace is known not to be there.
@@ -110,11 +110,11 @@ impl<'c> ClusterReader<'c> {
 
     async fn read_scope(
         &self,
-        extent: ReadScope<'_>,
+        scope: ReadScope<'_>,
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> ClusterState {
-        let ReadScope { namespace, selector, fields, budgets, mut selected } = extent;
+        let ReadScope { namespace, selector, fields, budgets, mut selected } = scope;
         let mut builder = SnapshotBuilder::new(moment(as_of, &self.clock), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
@@ -133,7 +133,7 @@ impl<'c> ClusterReader<'c> {
             gaps.push(ReadError::of(&why, "disruption budgets are left out"));
         }
         let mut pod = |json: &[u8]| {
-            selected.look(json, "");
+            selected.add(json, "");
             snapshot::pod(json, "", &mut builder)?;
             progress.at(builder.pods_told(), "pods");
             Ok(())
@@ -226,9 +226,9 @@ pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<Clust
     let cluster = cluster.whole();
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = ClusterReader::of(&cluster).await?;
+        let reader = ClusterReader::of(&cluster).await?;
         let selected = SelectedPods::default();
-        let extent = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
-        Ok(reach.read_scope(extent, None, NumericOperators::Off).await)
+        let scope = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
+        Ok(reader.read_scope(scope, None, NumericOperators::Off).await)
     })
 }

@@ -122,7 +122,7 @@ impl FileReader {
             }
             StateObjectKind::Pod => {
                 self.details.pod(&json, DEFAULT_NAMESPACE);
-                self.selected.look(&json, DEFAULT_NAMESPACE);
+                self.selected.add(&json, DEFAULT_NAMESPACE);
                 snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
             }
             StateObjectKind::Event => {

@@ -54,44 +54,44 @@ pub(crate) fn in_files(
 
 /// Of a running cluster.
 pub(crate) async fn in_cluster(
-    reach: &ClusterReader<'_>,
+    reader: &ClusterReader<'_>,
     wanted: ObjectNames,
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> RelatedObjects {
-    let builder = SnapshotBuilder::new(moment(as_of, &reach.clock), numeric, true);
+    let builder = SnapshotBuilder::new(moment(as_of, &reader.clock), numeric, true);
     let details = RelatedDetails::of(wanted.clone());
     let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut look = RelatedReader { reach, builder, details, gaps, gone, absent, present };
+    let mut related = RelatedReader { reader, builder, details, gaps, gone, absent, present };
     let namespace = wanted.namespace.as_deref().unwrap_or_default();
     for name in &wanted.pods {
-        look.pod(namespace, name).await;
+        related.pod(namespace, name).await;
     }
-    look.workloads(namespace, &wanted).await;
-    look.nodes(&wanted).await;
+    related.workloads(namespace, &wanted).await;
+    related.nodes(&wanted).await;
     for name in &wanted.nodes {
-        look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
+        related.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
     }
     let mut elsewhere = BTreeMap::new();
-    for name in &look.gone {
-        elsewhere.insert(name.clone(), namespaces_with(reach, name).await);
+    for name in &related.gone {
+        elsewhere.insert(name.clone(), namespaces_with(reader, name).await);
     }
-    if !look.gone.is_empty() {
-        look.pods(namespace, "", "other pods of the same workload are left out").await;
+    if !related.gone.is_empty() {
+        related.pods(namespace, "", "other pods of the same workload are left out").await;
     }
     let mut knows_events = true;
     for name in &wanted.pods {
-        knows_events &= look.events(namespace, name).await;
+        knows_events &= related.events(namespace, name).await;
     }
-    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = look;
-    let notes = reach.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
+    let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
     let about = Vec::new();
-    let state = ClusterState { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
+    let state = ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about };
     RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
 }
 
 /// Where pods of that name are, as far as that may be known.
-async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<String> {
+async fn namespaces_with(reader: &ClusterReader<'_>, name: &str) -> BTreeSet<String> {
     let fields = format!("metadata.name={name}");
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
     let mut found = BTreeSet::new();
@@ -101,13 +101,13 @@ async fn namespaces_with(reach: &ClusterReader<'_>, name: &str) -> BTreeSet<Stri
         Ok(())
     };
     // Without access to other namespaces there is no hint at them.
-    let _ = reach.each(listing, &mut add).await;
+    let _ = reader.each(listing, &mut add).await;
     found
 }
 
-/// Looking around.
+/// Reads the objects that are related to the wanted ones.
 struct RelatedReader<'r, 'c> {
-    reach: &'r ClusterReader<'c>,
+    reader: &'r ClusterReader<'c>,
     builder: SnapshotBuilder,
     details: RelatedDetails,
     gaps: Vec<ReadError>,
@@ -134,7 +134,7 @@ impl RelatedReader<'_, '_> {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Vec<u8>>, RequestError> {
-        let (client, limit) = (&self.reach.connected.client, self.reach.cluster.patience);
+        let (client, limit) = (&self.reader.connected.client, self.reader.cluster.patience);
         let body = paged_list::object(client, (group, plural), namespace, name, limit).await?;
         Ok(body.map(|body| body.to_vec()))
     }
@@ -212,25 +212,25 @@ impl RelatedReader<'_, '_> {
 
     async fn all_nodes(&mut self) {
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
-        let Self { reach, builder, details, .. } = self;
+        let Self { reader, builder, details, .. } = self;
         let mut add = |json: &[u8]| {
             details.node(json);
             builder.node(snapshot::node(json)?);
             Ok(())
         };
-        if let Err(why) = reach.each(listing, &mut add).await {
+        if let Err(why) = reader.each(listing, &mut add).await {
             self.lacks(&why.to_string(), "nodes are left out or incomplete");
         }
     }
 
     async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
         let listing = ListRequest { group: "", plural: "pods", namespace, selector: "", fields };
-        let Self { reach, builder, details, .. } = self;
+        let Self { reader, builder, details, .. } = self;
         let mut add = |json: &[u8]| {
             details.pod(json, "");
             snapshot::pod(json, "", builder).map(drop)
         };
-        if let Err(why) = reach.each(listing, &mut add).await {
+        if let Err(why) = reader.each(listing, &mut add).await {
             self.lacks(&why.to_string(), lacking);
         }
     }
@@ -239,12 +239,12 @@ impl RelatedReader<'_, '_> {
     async fn events(&mut self, namespace: &str, name: &str) -> bool {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
         let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
-        let Self { reach, details, .. } = self;
+        let Self { reader, details, .. } = self;
         let mut add = |json: &[u8]| {
             details.event(json);
             Ok(())
         };
-        let read = reach.each(listing, &mut add).await;
+        let read = reader.each(listing, &mut add).await;
         if let Err(why) = &read {
             self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
         }

@@ -39,7 +39,7 @@ impl SelectedPods {
     }
 
     /// A pod that is read. A pod that names no namespace is in `home`.
-    pub(super) fn look(&mut self, json: &[u8], home: &str) {
+    pub(super) fn add(&mut self, json: &[u8], home: &str) {
         if self.selects_all() {
             return;
         }

@@ -128,12 +128,12 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().resolve();
     cluster.patience = Duration::from_secs(30);
-    let reach =
+    let reader =
         ClusterReader { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
     let namespace = Some("default".to_owned());
     let pods = names.iter().cloned().collect();
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
-    let related = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
+    let related = in_cluster(&reader, wanted, Some(server.clock().now()), NumericOperators::Off).await;
     assert_eq!(related.state.gaps, []);
     let context = ExplainContext { related, controllers: None, namespace };
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();

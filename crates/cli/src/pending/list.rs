@@ -62,16 +62,16 @@ fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = ClusterReader::of(&options.cluster).await?;
-        let mut state = reach.listed(options.as_of, options.numeric).await;
-        let enforcers = ActiveControllers::of(&reach, state.snapshot.now().wall).await;
-        let namespace = options.cluster.namespace(&reach.connected).to_owned();
+        let reader = ClusterReader::of(&options.cluster).await?;
+        let mut state = reader.listed(options.as_of, options.numeric).await;
+        let enforcers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
+        let namespace = options.cluster.namespace(&reader.connected).to_owned();
         let mut elsewhere = BTreeMap::new();
         if !namespace.is_empty() && options.output.is_for_people() && by_namespace(&state).is_empty() {
-            if reach.lacks_namespace(&namespace).await {
+            if reader.lacks_namespace(&namespace).await {
                 state.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
             }
-            let everywhere = reach.listed_everywhere(options.as_of, options.numeric).await;
+            let everywhere = reader.listed_everywhere(options.as_of, options.numeric).await;
             // Without access to other namespaces there is no remark about them.
             if everywhere.gaps.is_empty() {
                 elsewhere = by_namespace(&everywhere);

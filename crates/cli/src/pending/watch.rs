@@ -41,25 +41,25 @@ const BATCHES_WAITING: usize = 16;
 pub(super) fn run(options: &PendingOptions) -> Result<(), PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reach = ClusterReader::of(&options.cluster).await?;
-        let clock = reach.clock.clone();
+        let reader = ClusterReader::of(&options.cluster).await?;
+        let clock = reader.clock.clone();
         let (sender, enforcers) = watch::channel(None);
         let looking = async {
             loop {
-                let found = ActiveControllers::of(&reach, clock.now().wall).await;
+                let found = ActiveControllers::of(&reader, clock.now().wall).await;
                 sender.send_replace(Some(found));
                 tokio::time::sleep(ENFORCERS_EVERY).await;
             }
         };
-        let namespace = options.cluster.namespace(&reach.connected);
+        let namespace = options.cluster.namespace(&reader.connected);
         let scope = WatchScope {
             namespace: namespace.to_owned(),
             labels: options.cluster.selector.clone(),
             fields: options.cluster.fields.clone(),
         };
-        understood(&reach, &scope).await?;
+        understood(&reader, &scope).await?;
         tokio::select! {
-            done = PendingWatch::new(options, namespace, &clock, enforcers).run(&reach, scope) => done,
+            done = PendingWatch::new(options, namespace, &clock, enforcers).run(&reader, scope) => done,
             never = looking => never,
         }
     })
@@ -72,13 +72,13 @@ struct WatchInput<F> {
 }
 
 /// Whether the server can make sense of what was typed: a stream would try for ever.
-async fn understood(reach: &ClusterReader<'_>, scope: &WatchScope) -> Result<(), PendingError> {
+async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<(), PendingError> {
     let WatchScope { namespace, labels, fields } = scope;
     if labels.is_empty() && fields.is_empty() {
         return Ok(());
     }
     let listing = ListRequest { group: "", plural: "pods", namespace, selector: labels, fields };
-    match paged_list::one(&reach.connected.client, listing, reach.cluster.patience).await {
+    match paged_list::one(&reader.connected.client, listing, reader.cluster.patience).await {
         Err(refusal) if refusal.failure == ApiFailure::Rejected => {
             Err(PendingError::Rejected(refusal.message))
         }
@@ -87,11 +87,11 @@ async fn understood(reach: &ClusterReader<'_>, scope: &WatchScope) -> Result<(),
     }
 }
 
-fn listen<F: WatchedObject>(reach: &ClusterReader<'_>, scope: WatchScope) -> WatchInput<F> {
+fn listen<F: WatchedObject>(reader: &ClusterReader<'_>, scope: WatchScope) -> WatchInput<F> {
     let (out, news) = mpsc::channel(BATCHES_WAITING);
     let (report, health) = watch::channel(StreamHealth::default());
     let listener = Watcher::<F>::new(
-        reach.connected.streams.clone(),
+        reader.connected.streams.clone(),
         WatchSettings { scope, ..WatchSettings::default() },
     );
     tokio::spawn(listener.run(out, report));
@@ -165,10 +165,10 @@ impl<'a> PendingWatch<'a> {
         }
     }
 
-    async fn run(mut self, reach: &ClusterReader<'_>, scope: WatchScope) -> Result<(), PendingError> {
+    async fn run(mut self, reader: &ClusterReader<'_>, scope: WatchScope) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (mut nodes, mut pods) =
-            (listen::<NodeFact>(reach, WatchScope::default()), listen::<PodFact>(reach, scope));
+            (listen::<NodeFact>(reader, WatchScope::default()), listen::<PodFact>(reader, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
             WatchOutput::Screen(_) => terminal_screen::quit(),
@@ -197,7 +197,7 @@ impl<'a> PendingWatch<'a> {
             }
             let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
             if let Some(WatchProblem::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
-                let place = reach.connected.where_from.clone();
+                let place = reader.connected.where_from.clone();
                 let what = match (resource, self.namespace) {
                     ("pods", "") => "pods in all namespaces".to_owned(),
                     ("pods", namespace) => format!("pods in namespace {namespace}"),

@@ -16,7 +16,7 @@ pub(crate) struct ObjectNames {
     pub(crate) namespace: Option<String>,
 }
 
-/// A closer look at some objects.
+/// The details of the objects that are named.
 #[derive(Debug, Default)]
 pub(crate) struct RelatedDetails {
     wanted: ObjectNames,
