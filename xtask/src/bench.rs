@@ -20,6 +20,7 @@ use clap::ValueEnum;
 use load::LoadGenerator;
 use measure::BenchResults;
 use std::env;
+use std::path::PathBuf;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -45,6 +46,9 @@ pub(crate) struct BenchArgs {
     /// Who takes part
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs])]
     contenders: Vec<BenchContender>,
+    /// An earlier build of taintward, which takes part as well
+    #[arg(long, value_name = "PROGRAM")]
+    earlier: Option<PathBuf>,
     /// What is measured
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Measurement::Latency, Measurement::Throughput, Measurement::Contended, Measurement::Memory])]
     measure: Vec<Measurement>,
@@ -87,6 +91,9 @@ pub(crate) enum BenchContender {
     Floor,
     /// `taintward run --disruption-condition=jobs`
     Jobs,
+    /// `taintward run` of the build that `--earlier` names
+    #[value(skip)]
+    Earlier,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -148,14 +155,17 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
 /// The programs behind the columns.
 pub(crate) struct Contenders {
     who: Vec<BenchContender>,
-    binary: Option<std::path::PathBuf>,
+    binary: Option<PathBuf>,
+    earlier: Option<PathBuf>,
 }
 
 impl Contenders {
     fn new(arguments: &BenchArgs) -> Result<Self> {
-        let who = arguments.contenders.clone();
+        let mut who = arguments.contenders.clone();
+        who.extend(arguments.earlier.is_some().then_some(BenchContender::Earlier));
         let ours = who.iter().any(|who| matches!(who, BenchContender::Ours | BenchContender::Jobs));
-        Ok(Self { who, binary: ours.then(|| sources::build_taintward(true)).transpose()? })
+        let binary = ours.then(|| sources::build_taintward(true)).transpose()?;
+        Ok(Self { who, binary, earlier: arguments.earlier.clone() })
     }
 
     /// Those of the given columns that take part, each with its program; the floor has none. Every other round goes
@@ -170,12 +180,13 @@ impl Contenders {
     }
 
     fn program(&self, who: BenchContender) -> Option<Contender> {
-        let flags = match who {
+        let (binary, flags) = match who {
             BenchContender::Floor => return None,
             BenchContender::Original => return Some(Contender::original()),
-            BenchContender::Ours => Vec::new(),
-            BenchContender::Jobs => vec!["--disruption-condition=jobs".to_owned()],
+            BenchContender::Ours => (&self.binary, Vec::new()),
+            BenchContender::Jobs => (&self.binary, vec!["--disruption-condition=jobs".to_owned()]),
+            BenchContender::Earlier => (&self.earlier, Vec::new()),
         };
-        Some(Contender::Taintward { binary: self.binary.clone()?, flags })
+        Some(Contender::Taintward { binary: binary.clone()?, flags })
     }
 }

@@ -92,9 +92,10 @@ pub(crate) async fn latency(
     let node = names("latency", 1);
     fleet.create_nodes(&node).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in
-            contenders.among(&[BenchContender::Ours, BenchContender::Original, BenchContender::Floor], round)
-        {
+        for (who, contender) in contenders.among(
+            &[BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Earlier],
+            round,
+        ) {
             eprintln!("latency, round {}: {who:?}", round + 1);
             let program = match contender {
                 Some(contender) => Some(settled(cluster, &contender).await?.0),
@@ -160,7 +161,13 @@ pub(crate) async fn throughput(
     fleet.create_nodes(&nodes).await?;
     for round in 0..arguments.rounds {
         for (who, contender) in contenders.among(
-            &[BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs],
+            &[
+                BenchContender::Ours,
+                BenchContender::Original,
+                BenchContender::Floor,
+                BenchContender::Jobs,
+                BenchContender::Earlier,
+            ],
             round,
         ) {
             eprintln!("evictions per second, round {}: {who:?}", round + 1);
@@ -193,7 +200,9 @@ pub(crate) async fn contended(
     let nodes = names("contended", arguments.contended_nodes());
     fleet.create_nodes(&nodes).await?;
     for round in 0..arguments.contended_rounds() {
-        for (who, contender) in contenders.among(&[BenchContender::Ours, BenchContender::Original], round) {
+        for (who, contender) in contenders
+            .among(&[BenchContender::Ours, BenchContender::Original, BenchContender::Earlier], round)
+        {
             eprintln!("evictions per second on busy cores, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
             let pods = nodes.len() * arguments.pods_per_node;
@@ -244,7 +253,9 @@ pub(crate) async fn memory(
     eprintln!("creating {} pods", nodes.len() * 100);
     fleet.create_pods(&nodes, 100, 0).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[BenchContender::Ours, BenchContender::Original], round) {
+        for (who, contender) in contenders
+            .among(&[BenchContender::Ours, BenchContender::Original, BenchContender::Earlier], round)
+        {
             eprintln!("memory, round {}: {who:?}", round + 1);
             let (program, ready) =
                 settled(cluster, &contender.context("a contender without program")?).await?;

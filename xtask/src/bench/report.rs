@@ -167,16 +167,21 @@ fn rustc() -> String {
 }
 
 fn table(results: &BenchResults) -> String {
-    let mut cells = vec![["", "ours", "original", "floor", "ratio", "goal", ""].map(String::from)];
+    let columns = ["", "ours", "original", "floor", "ratio", "goal", "", "earlier build"];
+    let earlier = LINES.iter().any(|line| results.median(line.row, BenchContender::Earlier).is_some());
+    let columns = &columns[..if earlier { 8 } else { 7 }];
+    let mut cells = vec![columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
     for line in &LINES {
         let reading = |who| results.median(line.row, who);
         let shown = |who| reading(who).map_or_else(|| "–".to_owned(), line.show);
         let (ratio, goal, met) = judge(line, &reading);
         let (original, floor) = (shown(BenchContender::Original), shown(BenchContender::Floor));
-        cells.push([line.label.into(), shown(line.ours), original, floor, ratio, goal, met]);
+        let row = [line.label.into(), shown(line.ours), original, floor, ratio, goal, met];
+        let before = Some(BenchContender::Earlier).filter(|_| earlier && line.ours == BenchContender::Ours);
+        cells.push(row.into_iter().chain(earlier.then(|| before.map_or_else(String::new, shown))).collect());
     }
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..7).map(width).collect();
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let mut text = String::new();
     for (index, row) in cells.iter().enumerate() {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
