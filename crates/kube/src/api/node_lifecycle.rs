@@ -9,7 +9,7 @@ use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, reading
 use crate::decode::{DecodedNode, Encoding, NODE_LEASES, WatchedObject, foreign_type};
 use bytes::Bytes;
 use http::Method;
-use node_bodies::{NodeBody, ReadinessBody};
+use node_bodies::NodeBody;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
@@ -135,13 +135,8 @@ impl ApiClient {
             let mut tries = TRIES;
             loop {
                 let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
-                let seen =
-                    ReadinessBody::read(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
-                seen.demand(&read, uid)?;
-                if !seen.can_be_taken() {
-                    return Ok(false);
-                }
-                let body = seen.not_ready_patch(uid, at);
+                let patched = node_bodies::not_ready_patch(&answer.body, &read, uid, at)?;
+                let Some(body) = patched else { return Ok(false) };
                 tries -= 1;
                 match self.write(&write, patch(STRATEGIC, body)).await {
                     Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
@@ -188,9 +183,7 @@ impl ApiClient {
         version: Option<ResourceVersion>,
     ) -> Result<NodeBody, RequestError> {
         let answer = self.send(Method::GET, on, "", ask).await?;
-        let seen = NodeBody::read(&answer.body).map_err(|why| RequestError::unreadable(on, &why))?;
-        seen.demand(on, uid, version)?;
-        Ok(seen)
+        NodeBody::read(&answer.body, on, uid, version)
     }
 
     async fn write(

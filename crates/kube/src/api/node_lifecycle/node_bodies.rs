@@ -6,6 +6,7 @@ use crate::api::request_error::RequestError;
 use crate::error_text::quiet;
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::{ResourceVersion, Uid};
@@ -59,8 +60,16 @@ impl ObjectMeta {
 }
 
 impl NodeBody {
-    pub(super) fn read(body: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(body).map_err(|why| why.to_string())
+    /// Reads a node; a conflict if it is no longer what the decision was made for.
+    pub(super) fn read(
+        body: &[u8],
+        on: &ResourcePath<'_>,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<Self, RequestError> {
+        let seen: Self = read(body, on)?;
+        seen.metadata.demand(on, uid, version)?;
+        Ok(seen)
     }
 
     pub(super) fn version(&self) -> Option<ResourceVersion> {
@@ -70,16 +79,6 @@ impl NodeBody {
     /// The version as text, and when the node was created.
     pub(super) fn into_version_and_creation(self) -> (String, Option<String>) {
         (self.metadata.resource_version, self.metadata.creation_timestamp)
-    }
-
-    /// Whether it is still what the decision was made for.
-    pub(super) fn demand(
-        &self,
-        on: &ResourcePath<'_>,
-        uid: &Uid,
-        version: Option<ResourceVersion>,
-    ) -> Result<(), RequestError> {
-        self.metadata.demand(on, uid, version)
     }
 
     /// The JSON Patch that changes managed taints (NL-20, NL-45). It applies to exactly what was read and touches managed
@@ -115,7 +114,7 @@ impl NodeBody {
 
 /// What is read of a pod.
 #[derive(Deserialize)]
-pub(super) struct ReadinessBody {
+struct ReadinessBody {
     metadata: ObjectMeta,
     #[serde(default)]
     status: ReadinessStatus,
@@ -134,34 +133,34 @@ struct ReadinessCondition {
     status: String,
 }
 
-impl ReadinessBody {
-    pub(super) fn read(body: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(body).map_err(|why| why.to_string())
+/// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay. None if
+/// its first condition `Ready`, the one a patch changes, is not there or says False; a conflict if it is another pod than
+/// the decision was made for.
+pub(super) fn not_ready_patch(
+    body: &[u8],
+    on: &ResourcePath<'_>,
+    uid: &Uid,
+    at: Wall,
+) -> Result<Option<Bytes>, RequestError> {
+    let ReadinessBody { metadata, status } = read(body, on)?;
+    metadata.demand(on, uid, None)?;
+    let is_ready = |one: &ReadinessCondition| one.r#type == ConditionKind::Ready.as_str();
+    let ready = status.conditions.iter().flatten().find(|one| is_ready(one));
+    if ready.is_none_or(|one| one.status == "False") {
+        return Ok(None);
     }
+    let ready = json!({
+        "type": ConditionKind::Ready.as_str(),
+        "status": "False",
+        "lastTransitionTime": second_time(at),
+    });
+    let metadata = demanded(uid, Some(&metadata.resource_version));
+    let patch = json!({ "metadata": metadata, "status": { "conditions": [ready] } });
+    Ok(Some(Bytes::from(patch.to_string())))
+}
 
-    /// Whether it is still the pod that the decision was made for.
-    pub(super) fn demand(&self, on: &ResourcePath<'_>, uid: &Uid) -> Result<(), RequestError> {
-        self.metadata.demand(on, uid, None)
-    }
-
-    /// Whether its first condition `Ready`, the one a patch changes, says anything but False.
-    pub(super) fn can_be_taken(&self) -> bool {
-        let mut conditions = self.status.conditions.iter().flatten();
-        conditions
-            .find(|one| one.r#type == ConditionKind::Ready.as_str())
-            .is_some_and(|one| one.status != "False")
-    }
-
-    /// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay.
-    pub(super) fn not_ready_patch(&self, uid: &Uid, at: Wall) -> Bytes {
-        let ready = json!({
-            "type": ConditionKind::Ready.as_str(),
-            "status": "False",
-            "lastTransitionTime": second_time(at),
-        });
-        let patch = json!({ "metadata": demanded(uid, Some(&self.metadata.resource_version)), "status": { "conditions": [ready] } });
-        Bytes::from(patch.to_string())
-    }
+fn read<B: DeserializeOwned>(body: &[u8], on: &ResourcePath<'_>) -> Result<B, RequestError> {
+    serde_json::from_slice(body).map_err(|why| RequestError::unreadable(on, &why.to_string()))
 }
 
 /// The strategic merge patch that lets conditions expire (NL-12): their types are its keys, so others stay.
