@@ -3,22 +3,17 @@
 //! - See `leader_election/election.rs` for the rules.
 
 mod election;
-mod record;
+mod lease_store;
 
 pub use election::ElectionTimings;
 
-use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
 use crate::clock::Clock;
-use bytes::Bytes;
-use election::{Election, ElectionAction, LeaseResponse};
-use http::Method;
+use election::Election;
 use kube::Client;
-use record::LeaseRecord;
+use lease_store::LeaseStore;
 use rustix::rand::{GetRandomFlags, getrandom};
-use serde_json::Value;
 use std::pin::pin;
 use std::time::Duration;
-use taintward_core::api_error::ApiFailure;
 use taintward_core::hash::fnv1a;
 use taintward_core::time::{Mono, Span};
 use thiserror::Error;
@@ -155,6 +150,52 @@ pub fn identity() -> String {
     format!("{host}_{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
+/// What a lease says. The two times are kept as the text they are: they are other clocks' times, and nothing but
+/// equality is ever asked of them (P28).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct LeaseRecord {
+    /// `holderIdentity`; empty if the lease is free.
+    holder: String,
+    /// `leaseDurationSeconds`.
+    duration: Span,
+    /// `acquireTime`.
+    acquired: String,
+    /// `renewTime`.
+    renewed: String,
+    /// `leaseTransitions`.
+    transitions: i32,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ElectionAction {
+    /// Nothing before this moment.
+    Wait(Mono),
+    /// Read the lease.
+    Read,
+    /// Create the lease with this record.
+    Create(LeaseRecord),
+    /// Write this record in place of the version read or written last.
+    Replace(LeaseRecord),
+    /// Nothing any more: the lease is released, or was never held.
+    Done,
+}
+
+/// How the last step went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LeaseResponse {
+    /// The lease says this.
+    Found(LeaseRecord),
+    /// There is no lease.
+    Absent,
+    /// The write was done.
+    Written,
+    /// The write was refused: the lease is not as last observed.
+    Conflict,
+    /// No answer, or none that helps: a write may have been done or not (P31).
+    Unknown,
+}
+
 /// How long giving the lease back may take: with what requests under way may take before, less than the five seconds
 /// in which the process has to end.
 const RELEASE_MAX: Duration = Duration::from_millis(1_500);
@@ -171,13 +212,8 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) {
     let election = Election::new(settings.rules, &settings.identity, fnv1a(&settings.identity));
-    let mut candidate = LeaderElector {
-        store: LeaseStore { client, settings, object: None },
-        clock,
-        election,
-        out,
-        trouble: None,
-    };
+    let mut candidate =
+        LeaderElector { store: LeaseStore::new(client, settings), clock, election, out, trouble: None };
     let mut stop = pin!(stop);
     loop {
         let stopped = tokio::select! {
@@ -273,17 +309,7 @@ fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watc
     let now = clock.now().mono;
     out.send_modify(|leadership| {
         let led = leadership.leading;
-        leadership.leading = election.valid_until().is_some_and(|until| now < until);
-        if let Some(until) = election.valid_until() {
-            leadership.valid_until = until;
-        } else {
-            leadership.valid_until = leadership.valid_until.min(now);
-        }
-        leadership.last_renew_ok = election.renewed().or(leadership.last_renew_ok);
-        if let Some(record) = election.record() {
-            leadership.holder.clone_from(&record.holder);
-            leadership.transitions = record.transitions;
-        }
+        election.report(now, leadership);
         leadership.loop_alive_at = now;
         leadership.trouble = trouble.map(str::to_owned);
         match (led, leadership.leading) {
@@ -296,69 +322,4 @@ fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watc
             _ => {}
         }
     });
-}
-
-/// The Lease object on the API server, and what it looked like last.
-struct LeaseStore {
-    client: Client,
-    settings: LeaseSettings,
-    object: Option<Value>,
-}
-
-impl LeaseStore {
-    /// Reads and writes with GET, POST and PUT only: the server's own priority for leases covers these and not PATCH
-    /// (P28). Every PUT carries the resourceVersion it replaces.
-    async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, String> {
-        let (method, body) = match request {
-            ElectionAction::Read => (Method::GET, Bytes::new()),
-            ElectionAction::Create(record) => {
-                let lease = record.create(&self.settings.namespace, &self.settings.name);
-                (Method::POST, lease.to_string().into())
-            }
-            ElectionAction::Replace(record) => {
-                let Some(lease) = &mut self.object else { return Ok(LeaseResponse::Conflict) };
-                record.put_into(lease);
-                (Method::PUT, lease.to_string().into())
-            }
-            ElectionAction::Wait(_) | ElectionAction::Done => return Ok(LeaseResponse::Unknown),
-        };
-        let limit = self.settings.rules.request_max();
-        let name = if method == Method::POST { "" } else { &self.settings.name };
-        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
-        let ask = ask(&self.client, &method, &on, on.path(), RequestSpec { body, ..RequestSpec::default() });
-        let answered = match tokio::time::timeout(limit, ask).await {
-            Ok(answered) => answered,
-            Err(_) => Err(RequestError::silence(&method, &on, limit)),
-        };
-        match answered {
-            Ok(answer) => self.keep(&method, &answer.body),
-            Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
-                Ok(LeaseResponse::Absent)
-            }
-            Err(RequestError { failure: ApiFailure::NotFound | ApiFailure::Conflict, .. })
-                if method == Method::PUT =>
-            {
-                Ok(LeaseResponse::Conflict)
-            }
-            Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),
-            Err(refusal) => Err(refusal.message),
-        }
-    }
-
-    /// Keeps the object of an answer: the next PUT replaces exactly that.
-    fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, String> {
-        let read =
-            serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
-        let record = read.and_then(|lease| {
-            let record = LeaseRecord::of(&lease)?;
-            self.object = Some(lease);
-            Ok(record)
-        });
-        match (method, record) {
-            (&Method::GET, Ok(record)) => Ok(LeaseResponse::Found(record)),
-            // The write was done. If its answer cannot be read, its version is unknown: look before the next.
-            (_, Ok(_)) => Ok(LeaseResponse::Written),
-            (_, Err(why)) => Err(why),
-        }
-    }
 }

@@ -3,7 +3,7 @@
 //! - Invariant: at most one process leads at any moment, while clock rates differ by less than lease duration to renew
 //!   deadline (S5); after any outage election goes on by itself (L8).
 
-use super::record::LeaseRecord;
+use super::{ElectionAction, Leadership, LeaseRecord, LeaseResponse};
 use crate::api::micro_time;
 use crate::split_mix::SplitMix64;
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -17,36 +17,6 @@ pub struct ElectionTimings {
     pub renew: Span,
     /// Between two tries.
     pub retry: Span,
-}
-
-/// What to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ElectionAction {
-    /// Nothing before this moment.
-    Wait(Mono),
-    /// Read the lease.
-    Read,
-    /// Create the lease with this record.
-    Create(LeaseRecord),
-    /// Write this record in place of the version read or written last.
-    Replace(LeaseRecord),
-    /// Nothing any more: the lease is released, or was never held.
-    Done,
-}
-
-/// How the last step went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LeaseResponse {
-    /// The lease says this.
-    Found(LeaseRecord),
-    /// There is no lease.
-    Absent,
-    /// The write was done.
-    Written,
-    /// The write was refused: the lease is not as last observed.
-    Conflict,
-    /// No answer, or none that helps: a write may have been done or not (P31).
-    Unknown,
 }
 
 /// A write whose outcome is unknown, and that no other can be mistaken for.
@@ -126,13 +96,23 @@ impl Election {
         self.valid_until
     }
 
-    /// When the last successful renewal was sent.
-    pub(super) const fn renewed(&self) -> Option<Mono> {
-        self.renewed
+    /// Says who leads, as far as it is known now.
+    pub(super) fn report(&self, now: Mono, leadership: &mut Leadership) {
+        leadership.leading = self.valid_until.is_some_and(|until| now < until);
+        if let Some(until) = self.valid_until {
+            leadership.valid_until = until;
+        } else {
+            leadership.valid_until = leadership.valid_until.min(now);
+        }
+        leadership.last_renew_ok = self.renewed.or(leadership.last_renew_ok);
+        if let Some(record) = self.record() {
+            leadership.holder.clone_from(&record.holder);
+            leadership.transitions = record.transitions;
+        }
     }
 
     /// The record last seen or written.
-    pub(super) fn record(&self) -> Option<&LeaseRecord> {
+    fn record(&self) -> Option<&LeaseRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 

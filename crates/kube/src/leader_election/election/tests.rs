@@ -66,7 +66,7 @@ fn a_leader_renews_without_reading_and_keeps_when_it_began() {
     assert_ne!(renewal.renewed, began);
     me.on_response(at(2100), LeaseResponse::Written);
     assert_eq!(me.valid_until(), Some(Mono::from_secs(12)));
-    assert_eq!(me.renewed(), Some(Mono::from_secs(2)));
+    assert_eq!(me.renewed, Some(Mono::from_secs(2)));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn unanswered() -> (Election, LeaseRecord, i64) {
 fn a_claim_whose_answer_was_lost_is_proven_by_finding_it_and_counts_from_when_it_was_sent() {
     let (mut me, claim, look) = unanswered();
     me.on_response(at(look), LeaseResponse::Found(claim));
-    assert_eq!((me.valid_until(), me.renewed()), (Some(Mono::from_secs(10)), Some(Mono::from_secs(0))));
+    assert_eq!((me.valid_until(), me.renewed), (Some(Mono::from_secs(10)), Some(Mono::from_secs(0))));
     assert!(matches!(me.next(at(look)), ElectionAction::Replace(_)), "and is renewed at once");
     me.on_response(at(look + 5), LeaseResponse::Written);
     assert_eq!(me.valid_until(), Some(Mono::from_micros(look * 1000).plus(RULES.renew)));

@@ -1,0 +1,166 @@
+//! Reads and writes the Lease, and the election record in its JSON.
+//!
+//! - Invariant: all other fields of the object stay (S8).
+
+use super::{ElectionAction, LeaseRecord, LeaseResponse, LeaseSettings};
+use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use crate::wire::{Fields, LeaseSpecJson, Whole};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::time::Span;
+
+/// The Lease object on the API server, and what it looked like last.
+pub(super) struct LeaseStore {
+    client: Client,
+    settings: LeaseSettings,
+    object: Option<Value>,
+}
+
+impl LeaseStore {
+    pub(super) fn new(client: Client, settings: LeaseSettings) -> Self {
+        Self { client, settings, object: None }
+    }
+
+    /// Reads and writes with GET, POST and PUT only: the server's own priority for leases covers these and not PATCH
+    /// (P28). Every PUT carries the resourceVersion it replaces.
+    pub(super) async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, String> {
+        let (method, body) = match request {
+            ElectionAction::Read => (Method::GET, Bytes::new()),
+            ElectionAction::Create(record) => {
+                let lease = record.create(&self.settings.namespace, &self.settings.name);
+                (Method::POST, lease.to_string().into())
+            }
+            ElectionAction::Replace(record) => {
+                let Some(lease) = &mut self.object else { return Ok(LeaseResponse::Conflict) };
+                record.put_into(lease);
+                (Method::PUT, lease.to_string().into())
+            }
+            ElectionAction::Wait(_) | ElectionAction::Done => return Ok(LeaseResponse::Unknown),
+        };
+        let limit = self.settings.rules.request_max();
+        let name = if method == Method::POST { "" } else { &self.settings.name };
+        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
+        let ask = ask(&self.client, &method, &on, on.path(), RequestSpec { body, ..RequestSpec::default() });
+        let answered = match tokio::time::timeout(limit, ask).await {
+            Ok(answered) => answered,
+            Err(_) => Err(RequestError::silence(&method, &on, limit)),
+        };
+        match answered {
+            Ok(answer) => self.keep(&method, &answer.body),
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
+                Ok(LeaseResponse::Absent)
+            }
+            Err(RequestError { failure: ApiFailure::NotFound | ApiFailure::Conflict, .. })
+                if method == Method::PUT =>
+            {
+                Ok(LeaseResponse::Conflict)
+            }
+            Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),
+            Err(refusal) => Err(refusal.message),
+        }
+    }
+
+    /// Keeps the object of an answer: the next PUT replaces exactly that.
+    fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, String> {
+        let read =
+            serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
+        let record = read.and_then(|lease| {
+            let record = LeaseRecord::of(&lease)?;
+            self.object = Some(lease);
+            Ok(record)
+        });
+        match (method, record) {
+            (&Method::GET, Ok(record)) => Ok(LeaseResponse::Found(record)),
+            // The write was done. If its answer cannot be read, its version is unknown: look before the next.
+            (_, Ok(_)) => Ok(LeaseResponse::Written),
+            (_, Err(why)) => Err(why),
+        }
+    }
+}
+
+impl LeaseRecord {
+    /// Reads the record of a Lease object.
+    fn of(lease: &Value) -> Result<Self, String> {
+        let spec = lease.get("spec").unwrap_or(&Value::Null);
+        let Fields(spec) = Fields::<LeaseSpecJson<'_, Whole>>::deserialize(spec)
+            .map_err(|why| format!("the lease's spec: {why}"))?;
+        Ok(Self {
+            holder: spec.holder_identity.to_string(),
+            duration: Span::from_secs(spec.lease_duration_seconds.unwrap_or_default().into()),
+            acquired: spec.acquire_time.to_string(),
+            renewed: spec.renew_time.as_deref().unwrap_or_default().to_owned(),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+        })
+    }
+
+    /// A new Lease object.
+    fn create(&self, namespace: &str, name: &str) -> Value {
+        let mut lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": { "namespace": namespace, "name": name },
+        });
+        self.put_into(&mut lease);
+        lease
+    }
+
+    /// Puts the record in the place of the one in `lease`.
+    fn put_into(&self, lease: &mut Value) {
+        let Some(object) = lease.as_object_mut() else { return };
+        let spec = object.entry("spec").or_insert_with(|| json!({}));
+        if !spec.is_object() {
+            *spec = json!({});
+        }
+        spec["holderIdentity"] = json!(self.holder);
+        spec["leaseDurationSeconds"] = json!(self.duration.as_micros() / 1_000_000);
+        spec["acquireTime"] = json!(self.acquired);
+        spec["renewTime"] = json!(self.renewed);
+        spec["leaseTransitions"] = json!(self.transitions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_the_way_there_and_back() {
+        let record = LeaseRecord {
+            holder: "a".into(),
+            duration: Span::from_secs(15),
+            acquired: "2027-01-15T08:00:00.000000Z".into(),
+            renewed: "2027-01-15T08:00:02.000000Z".into(),
+            transitions: 3,
+        };
+        assert_eq!(LeaseRecord::of(&record.create("kube-system", "taintward")), Ok(record));
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let mut lease = json!({
+            "metadata": { "labels": { "team": "x" }, "resourceVersion": "7" },
+            "spec": { "holderIdentity": "b", "strategy": "OldestEmulationVersion" },
+        });
+        LeaseRecord { holder: "a".into(), ..LeaseRecord::default() }.put_into(&mut lease);
+        assert_eq!(lease["metadata"], json!({ "labels": { "team": "x" }, "resourceVersion": "7" }));
+        assert_eq!(lease["spec"]["strategy"], "OldestEmulationVersion");
+        assert_eq!(lease["spec"]["holderIdentity"], "a");
+    }
+
+    #[test]
+    fn an_empty_lease_is_free_and_a_broken_one_says_so() {
+        for lease in [json!({}), json!({ "spec": null }), json!({ "spec": { "holderIdentity": null } })] {
+            assert_eq!(LeaseRecord::of(&lease), Ok(LeaseRecord::default()));
+        }
+        assert!(
+            LeaseRecord::of(&json!({ "spec": { "holderIdentity": 5 } }))
+                .unwrap_err()
+                .contains("the lease's spec")
+        );
+        assert!(LeaseRecord::of(&json!({ "spec": { "leaseTransitions": 99_999_999_999_i64 } })).is_err());
+    }
+}
