@@ -2,20 +2,16 @@
 //!
 //! - Invariant: a client never repeats a request by itself (P20).
 
-mod auth;
 mod coalesce;
 mod config_source;
 mod connection_attempts;
-mod credential_files;
 mod credentials;
-mod exec_plugin;
 mod layers;
 mod observe;
 mod overrides;
 mod probe;
-mod proxy;
-mod tls;
 
+pub use config_source::entries;
 pub use observe::RequestObserver;
 pub use overrides::{ConfigOverrides, Impersonation};
 pub use probe::{ProbeError, ServerInfo, greet, probe};
@@ -23,10 +19,9 @@ pub use probe::{ProbeError, ServerInfo, greet, probe};
 pub(crate) use credentials::NoCredentials;
 
 use crate::clock::Clock;
-use config_source::ConfigEnvironment;
+use crate::error_text::quiet;
 use credentials::Credentials;
-use exec_plugin::ExecPlugin;
-use kube::Client;
+use kube::{Client, Config};
 use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
@@ -197,9 +192,26 @@ pub enum KubeconfigSection {
     Users,
 }
 
-/// The names of these entries in the configuration, in the order of its files; none if there is none.
-pub fn entries(kind: KubeconfigSection, settings: &ConnectSettings) -> Vec<String> {
-    config_source::entries(kind, settings, &ConfigEnvironment::here())
+/// A configuration and where it is from.
+#[derive(Debug)]
+struct ConfigSource {
+    config: Config,
+    place: String,
+    /// What should not be left as it is.
+    warning: Option<String>,
+}
+
+/// Names that there are to choose from.
+fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
+    const SHOWN_MAX: usize = 20;
+    let count = of.len();
+    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", quiet(name))).collect();
+    match count {
+        0 => return "none".to_owned(),
+        many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),
+        _ => {}
+    }
+    names.join(", ")
 }
 
 /// Why credentials cannot be used.
@@ -234,22 +246,14 @@ impl TlsProblem {
 /// # Errors
 /// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
 pub async fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectError> {
-    let config_source::ConfigSource { mut config, place, warning } =
-        config_source::find(settings, &ConfigEnvironment::here()).await?;
-    if let Some(warning) = warning {
-        (settings.warn)(&warning);
+    let source = ConfigSource::find(settings).await?;
+    if let Some(warning) = &source.warning {
+        (settings.warn)(warning);
     }
     // One provider of cryptography in the whole process; it is installed already if this is not the first client.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let at = |trouble: TlsProblem| trouble.at(&place);
-    let plugin =
-        config.auth_info.exec.take().map(|exec| ExecPlugin::new(exec, settings.interactive)).transpose();
-    let plugin = plugin.map_err(|why| at(TlsProblem::credentials(why)))?;
-    let credentials = Credentials::start(config.clone(), plugin, settings.clock.clone()).await.map_err(at)?;
-    let where_from = format!("{place}, server {}", crate::error_text::quiet(&config.cluster_url.to_string()));
-    let default_namespace = config.default_namespace.clone();
-    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-    let layers::ClientSet { requests: client, streams, heartbeats, lease } =
-        layers::clients(config, credentials, settings, &place)?;
-    Ok(Connected { client, streams, heartbeats, lease, host, where_from, default_namespace })
+    let started =
+        Credentials::start(source.config.clone(), settings.interactive, settings.clock.clone()).await;
+    let credentials = started.map_err(|trouble| trouble.at(&source.place))?;
+    layers::connected(source, credentials, settings)
 }

@@ -39,6 +39,11 @@ pub(crate) fn sanitize(text: &str, limit: usize) -> String {
     bounded(text, |characters, _| characters == limit)
 }
 
+/// A reason on one line, made fit for a message.
+pub(crate) fn one_line(text: &str) -> String {
+    quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Text up to where the number of its characters, or of the bytes that were made of them, is large enough.
 fn bounded(text: &str, is_enough: impl Fn(usize, usize) -> bool) -> String {
     let mut out = String::new();

@@ -1,27 +1,29 @@
 //! Finds the configuration: flag, `$KUBECONFIG`, home folder, or the service account of a pod.
 
-use super::proxy::ProxyEnvironment;
-use super::{ConnectError, ConnectSettings, KubeconfigSection};
-use crate::error_text::quiet;
+use super::{ConfigSource, ConnectError, ConnectSettings, KubeconfigSection, names};
+use crate::error_text::{one_line, quiet};
+use http::Uri;
 use http::uri::InvalidUri;
+use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// What the process finds around itself.
-pub(super) struct ConfigEnvironment {
+struct ConfigEnvironment {
     /// `$KUBECONFIG`.
-    pub(super) kubeconfig: Option<OsString>,
-    pub(super) home: Option<PathBuf>,
+    kubeconfig: Option<OsString>,
+    home: Option<PathBuf>,
     /// The variables every container in a cluster has.
-    pub(super) in_cluster: bool,
-    pub(super) proxies: ProxyEnvironment,
+    in_cluster: bool,
+    proxies: ProxyEnvironment,
 }
 
 impl ConfigEnvironment {
-    pub(super) fn here() -> Self {
+    fn here() -> Self {
         Self {
             kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
             home: std::env::home_dir(),
@@ -31,16 +33,44 @@ impl ConfigEnvironment {
     }
 }
 
-/// A configuration and where it is from.
-#[derive(Debug)]
-pub(super) struct ConfigSource {
-    pub(super) config: Config,
-    pub(super) place: String,
-    /// What should not be left as it is.
-    pub(super) warning: Option<String>,
+/// What the environment says of proxies.
+#[derive(Clone, Default)]
+struct ProxyEnvironment {
+    https_proxy: Option<String>,
+    no_proxy: Option<String>,
 }
 
-pub(super) async fn find(
+impl ProxyEnvironment {
+    fn here() -> Self {
+        let variable = |name: &str| {
+            let either = [name.to_uppercase(), name.to_owned()].into_iter();
+            either.filter_map(|name| std::env::var(name).ok()).find(|value| !value.is_empty())
+        };
+        Self { https_proxy: variable("https_proxy"), no_proxy: variable("no_proxy") }
+    }
+
+    /// The proxy on the way to a server, by Go's rules: none to this machine, none to what `$NO_PROXY` names.
+    fn proxy_to(&self, server: &Uri) -> Option<String> {
+        let proxy = self.https_proxy.as_deref()?;
+        let host = server.host()?.trim_matches(['[', ']']);
+        if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+            return None;
+        }
+        let matcher =
+            Matcher::builder().https(proxy).no(self.no_proxy.as_deref().unwrap_or_default()).build();
+        matcher.intercept(server)?;
+        Some(if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") })
+    }
+}
+
+impl ConfigSource {
+    /// Finds the configuration: the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order.
+    pub(super) async fn find(settings: &ConnectSettings) -> Result<Self, ConnectError> {
+        find(settings, &ConfigEnvironment::here()).await
+    }
+}
+
+async fn find(
     settings: &ConnectSettings,
     environment: &ConfigEnvironment,
 ) -> Result<ConfigSource, ConnectError> {
@@ -100,12 +130,10 @@ fn listed(list: &OsStr) -> Vec<PathBuf> {
     paths
 }
 
-/// The names of the entries there are; what cannot be read has none.
-pub(super) fn entries(
-    kind: KubeconfigSection,
-    settings: &ConnectSettings,
-    environment: &ConfigEnvironment,
-) -> Vec<String> {
+/// The names of these entries in the configuration, in the order of its files; none if there is none. What cannot be read
+/// has none.
+pub fn entries(kind: KubeconfigSection, settings: &ConnectSettings) -> Vec<String> {
+    let environment = ConfigEnvironment::here();
     let paths = match (&settings.kubeconfig, &environment.kubeconfig, &environment.home) {
         (Some(path), _, _) => vec![path.clone()],
         (None, Some(list), _) => listed(list),
@@ -219,26 +247,8 @@ fn reason(why: &KubeconfigError) -> String {
     }
 }
 
-/// Names that there are to choose from.
-pub(super) fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
-    const SHOWN_MAX: usize = 20;
-    let count = of.len();
-    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", quiet(name))).collect();
-    match count {
-        0 => return "none".to_owned(),
-        many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),
-        _ => {}
-    }
-    names.join(", ")
-}
-
 fn name(path: &Path) -> String {
     quiet(&path.to_string_lossy())
-}
-
-/// A reason on one line.
-pub(super) fn one_line(text: &str) -> String {
-    quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

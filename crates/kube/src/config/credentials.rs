@@ -1,14 +1,13 @@
 //! Holds and renews the credentials of all connections of a configuration.
 //!
 //! - Invariant: an exec plugin runs once at a time; what cannot be renewed stays in use; no secret is logged.
-//! - See `credential_files.rs` and `exec_plugin.rs` for the sources, `auth.rs` for requests.
+//! - See `credentials/files.rs` and `credentials/exec_plugin.rs` for the sources, `credentials/auth.rs` for requests.
 
 use super::TlsProblem;
-use super::credential_files::{ClientIdentity, CredentialFiles, LoadedCredentials, bearer};
-use super::exec_plugin::{ExecPlugin, IssuedCredential};
-use super::tls::tls;
 use crate::clock::Clock;
 use crate::error_text::find;
+use exec_plugin::ExecPlugin;
+use files::CredentialFiles;
 use http::{HeaderValue, StatusCode};
 use kube::Config;
 use rustls::ClientConfig;
@@ -16,9 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use taintward_core::time::{Mono, Span};
 use thiserror::Error;
+use tls::tls;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tower::BoxError;
+
+mod auth;
+mod exec_plugin;
+mod files;
+mod tls;
+
+pub(super) use auth::AuthService;
 
 /// How often files are read, and how often while the server refuses what they said (client-go: every minute).
 const LOOK_EVERY: Span = Span::from_secs(10);
@@ -38,12 +45,36 @@ const LASTED: Span = Span::from_secs(60);
 const FILES: usize = 0;
 const PLUGIN: usize = 1;
 
+/// A client's certificates and their key, PEM.
+#[derive(Clone, PartialEq, Eq)]
+struct ClientIdentity {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// What was read last. Secrets: it cannot be printed.
+#[derive(Clone, Default)]
+struct LoadedCredentials {
+    authorization: Option<HeaderValue>,
+    identity: Option<ClientIdentity>,
+    /// PEM; none if the configuration names no file.
+    authority: Option<Vec<u8>>,
+}
+
+/// What an exec plugin gave. Secrets: it cannot be printed.
+struct IssuedCredential {
+    token: Option<String>,
+    identity: Option<ClientIdentity>,
+    /// When it ends, by the clock for waiting: a wall clock that is set later moves nothing.
+    expires: Option<Mono>,
+}
+
 /// What requests are sent with. Secrets: it cannot be printed.
-pub(super) struct RequestCredentials {
+struct RequestCredentials {
     /// Counts changes, from 1.
     version: u64,
-    pub(super) authorization: Option<HeaderValue>,
-    pub(super) tls: Arc<ClientConfig>,
+    authorization: Option<HeaderValue>,
+    tls: Arc<ClientConfig>,
 }
 
 /// There is nothing to send a request with.
@@ -82,11 +113,14 @@ struct CredentialFeedback {
 
 impl Credentials {
     /// Reads everything once, and goes on in the background. A plugin has not run yet: the first request waits for it.
+    /// It may ask somebody if `interactive`.
     pub(super) async fn start(
-        config: Config,
-        plugin: Option<ExecPlugin>,
+        mut config: Config,
+        interactive: bool,
         clock: Clock,
     ) -> Result<Self, TlsProblem> {
+        let plugin = config.auth_info.exec.take().map(|exec| ExecPlugin::new(exec, interactive)).transpose();
+        let plugin = plugin.map_err(TlsProblem::credentials)?;
         let files = Arc::new(CredentialFiles::of(&config)?);
         let (out, state) = watch::channel(CredentialState::NotYet);
         let verdict = Arc::<CredentialFeedback>::default();
@@ -112,7 +146,7 @@ impl Credentials {
     }
 
     /// What to send the next request with; waits only as long as nothing is known yet.
-    pub(super) async fn current(&self) -> Result<Arc<RequestCredentials>, NoCredentials> {
+    async fn current(&self) -> Result<Arc<RequestCredentials>, NoCredentials> {
         let mut state = self.state.clone();
         match state.wait_for(|state| !matches!(state, CredentialState::NotYet)).await.as_deref() {
             Ok(CredentialState::Ready(sent)) => Ok(Arc::clone(sent)),
@@ -122,7 +156,7 @@ impl Credentials {
     }
 
     /// Learns from an answer to what was sent.
-    pub(super) fn judge(&self, sent: &RequestCredentials, answer: Result<StatusCode, &BoxError>) {
+    fn judge(&self, sent: &RequestCredentials, answer: Result<StatusCode, &BoxError>) {
         let CredentialFeedback { doubted, refused, look } = &*self.verdict;
         let (is_doubted, is_refused) = match answer {
             Ok(status) => (status == StatusCode::UNAUTHORIZED, status == StatusCode::UNAUTHORIZED),
@@ -322,6 +356,21 @@ fn renewal_of(end: Mono, now: Mono) -> Mono {
         0 => now.plus(LASTED),
         left => end.minus(LEAD.min(Span::from_micros(left / 4))).max(now.plus(GAP_MAX)),
     }
+}
+
+/// A token as a header; blanks around it, such as the line end of a file, are none of it.
+fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
+    match std::str::from_utf8(token).map(str::trim) {
+        Ok("") => Err("the token is empty"),
+        Ok(token) => header(&format!("Bearer {token}")),
+        Err(_) => Err("the token is no text"),
+    }
+}
+
+fn header(text: &str) -> Result<HeaderValue, &'static str> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| "it has characters that no header can carry")?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 #[cfg(test)]

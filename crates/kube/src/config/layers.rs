@@ -1,12 +1,12 @@
 //! Builds the HTTP clients from their layers: TCP, proxy, TLS, HTTP, credentials, observation.
 
-use super::auth::AuthService;
 use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};
-use super::config_source::one_line;
 use super::connection_attempts::ConnectionAttempts;
-use super::credentials::Credentials;
-use super::proxy::{Proxy, ProxyKind};
-use super::{ConnectError, ConnectSettings};
+use super::credentials::{AuthService, Credentials};
+use super::{ConfigSource, ConnectError, ConnectSettings, Connected};
+use crate::error_text::{one_line, quiet};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
@@ -15,11 +15,13 @@ use hyper_rustls::{
     ResolveServerName,
 };
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::middleware::ExtraHeadersLayer;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
+use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
@@ -37,44 +39,42 @@ const PING_AFTER: Duration = Duration::from_millis(1_500);
 /// take a second.
 const PING_WAIT: Duration = Duration::from_millis(2_500);
 
-/// Clients over connections of their own: a busy one holds up none of the others (L10).
-pub(super) struct ClientSet {
-    pub(super) requests: Client,
-    pub(super) streams: Client,
-    pub(super) heartbeats: Client,
-    pub(super) lease: Client,
-}
-
-pub(super) fn clients(
-    mut config: Config,
+/// Builds clients over connections of their own: a busy one holds up none of the others (L10).
+pub(super) fn connected(
+    source: ConfigSource,
     credentials: Credentials,
     settings: &ConnectSettings,
-    place: &str,
-) -> Result<ClientSet, ConnectError> {
+) -> Result<Connected, ConnectError> {
+    let ConfigSource { mut config, place, .. } = source;
     let agent = HeaderValue::from_str(&settings.user_agent)
-        .map_err(|_| ConnectError::UserAgent(crate::error_text::quiet(&settings.user_agent)))?;
+        .map_err(|_| ConnectError::UserAgent(quiet(&settings.user_agent)))?;
     config.headers.push((USER_AGENT, agent));
-    let place = || place.to_owned();
-    let unusable =
-        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: one_line(&error_chain(&why)) };
+    let unusable = |why: kube::Error| ConnectError::Incomplete {
+        place: place.clone(),
+        reason: one_line(&error_chain(&why)),
+    };
     let proxy = config.proxy_url.clone().map(Proxy::new).transpose();
     let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
     let stack = ClientLayers {
         headers: config.extra_headers_layer().map_err(unusable)?,
-        proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place(), reason })?,
+        proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place.clone(), reason })?,
         server_name: server_name.map_err(|_| ConnectError::BadCertificate {
-            place: place(),
+            place: place.clone(),
             reason: "tls-server-name is no name of a server".to_owned(),
         })?,
         config,
         credentials,
         timeout: settings.connect_timeout,
     };
-    Ok(ClientSet {
-        requests: stack.client(Duration::ZERO),
+    let (server, default_namespace) = (&stack.config.cluster_url, stack.config.default_namespace.clone());
+    Ok(Connected {
+        client: stack.client(Duration::ZERO),
         streams: stack.client(MOMENT),
         heartbeats: stack.client(LONG_MOMENT),
         lease: stack.client(Duration::ZERO),
+        host: server.authority().map(ToString::to_string).unwrap_or_default(),
+        where_from: format!("{place}, server {}", quiet(&server.to_string())),
+        default_namespace,
     })
 }
 
@@ -156,4 +156,57 @@ fn https<C>(tls: &ClientConfig, server_name: Option<ServerName<'static>>, tcp: C
     let mut tls = tls.clone();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     HttpsConnector::new(tcp, tls, false, resolver)
+}
+
+/// A proxy that can be used.
+#[derive(Clone)]
+struct Proxy {
+    kind: ProxyKind,
+    address: Uri,
+    /// User and password, without what an address escapes.
+    user: Option<(String, String)>,
+}
+
+#[derive(Clone, Copy)]
+enum ProxyKind {
+    Http,
+    Https,
+    Socks,
+}
+
+impl Proxy {
+    fn new(address: Uri) -> Result<Self, String> {
+        let kind = match address.scheme_str() {
+            Some("http") => ProxyKind::Http,
+            Some("https") => ProxyKind::Https,
+            Some("socks5" | "socks5h") => ProxyKind::Socks,
+            Some(other) => return Err(format!("nothing is known of {other}://")),
+            None => return Err("it does not say how it is talked to".to_owned()),
+        };
+        let userinfo = address.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
+        let user = userinfo.map(|(userinfo, _)| {
+            let (name, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+            let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            (plain(name), plain(password))
+        });
+        Ok(Self { kind, address, user })
+    }
+
+    fn tunnel<C>(&self, connector: C) -> Tunnel<C> {
+        let tunnel = Tunnel::new(self.address.clone(), connector);
+        let basic = self.user.as_ref().map(|(name, password)| STANDARD.encode(format!("{name}:{password}")));
+        match basic.and_then(|basic| HeaderValue::from_str(&format!("Basic {basic}")).ok()) {
+            Some(header) => tunnel.with_auth(header),
+            None => tunnel,
+        }
+    }
+
+    /// Names are the proxy's to resolve.
+    fn socks<C>(&self, connector: C) -> SocksV5<C> {
+        let socks = SocksV5::new(self.address.clone(), connector);
+        match self.user.clone() {
+            Some((name, password)) => socks.with_auth(name, password),
+            None => socks,
+        }
+    }
 }

@@ -2,8 +2,7 @@
 //!
 //! - Invariant: an unknown name is an error, never another cluster or user.
 
-use super::ConnectError;
-use super::config_source::names;
+use super::{ConnectError, names};
 use crate::error_text::quiet;
 use http::Uri;
 use kube::Config;

@@ -1,8 +1,6 @@
 //! Tests when credentials are renewed.
 
-use super::super::auth::AuthService;
 use super::*;
-use crate::config::exec_plugin::ExecPlugin;
 use http::header::AUTHORIZATION;
 use http::{Request, Response};
 use serde_json::json;
@@ -48,7 +46,7 @@ impl Rig {
         let steps = Arc::<AtomicI64>::default();
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000)).stepped_by(Arc::clone(&steps));
         let config = config(json!({ "tokenFile": folder.join("token") }));
-        let credentials = Credentials::start(config, None, clock).await.map_err(|why| why.reason).unwrap();
+        let credentials = Credentials::start(config, false, clock).await.map_err(|why| why.reason).unwrap();
         let accepted = Arc::new(Mutex::new(token.trim().to_owned()));
         Self { folder, credentials, steps, made: Arc::default(), accepted }
     }

@@ -1,7 +1,7 @@
 //! Builds the TLS configuration from PEM texts.
 
-use super::config_source::one_line;
-use super::credential_files::ClientIdentity;
+use super::ClientIdentity;
+use crate::error_text::one_line;
 use kube::Config;
 use kube::client::ConfigExt as _;
 use kube::config::AuthInfo;

@@ -2,8 +2,9 @@
 //!
 //! - Invariant: a file that is missing or unreadable for a while leaves the last contents in use.
 
-use super::TlsProblem;
-use super::config_source::one_line;
+use super::{ClientIdentity, LoadedCredentials, bearer, header};
+use crate::config::TlsProblem;
+use crate::error_text::one_line;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -51,22 +52,6 @@ pub(super) struct CredentialFiles {
     token: Option<DataSource>,
     identity: Option<(DataSource, DataSource)>,
     authority: Option<PathBuf>,
-}
-
-/// A client's certificates and their key, PEM.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct ClientIdentity {
-    pub(super) certificate: Vec<u8>,
-    pub(super) key: Vec<u8>,
-}
-
-/// What was read last. Secrets: it cannot be printed.
-#[derive(Clone, Default)]
-pub(super) struct LoadedCredentials {
-    pub(super) authorization: Option<HeaderValue>,
-    pub(super) identity: Option<ClientIdentity>,
-    /// PEM; none if the configuration names no file.
-    pub(super) authority: Option<Vec<u8>>,
 }
 
 impl CredentialFiles {
@@ -184,19 +169,4 @@ fn either(
         },
         None => Ok(path.filter(|path| !path.as_os_str().is_empty()).map(DataSource::File)),
     }
-}
-
-/// A token as a header; blanks around it, such as the line end of a file, are none of it.
-pub(super) fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
-    match std::str::from_utf8(token).map(str::trim) {
-        Ok("") => Err("the token is empty"),
-        Ok(token) => header(&format!("Bearer {token}")),
-        Err(_) => Err("the token is no text"),
-    }
-}
-
-fn header(text: &str) -> Result<HeaderValue, &'static str> {
-    let mut value = HeaderValue::from_str(text).map_err(|_| "it has characters that no header can carry")?;
-    value.set_sensitive(true);
-    Ok(value)
 }

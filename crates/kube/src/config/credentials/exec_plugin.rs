@@ -3,9 +3,9 @@
 //! - Invariant: it has a time limit and is killed with its children when it is no longer needed; errors quote neither
 //!   its output nor its environment.
 
-use super::config_source::one_line;
-use super::credential_files::ClientIdentity;
+use super::{ClientIdentity, IssuedCredential};
 use crate::clock::Clock;
+use crate::error_text::one_line;
 use jiff::Timestamp;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::io::{ErrorKind, IsTerminal as _};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use taintward_core::time::{Mono, Wall};
+use taintward_core::time::Wall;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
@@ -31,14 +31,6 @@ pub(super) struct ExecPlugin {
     command: String,
     version: String,
     may_ask: bool,
-}
-
-/// What it gave. Secrets: it cannot be printed.
-pub(super) struct IssuedCredential {
-    pub(super) token: Option<String>,
-    pub(super) identity: Option<ClientIdentity>,
-    /// When it ends, by the clock for waiting: a wall clock that is set later moves nothing.
-    pub(super) expires: Option<Mono>,
 }
 
 #[derive(Deserialize)]

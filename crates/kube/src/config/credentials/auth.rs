@@ -3,7 +3,7 @@
 //! - Invariant: nothing is sent twice, not even after a 401 (P20).
 //! - See `credentials.rs` for renewal.
 
-use super::credentials::Credentials;
+use super::Credentials;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{Request, Response};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use tower::{BoxError, Service, ServiceExt as _};
 
 /// Sends requests with credentials, each over a service made for their TLS.
-pub(super) struct AuthService<F, S> {
+pub(in crate::config) struct AuthService<F, S> {
     shared: Arc<AuthShared<F, S>>,
 }
 
@@ -25,7 +25,7 @@ struct AuthShared<F, S> {
 
 impl<F, S> AuthService<F, S> {
     /// `make` opens connections by a configuration of TLS.
-    pub(super) fn new(credentials: Credentials, make: F) -> Self {
+    pub(in crate::config) fn new(credentials: Credentials, make: F) -> Self {
         Self { shared: Arc::new(AuthShared { credentials, make, made: Mutex::default() }) }
     }
 }
