@@ -2,12 +2,10 @@
 //!
 //! - See `node_and_pod.rs` for where the kinds are found.
 
-use super::field_semantics::needs_ownership;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::node_lifecycle::{self, ConditionStatus};
-use taintward_core::time::Wall;
 
 /// A node, as each of the two engines wants it; read in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,25 +14,6 @@ pub struct DecodedNode {
     pub taints: NodeFact,
     /// For the node's health.
     pub health: node_lifecycle::NodeHealthFact,
-}
-
-impl DecodedNode {
-    /// `taints_changed` looks at the managed fields, which costs another pass (D1).
-    pub(super) fn of(
-        health: node_lifecycle::NodeHealthFact,
-        taints_changed: impl FnOnce() -> Option<Wall>,
-    ) -> Self {
-        let needs_ownership = needs_ownership(&health.taints);
-        let taints = NodeFact {
-            name: health.name.clone(),
-            uid: health.uid.clone(),
-            version: health.version,
-            created: health.created,
-            taints: health.taints.clone(),
-            taints_changed: needs_ownership.then(taints_changed).flatten(),
-        };
-        Self { taints, health }
-    }
 }
 
 /// A bound pod, as each of the two engines wants it; read in one pass.

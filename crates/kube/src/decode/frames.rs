@@ -68,19 +68,3 @@ impl FrameDecoder {
         DecodeError::new(format!("an event longer than {} bytes", self.limit))
     }
 }
-
-/// How many events these chunks hold before the end or the first fault.
-pub(super) fn count(encoding: Encoding, limit: usize, chunks: &[&[u8]]) -> usize {
-    let mut frames = FrameDecoder::new(encoding, limit);
-    let mut count = 0;
-    for chunk in chunks {
-        frames.push(chunk);
-        while let Ok(Some(frame)) = frames.next() {
-            count += 1;
-            count += usize::from(
-                super::watch_event::read::<taintward_core::fact::PodFact>(encoding, frame).is_ok(),
-            );
-        }
-    }
-    count
-}

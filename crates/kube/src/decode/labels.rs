@@ -56,34 +56,34 @@ impl<'de: 'a, 'a> Deserialize<'de> for SelectedLabels<'a> {
 impl<'a> From<&TextMap<'a>> for SelectedLabels<'a> {
     fn from(map: &TextMap<'a>) -> Self {
         let mut labels = Self::default();
-        for (key, value) in &map.0 {
-            if let Some(slot) = labels.slot(key) {
-                *slot = Some(value.0.clone());
+        labels.extend(map.0.iter().map(|(key, value)| (&**key, value.0.clone())));
+        labels
+    }
+}
+
+impl<'a, 'k> Extend<(&'k str, Cow<'a, str>)> for SelectedLabels<'a> {
+    fn extend<I: IntoIterator<Item = (&'k str, Cow<'a, str>)>>(&mut self, labels: I) {
+        for (key, value) in labels {
+            if let Some(slot) = self.slot(key) {
+                *slot = Some(value);
             }
         }
-        labels
     }
 }
 
 impl<'a> SelectedLabels<'a> {
     /// Where the value of this label goes; `None`: it does not matter.
-    pub(super) fn slot(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
+    fn slot(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
         let at = KEYS.iter().position(|&wanted| wanted == key)?;
         self.0.get_mut(at)
     }
 
-    pub(super) fn zone(&self) -> ZoneKey {
-        let [beta_region, beta_zone, region, zone, ..] = self.0.each_ref().map(Option::as_deref);
-        ZoneKey::of(ZoneLabels { beta_region, beta_zone, region, zone })
-    }
-
-    pub(super) fn excluded(&self) -> bool {
-        self.0[4].is_some()
-    }
-
-    pub(super) fn platform(&self) -> PlatformLabels {
-        let [.., os, beta_os, arch, beta_arch] =
-            self.0.each_ref().map(|value| value.as_deref().map(Box::from));
-        PlatformLabels { os, beta_os, arch, beta_arch }
+    /// Where the node stands, whether it is excluded from the count, and its platform.
+    pub(super) fn zone_exclusion_and_platform(&self) -> (ZoneKey, bool, PlatformLabels) {
+        let [beta_region, beta_zone, region, zone, excluded, os, beta_os, arch, beta_arch] =
+            self.0.each_ref().map(Option::as_deref);
+        let zone = ZoneKey::of(ZoneLabels { beta_region, beta_zone, region, zone });
+        let [os, beta_os, arch, beta_arch] = [os, beta_os, arch, beta_arch].map(|value| value.map(Box::from));
+        (zone, excluded.is_some(), PlatformLabels { os, beta_os, arch, beta_arch })
     }
 }

@@ -1,7 +1,10 @@
 //! Splits the body of a list into items while it arrives; memory holds one item.
 
+use super::byte_buffer::ByteBuffer;
 use super::{DecodeError, Encoding};
 use crate::error_text::sanitize;
+use json_items::JsonItems;
+use protobuf_items::ProtobufItems;
 
 mod json_items;
 mod protobuf_items;
@@ -24,66 +27,75 @@ pub(crate) enum ListPiece<'a> {
 }
 
 /// The splitter.
-pub(crate) enum ListBody {
-    Protobuf(protobuf_items::ProtobufItems),
-    Json(json_items::JsonItems),
+pub(crate) struct ListBody {
+    received: ReceivedList,
+    items: ItemSplitter,
+}
+
+enum ItemSplitter {
+    Protobuf(ProtobufItems),
+    Json(JsonItems),
+}
+
+/// What has arrived of a list, and what it may be.
+struct ReceivedList {
+    kind: &'static str,
+    limit: usize,
+    buffer: ByteBuffer,
+}
+
+/// Finds the pieces of a list in one encoding.
+trait SplitItems {
+    /// The next whole piece, if it has arrived.
+    fn next<'r>(&mut self, received: &'r mut ReceivedList) -> Result<Option<ListPiece<'r>>, DecodeError>;
+
+    /// Whether the list is whole if nothing more comes.
+    fn is_whole(&self, received: &ReceivedList) -> bool;
 }
 
 impl ListBody {
     /// A splitter for a list of `kind`s, none longer than `limit` bytes.
     pub(crate) fn new(encoding: Encoding, kind: &'static str, limit: usize) -> Self {
-        match encoding {
-            Encoding::Protobuf => Self::Protobuf(protobuf_items::ProtobufItems::new(kind, limit)),
-            Encoding::Json => Self::Json(json_items::JsonItems::new(kind, limit)),
-        }
+        let items = match encoding {
+            Encoding::Protobuf => ItemSplitter::Protobuf(ProtobufItems::default()),
+            Encoding::Json => ItemSplitter::Json(JsonItems::default()),
+        };
+        Self { received: ReceivedList { kind, limit, buffer: ByteBuffer::default() }, items }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) {
-        match self {
-            Self::Protobuf(peel) => peel.push(chunk),
-            Self::Json(braces) => braces.push(chunk),
-        }
+        self.received.buffer.push(chunk);
     }
 
     /// The next whole piece, if it has arrived. After a fault the body is of no more use.
     pub(crate) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
-        match self {
-            Self::Protobuf(peel) => peel.next(),
-            Self::Json(braces) => braces.next(),
+        match &mut self.items {
+            ItemSplitter::Protobuf(items) => items.next(&mut self.received),
+            ItemSplitter::Json(items) => items.next(&mut self.received),
         }
     }
 
     /// Says whether the body was whole, once it has ended.
     pub(crate) fn finish(&self) -> Result<(), DecodeError> {
-        let whole = match self {
-            Self::Protobuf(peel) => peel.is_whole(),
-            Self::Json(braces) => braces.is_whole(),
+        let whole = match &self.items {
+            ItemSplitter::Protobuf(items) => items.is_whole(&self.received),
+            ItemSplitter::Json(items) => items.is_whole(&self.received),
         };
         if whole { Ok(()) } else { Err(DecodeError::new("the list was cut off")) }
     }
 }
 
-/// A fault for a list of something else.
-fn check_kind(found: &str, kind: &str) -> Result<(), DecodeError> {
-    match found.strip_suffix("List") {
-        Some(items) if items == kind => Ok(()),
-        _ => Err(DecodeError::new(format!("a {} where a {kind}List was expected", sanitize(found, 64)))),
-    }
-}
-
-fn too_long(limit: usize) -> DecodeError {
-    DecodeError::new(format!("a list item longer than {limit} bytes"))
-}
-
-/// How many pieces these chunks hold before the end or the first fault.
-pub(super) fn count(encoding: Encoding, limit: usize, chunks: &[&[u8]]) -> usize {
-    let mut body = ListBody::new(encoding, "Pod", limit);
-    let mut count = 0;
-    for chunk in chunks {
-        body.push(chunk);
-        while let Ok(Some(_)) = body.next() {
-            count += 1;
+impl ReceivedList {
+    /// A fault for a list of something else.
+    fn check_kind(&self, found: &str) -> Result<(), DecodeError> {
+        let kind = self.kind;
+        match found.strip_suffix("List") {
+            Some(items) if items == kind => Ok(()),
+            _ => Err(DecodeError::new(format!("a {} where a {kind}List was expected", sanitize(found, 64)))),
         }
     }
-    count + usize::from(body.finish().is_ok())
+
+    fn too_long(&self) -> DecodeError {
+        DecodeError::new(format!("a list item longer than {} bytes", self.limit))
+    }
 }

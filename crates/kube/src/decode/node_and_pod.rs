@@ -1,7 +1,7 @@
 //! Defines the watched kinds node, pod and lease: their paths, decoders and facts.
 
-use super::decoded_objects::{DecodedNode, DecodedPod};
-use super::{Decoded, ObjectIdentity, WatchedObject, json, protobuf, settled};
+use super::format::{Json, ObjectFormat as _, Protobuf};
+use super::{Decoded, DecodedNode, DecodedPod, ObjectIdentity, WatchedObject};
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, ResourceVersion};
@@ -53,11 +53,11 @@ impl WatchedObject for DecodedNode {
     const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::node(bytes), || protobuf::identity(bytes))
+        Protobuf::decode(bytes)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::node(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -126,11 +126,11 @@ impl WatchedObject for DecodedPod {
     const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::pod(bytes), || protobuf::identity(bytes))
+        Protobuf::decode(bytes)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::pod(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -180,11 +180,11 @@ impl WatchedObject for TerminatingPod {
     const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        PodFact::from_protobuf(bytes).map(|pod| Self::of(pod, || protobuf::waits_for_nothing(bytes)))
+        PodFact::from_protobuf(bytes).map(|pod| Self::of(pod, || Protobuf::waits_for_nothing(bytes)))
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        PodFact::from_json(bytes).map(|pod| Self::of(pod, || json::waits_for_nothing(bytes)))
+        PodFact::from_json(bytes).map(|pod| Self::of(pod, || Json::waits_for_nothing(bytes)))
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -211,11 +211,11 @@ impl WatchedObject for LeaseFact {
     const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::lease(bytes), || protobuf::identity(bytes))
+        Protobuf::decode(bytes)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::lease(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     /// Without the UID: a lease is the node's whose name it has.

@@ -2,9 +2,8 @@
 //!
 //! - Invariant: an unknown field or value in a spec makes the object undecodable; what its author wants is not guessed.
 
-use super::{
-    DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject, json, protobuf, settled,
-};
+use super::format::{Json, ObjectFormat as _, Protobuf};
+use super::{DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
 use taintward_core::admission::policy::TolerationPolicy;
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
@@ -60,7 +59,7 @@ impl WatchedObject for PoolFact {
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::pool(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -85,7 +84,7 @@ impl WatchedObject for PolicyObject {
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::policy(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -105,11 +104,11 @@ impl WatchedObject for NamespaceObject {
     const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::namespace(bytes), || protobuf::identity(bytes))
+        Protobuf::decode(bytes)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::namespace(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -129,11 +128,11 @@ impl WatchedObject for PoolNodeFact {
     const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::member(bytes), || protobuf::identity(bytes))
+        Protobuf::decode(bytes)
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::member(bytes), || json::identity(bytes))
+        Json::decode(bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {

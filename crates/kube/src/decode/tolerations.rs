@@ -25,7 +25,7 @@ pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> Namesp
 }
 
 /// A list in an annotation (AD-8): none, an empty one where the annotation is empty or `null`, or what is written.
-pub(super) fn listed(text: Option<&str>) -> TolerationListAnnotation {
+fn listed(text: Option<&str>) -> TolerationListAnnotation {
     match text.map(read) {
         None => TolerationListAnnotation::Absent,
         Some(Ok(tolerations)) => TolerationListAnnotation::Present(tolerations),

@@ -1,12 +1,13 @@
 //! Splits a JSON list into items by brackets and quotes alone.
 
-use super::{ListHead, ListPiece, check_kind, too_long};
-use crate::decode::byte_buffer::ByteBuffer;
-use crate::decode::{DecodeError, json};
+use super::{ListPiece, ReceivedList, SplitItems};
+use crate::decode::DecodeError;
+use crate::decode::format::{Json, ObjectFormat as _};
 
 /// What the next byte belongs to.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum JsonPosition {
+    #[default]
     Start,
     Key,
     Colon,
@@ -16,11 +17,12 @@ enum JsonPosition {
 }
 
 /// Members of the list that matter.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum ListMember {
     Kind,
     Head,
     Items,
+    #[default]
     Other,
 }
 
@@ -33,66 +35,53 @@ struct ItemScanner {
     escaped: bool,
 }
 
-pub(crate) struct JsonItems {
-    kind: &'static str,
-    limit: usize,
-    buffer: ByteBuffer,
+#[derive(Default)]
+pub(super) struct JsonItems {
     position: JsonPosition,
     member: ListMember,
     search: ItemScanner,
 }
 
-impl JsonItems {
-    pub(super) fn new(kind: &'static str, limit: usize) -> Self {
-        let (buffer, search) = (ByteBuffer::default(), ItemScanner::default());
-        Self { kind, limit, buffer, position: JsonPosition::Start, member: ListMember::Other, search }
-    }
-
-    pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.buffer.push(chunk);
-    }
-
-    pub(super) fn is_whole(&self) -> bool {
-        self.position == JsonPosition::End
-    }
-
-    pub(super) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
+impl SplitItems for JsonItems {
+    fn next<'r>(&mut self, received: &'r mut ReceivedList) -> Result<Option<ListPiece<'r>>, DecodeError> {
         loop {
-            let Some(byte) = self.next_byte() else { return Ok(None) };
+            let Some(byte) = next_byte(received) else { return Ok(None) };
             match (self.position, byte) {
-                (JsonPosition::Start, b'{') => self.step(JsonPosition::Key),
-                (JsonPosition::Key, b',') | (JsonPosition::Items, b',') => self.step(self.position),
-                (JsonPosition::Key, b'}') => self.step(JsonPosition::End),
-                (JsonPosition::Items, b']') => self.step(JsonPosition::Key),
-                (JsonPosition::Colon, b':') => self.step(JsonPosition::Value),
+                (JsonPosition::Start, b'{') => self.step(received, JsonPosition::Key),
+                (JsonPosition::Key, b',') | (JsonPosition::Items, b',') => self.step(received, self.position),
+                (JsonPosition::Key, b'}') => self.step(received, JsonPosition::End),
+                (JsonPosition::Items, b']') => self.step(received, JsonPosition::Key),
+                (JsonPosition::Colon, b':') => self.step(received, JsonPosition::Value),
                 (JsonPosition::Value, b'[') if self.member == ListMember::Items => {
-                    self.step(JsonPosition::Items)
+                    self.step(received, JsonPosition::Items)
                 }
                 (JsonPosition::Key, b'"') => {
-                    let Some(length) = self.value()? else { return Ok(None) };
-                    self.member = member(self.buffer.take(length))?;
+                    let Some(length) = self.value(received)? else { return Ok(None) };
+                    self.member = member(received.buffer.take(length))?;
                     self.position = JsonPosition::Colon;
                 }
                 (JsonPosition::Value, _) => {
-                    let Some(length) = self.value()? else { return Ok(None) };
+                    let Some(length) = self.value(received)? else { return Ok(None) };
                     self.position = JsonPosition::Key;
-                    let (member, kind) = (self.member, self.kind);
-                    let value = self.buffer.take(length);
-                    match member {
-                        ListMember::Kind => check_kind(&json::string(value)?, kind)?,
-                        ListMember::Head => {
-                            let (version, onward) = json::list_meta(value)?;
-                            return Ok(Some(ListPiece::Head(ListHead { version, onward })));
+                    match self.member {
+                        ListMember::Kind => {
+                            let found = string(received.buffer.take(length))?;
+                            received.check_kind(&found)?;
                         }
-                        ListMember::Items if value != b"null" => {
+                        ListMember::Head => {
+                            let head = Json::list_head(received.buffer.take(length))?;
+                            return Ok(Some(ListPiece::Head(head)));
+                        }
+                        ListMember::Items if received.buffer.take(length) != b"null" => {
                             return Err(DecodeError::new("not a list").at("items"));
                         }
-                        ListMember::Items | ListMember::Other => {}
+                        ListMember::Items => {}
+                        ListMember::Other => _ = received.buffer.take(length),
                     }
                 }
                 (JsonPosition::Items, _) => {
-                    let Some(length) = self.value()? else { return Ok(None) };
-                    return Ok(Some(ListPiece::Item(self.buffer.take(length))));
+                    let Some(length) = self.value(received)? else { return Ok(None) };
+                    return Ok(Some(ListPiece::Item(received.buffer.take(length))));
                 }
                 (JsonPosition::Start | JsonPosition::Key | JsonPosition::Colon | JsonPosition::End, _) => {
                     return Err(DecodeError::new("not a JSON list"));
@@ -101,24 +90,23 @@ impl JsonItems {
         }
     }
 
-    /// The first byte that is no white space; the search within a value has none to skip.
-    fn next_byte(&mut self) -> Option<u8> {
-        let blank = self.buffer.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        self.buffer.take(blank);
-        self.buffer.rest().first().copied()
+    fn is_whole(&self, _: &ReceivedList) -> bool {
+        self.position == JsonPosition::End
     }
+}
 
-    fn step(&mut self, position: JsonPosition) {
-        self.buffer.take(1);
+impl JsonItems {
+    fn step(&mut self, received: &mut ReceivedList, position: JsonPosition) {
+        received.buffer.take(1);
         self.position = position;
     }
 
     /// The length of the value the rest begins with, if all of it has arrived.
-    fn value(&mut self) -> Result<Option<usize>, DecodeError> {
-        let rest = self.buffer.rest();
+    fn value(&mut self, received: &ReceivedList) -> Result<Option<usize>, DecodeError> {
+        let rest = received.buffer.rest();
         let end = self.search.end(rest);
-        if end.unwrap_or(rest.len()) > self.limit {
-            return Err(too_long(self.limit));
+        if end.unwrap_or(rest.len()) > received.limit {
+            return Err(received.too_long());
         }
         if let Some(end) = end {
             self.search = ItemScanner::default();
@@ -164,10 +152,21 @@ impl ItemScanner {
 }
 
 fn member(key: &[u8]) -> Result<ListMember, DecodeError> {
-    Ok(match json::string(key)?.as_str() {
+    Ok(match string(key)?.as_str() {
         "kind" => ListMember::Kind,
         "metadata" => ListMember::Head,
         "items" => ListMember::Items,
         _ => ListMember::Other,
     })
+}
+
+/// The first byte that is no white space; the search within a value has none to skip.
+fn next_byte(received: &mut ReceivedList) -> Option<u8> {
+    let blank = received.buffer.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    received.buffer.take(blank);
+    received.buffer.rest().first().copied()
+}
+
+fn string(bytes: &[u8]) -> Result<String, DecodeError> {
+    serde_json::from_slice(bytes).map_err(|_| DecodeError::new("not a string"))
 }

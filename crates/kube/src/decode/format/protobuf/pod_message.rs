@@ -1,63 +1,50 @@
 //! Decodes pods from protobuf: spec, tolerations, status, conditions.
 
-use super::node_message::push;
-use super::{ProtobufMeta, managed, time};
-use crate::decode::field_semantics;
-use crate::decode::json::owns_mark;
-use crate::decode::protobuf_wire::{ProtobufFields, WireValue};
+use super::{ProtobufFields, ProtobufMeta, WireValue, managed, push, time};
+use crate::decode::format::{DecodeFrom, PodConditionSummary, PodFields, Protobuf, is_another, owns_mark};
 use crate::decode::{DecodeError, Decoded, DecodedPod};
-use taintward_core::fact::{BindingTimes, PodFact};
-use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion};
-use taintward_core::node_lifecycle;
+use taintward_core::identity::ResourceVersion;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
-/// Reads a `Pod`.
-pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<DecodedPod>, DecodeError> {
-    let mut meta = ProtobufMeta::default();
-    let mut spec = PodSpecProtobuf::default();
-    let mut status = PodStatusProtobuf::default();
-    for field in ProtobufFields::of(message) {
-        let (number, part) = field?;
-        let (name, read) = match number {
-            1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
-            2 => ("spec", part.bytes().and_then(|part| spec.read(part))),
-            3 => ("status", part.bytes().and_then(|part| status.read(part))),
-            _ => continue,
+impl DecodeFrom<Protobuf> for DecodedPod {
+    fn decode_from(message: &[u8]) -> Result<Decoded<Self>, DecodeError> {
+        let mut meta = ProtobufMeta::default();
+        let mut spec = PodSpecProtobuf::default();
+        let mut status = PodStatusProtobuf::default();
+        for field in ProtobufFields::of(message) {
+            let (number, part) = field?;
+            let (name, read) = match number {
+                1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
+                2 => ("spec", part.bytes().and_then(|part| spec.read(part))),
+                3 => ("status", part.bytes().and_then(|part| status.read(part))),
+                _ => continue,
+            };
+            read.map_err(|fault| fault.at(name))?;
+        }
+        let fields = PodFields {
+            uid: meta.uid()?,
+            namespace: meta.namespace,
+            name: meta.name,
+            version: ResourceVersion::parse(meta.version),
+            generation: meta.generation,
+            owner: meta.owner.unwrap_or_default(),
+            mirror: meta.mirror,
+            made_for: meta.made_for,
+            deleting: meta.deleting,
+            created: meta.created,
+            node: spec.node,
+            tolerations: spec.tolerations,
+            priority: spec.priority,
+            priority_class: spec.priority_class,
+            service_account: spec.service_account,
+            phase: status.phase,
+            started: status.started,
+            conditions: status.conditions,
         };
-        read.map_err(|fault| fault.at(name))?;
+        fields.decoded(|| marked_by_another(message))
     }
-    let uid = meta.uid()?;
-    if meta.namespace.is_empty() {
-        return Err(DecodeError::new("missing").at("metadata.namespace"));
-    }
-    if spec.node.is_empty() {
-        return Ok(Decoded::Unbound(meta.identity(None)));
-    }
-    let pod = PodFact {
-        id: PodId::new(uid, PodName::new(meta.namespace, meta.name)),
-        node: NodeName::new(spec.node),
-        version: ResourceVersion::parse(meta.version),
-        generation: field_semantics::generation(meta.generation),
-        tolerations: spec.tolerations,
-        priority: spec.priority,
-        node_critical: spec.priority_class == field_semantics::NODE_CRITICAL,
-        owner: meta.owner.unwrap_or_default(),
-        standing: field_semantics::standing(meta.deleting, status.phase),
-        mirror: meta.mirror,
-        marked: status.marked,
-        marked_by_another: status.marked && marked_by_another(message),
-        arrival: BindingTimes { scheduled: status.scheduled, started: status.started, created: meta.created },
-    };
-    Ok(Decoded::Object(DecodedPod {
-        pod,
-        ready: status.ready,
-        over: field_semantics::is_over(status.phase),
-        service_account: spec.service_account.into(),
-        priority_class: spec.priority_class.into(),
-        made_for: meta.made_for.into(),
-    }))
 }
 
 /// `PodSpec`, as far as facts need it.
@@ -114,16 +101,14 @@ fn toleration(value: WireValue<'_>) -> Result<Toleration, DecodeError> {
 
 /// Whether another than we has put the condition on, by the managed fields (P39).
 fn marked_by_another(message: &[u8]) -> bool {
-    managed(message).any(|entry| field_semantics::is_another(entry.manager) && owns_mark(entry.fields))
+    managed(message).any(|entry| is_another(entry.manager) && owns_mark(entry.fields))
 }
 
 #[derive(Default)]
 struct PodStatusProtobuf<'a> {
     phase: &'a str,
-    scheduled: Option<Wall>,
     started: Option<Wall>,
-    marked: bool,
-    ready: Option<node_lifecycle::ConditionStatus>,
+    conditions: PodConditionSummary,
 }
 
 impl<'a> PodStatusProtobuf<'a> {
@@ -156,11 +141,7 @@ impl<'a> PodStatusProtobuf<'a> {
                 _ => {}
             }
         }
-        self.marked |= field_semantics::is_mark(kind, status, reason);
-        self.ready = field_semantics::ready(self.ready, kind, status);
-        if field_semantics::is_arrival(kind, status) {
-            self.scheduled = self.scheduled.or(since);
-        }
+        self.conditions.put(kind, status, reason, since);
         Ok(())
     }
 }

@@ -1,14 +1,16 @@
-//! Decodes nodes from JSON: labels, taints, conditions, owners of taints.
+//! Decodes nodes from JSON: taints, conditions, labels, owners of taints; and what pools want of them.
 
-use super::{managed, owns_taints, read, time, uid, version};
-use crate::decode::labels::SelectedLabels;
-use crate::decode::{DecodeError, Decoded, DecodedNode, timestamps};
+use super::{MetaWithMaps, managed, read, time, uid, version};
+use crate::decode::format::{DecodeFrom, Json, NodeFields, is_ready, owns_taints};
+use crate::decode::{DecodeError, Decoded, DecodedNode, SelectedLabels, timestamps};
 use crate::wire::{
     Essential, Extent, Fields, MetaJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, ObjectJson,
     TaintJson,
 };
+use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::identity::NodeName;
-use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeHealthFact};
+use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition};
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
@@ -16,11 +18,12 @@ use taintward_core::time::Wall;
 pub(crate) type NodeJson<'a, L, E> =
     ObjectJson<MetaJson<'a, L>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a, E>>>;
 
-/// Reads a `Node`.
-pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<DecodedNode>, DecodeError> {
-    let mut object: NodeJson<'_, Option<SelectedLabels<'_>>, Essential> = read(bytes)?;
-    let labels = object.metadata.0.labels.take().unwrap_or_default();
-    decoded_node(&object, &labels, bytes).map(Decoded::Object)
+impl DecodeFrom<Json> for DecodedNode {
+    fn decode_from(bytes: &[u8]) -> Result<Decoded<Self>, DecodeError> {
+        let mut object: NodeJson<'_, Option<SelectedLabels<'_>>, Essential> = read(bytes)?;
+        let labels = object.metadata.0.labels.take().unwrap_or_default();
+        decoded_node(&object, &labels, bytes).map(Decoded::Object)
+    }
 }
 
 /// What a mirror says; the bytes it was read from are needed for what it leaves out.
@@ -30,22 +33,36 @@ pub(crate) fn decoded_node<L, E: Extent>(
     bytes: &[u8],
 ) -> Result<DecodedNode, DecodeError> {
     let ObjectJson { metadata: meta, spec, status } = object;
-    let health = NodeHealthFact {
+    let fields = NodeFields {
         taints: taints(spec)?,
-        conditions: conditions(status)?.into_iter().flatten().collect(),
+        conditions: conditions(status)?,
         uid: uid(meta)?,
         name: NodeName::new(&meta.name),
         version: version(meta),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
-        zone: labels.zone(),
-        excluded: labels.excluded(),
         unschedulable: spec.unschedulable.unwrap_or_default(),
-        platform: labels.platform(),
     };
-    Ok(DecodedNode::of(health, || taints_changed(bytes)))
+    Ok(fields.decoded(labels, || taints_changed(bytes)))
 }
 
-pub(super) fn taints(spec: &NodeSpecJson<'_>) -> Result<Vec<Taint>, DecodeError> {
+impl DecodeFrom<Json> for PoolNodeFact {
+    fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError> {
+        type PoolNodeJson<'a> =
+            ObjectJson<MetaWithMaps<'a>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a>>>;
+
+        let ObjectJson { metadata: meta, spec, status }: PoolNodeJson<'_> = read(object)?;
+        let (uid, version) = (uid(&meta)?, version(&meta));
+        let node = PoolNode {
+            name: (&meta.name).into(),
+            labels: meta.labels.labels(),
+            taints: taints(&spec)?,
+            record: meta.annotations.as_ref().and_then(|all| all.get(RECORD)).map(Box::from),
+        };
+        Ok(Decoded::Object(Self { uid, version, node, ready: is_ready(&conditions(&status)?) }))
+    }
+}
+
+fn taints(spec: &NodeSpecJson<'_>) -> Result<Vec<Taint>, DecodeError> {
     let taint = |entry: &TaintJson<'_>| {
         Ok(Taint { time_added: time(entry.time_added.as_ref(), "timeAdded")?, ..Taint::from(entry) })
     };
@@ -53,9 +70,7 @@ pub(super) fn taints(spec: &NodeSpecJson<'_>) -> Result<Vec<Taint>, DecodeError>
 }
 
 /// The conditions; `None` for those that do not matter.
-pub(super) fn conditions<E: Extent>(
-    status: &NodeStatusJson<'_, E>,
-) -> Result<Vec<Option<NodeCondition>>, DecodeError> {
+fn conditions<E: Extent>(status: &NodeStatusJson<'_, E>) -> Result<Vec<Option<NodeCondition>>, DecodeError> {
     each(&status.conditions, "status.conditions", |entry: &NodeConditionJson<'_>| {
         let Some(kind) = ConditionKind::new(&entry.kind) else { return Ok(None) };
         let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
@@ -72,9 +87,9 @@ fn each<E, T>(
     numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
 }
 
-/// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
-/// that can't be read says nothing.
-pub(in crate::decode) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
+/// When `spec.taints` last changed, by the managed fields (D1), whichever taints there are: a second pass, only for nodes
+/// that need it. An entry that can't be read says nothing.
+pub(crate) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
     let owning = managed(bytes).into_iter().filter(|entry| {
         entry.subresource.is_empty()
             && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))

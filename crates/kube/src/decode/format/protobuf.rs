@@ -1,55 +1,157 @@
-//! Decodes the needed fields of Kubernetes' protobuf and skips all others.
+//! Reads the fields of Kubernetes' protobuf that are needed, without copying, and skips all others.
 //!
 //! - A field given twice counts as its last value, and messages are merged: protobuf's own rule.
-//! - See the files of the folder `protobuf` for single kinds.
+//! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what is told of all.
 
-use super::labels::SelectedLabels;
-use super::protobuf_wire::{ProtobufFields, WireValue};
-use super::{DecodeError, Decoded, ObjectIdentity, timestamps};
-use crate::wire::{INITIAL_EVENTS_END, MIRROR, owner_kind};
+use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
+use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
 use std::borrow::Cow;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
-use taintward_core::node_lifecycle::LeaseFact;
+use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
 
+mod lease_message;
+mod namespace_message;
 mod node_message;
+mod object_format;
 mod pod_message;
-mod pool_inputs;
-
-pub(super) use node_message::node;
-pub(super) use pod_message::pod;
-pub(super) use pool_inputs::{member, namespace};
+#[cfg(test)]
+mod tests;
 
 /// The four bytes before every Kubernetes protobuf body.
-pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
+pub(in crate::decode) const MAGIC: [u8; 4] = *b"k8s\0";
 
-/// An object in its envelope (`runtime.Unknown`).
-pub(super) struct UnknownEnvelope<'a> {
-    pub(super) kind: &'a str,
-    pub(super) raw: &'a [u8],
+/// One field's value by wire type.
+#[derive(Clone, Copy, Debug)]
+enum WireValue<'a> {
+    /// An integer or a bool.
+    Varint(u64),
+    /// A string, bytes or a message.
+    Bytes(&'a [u8]),
+    /// Four or eight bytes; no field of interest has this type.
+    Fixed,
 }
 
-/// Opens the envelope of a body.
-pub(super) fn envelope(bytes: &[u8]) -> Result<UnknownEnvelope<'_>, DecodeError> {
-    let message = bytes.strip_prefix(&MAGIC).ok_or_else(|| DecodeError::new("no Kubernetes protobuf"))?;
-    let mut envelope = UnknownEnvelope { kind: "", raw: &[] };
-    for field in ProtobufFields::of(message) {
-        match field? {
-            (1, types) => envelope.kind = kind(types.bytes()?)?,
-            (2, raw) => envelope.raw = raw.bytes()?,
-            (3, encoding) if !encoding.text()?.is_empty() => {
-                return Err(DecodeError::new("an encoded object"));
+impl<'a> WireValue<'a> {
+    fn bytes(self) -> Result<&'a [u8], DecodeError> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Varint(_) | Self::Fixed => {
+                Err(DecodeError::new("a number where text or a message was expected"))
             }
-            _ => {}
         }
     }
-    Ok(envelope)
+
+    fn text(self) -> Result<&'a str, DecodeError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError::new("not UTF-8"))
+    }
+
+    fn integer(self) -> Result<i64, DecodeError> {
+        match self {
+            Self::Varint(bits) => Ok(bits.cast_signed()),
+            Self::Bytes(_) | Self::Fixed => Err(DecodeError::new("not an integer of variable length")),
+        }
+    }
+
+    /// A 32-bit integer; bits beyond are cut off, as every protobuf reader does.
+    fn integer32(self) -> Result<i32, DecodeError> {
+        self.integer().map(|wide| wide as i32)
+    }
+
+    fn flag(self) -> Result<bool, DecodeError> {
+        self.integer().map(|bits| bits != 0)
+    }
+}
+
+/// Where a field starts: its number, and what follows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::decode) enum FieldHeader {
+    /// The value itself was in the head.
+    Varint(u64),
+    /// So many bytes follow.
+    Length(u64),
+    /// So many bytes follow, of no interest.
+    Fixed(u64),
+}
+
+/// Reads the head of a field: number, head, and its length in bytes. `None` if more bytes are needed.
+pub(in crate::decode) fn head(bytes: &[u8]) -> Result<Option<(u32, FieldHeader, usize)>, DecodeError> {
+    let Some((tag, tag_len)) = varint(bytes)? else { return Ok(None) };
+    let number = u32::try_from(tag >> 3).ok().filter(|&number| number != 0);
+    let number = number.ok_or_else(|| DecodeError::new("an impossible field number"))?;
+    let rest = &bytes[tag_len..];
+    match tag & 7 {
+        0 => Ok(varint(rest)?.map(|(value, len)| (number, FieldHeader::Varint(value), tag_len + len))),
+        1 => Ok(Some((number, FieldHeader::Fixed(8), tag_len))),
+        2 => Ok(varint(rest)?.map(|(value, len)| (number, FieldHeader::Length(value), tag_len + len))),
+        5 => Ok(Some((number, FieldHeader::Fixed(4), tag_len))),
+        _ => Err(DecodeError::new("an unknown wire type")),
+    }
+}
+
+/// Reads a varint and says how long it was; `None` if it is cut off.
+fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, DecodeError> {
+    let mut value = 0;
+    for (at, &byte) in bytes.iter().take(10).enumerate() {
+        let bits = u64::from(byte & 0x7f);
+        if at == 9 && byte > 1 {
+            break;
+        }
+        value |= bits << (7 * at);
+        if byte < 0x80 {
+            return Ok(Some((value, at + 1)));
+        }
+    }
+    if bytes.len() < 10 { Ok(None) } else { Err(DecodeError::new("an integer longer than 64 bits")) }
+}
+
+/// The fields of one message, in the order of the bytes.
+struct ProtobufFields<'a>(&'a [u8]);
+
+impl<'a> ProtobufFields<'a> {
+    fn of(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    fn take(&mut self) -> Result<(u32, WireValue<'a>), DecodeError> {
+        let cut_off = || DecodeError::new("cut off");
+        let (number, head, len) = head(self.0)?.ok_or_else(cut_off)?;
+        let rest = &self.0[len..];
+        let (value, used) = match head {
+            FieldHeader::Varint(value) => (WireValue::Varint(value), 0),
+            FieldHeader::Length(length) | FieldHeader::Fixed(length) => {
+                let length = usize::try_from(length).ok().filter(|&length| length <= rest.len());
+                let length = length.ok_or_else(cut_off)?;
+                match head {
+                    FieldHeader::Length(_) => (WireValue::Bytes(&rest[..length]), length),
+                    FieldHeader::Fixed(_) | FieldHeader::Varint(_) => (WireValue::Fixed, length),
+                }
+            }
+        };
+        self.0 = &rest[used..];
+        Ok((number, value))
+    }
+}
+
+impl<'a> Iterator for ProtobufFields<'a> {
+    type Item = Result<(u32, WireValue<'a>), DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.take();
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
 }
 
 /// The kind in a `TypeMeta`.
-pub(super) fn kind(types: &[u8]) -> Result<&str, DecodeError> {
+pub(in crate::decode) fn kind(types: &[u8]) -> Result<&str, DecodeError> {
     let mut kind = "";
     for field in ProtobufFields::of(types) {
         if let (2, value) = field? {
@@ -97,7 +199,8 @@ impl<'a> ProtobufMeta<'a> {
                 }
                 11 => {
                     if let Some(labels) = &mut labels {
-                        label(value, labels).map_err(|fault| fault.at("labels"))?;
+                        let (key, value) = entry(value).map_err(|fault| fault.at("labels"))?;
+                        labels.extend([(key, Cow::Borrowed(value))]);
                     }
                 }
                 12 => match entry(value).map_err(|fault| fault.at("annotations"))? {
@@ -134,6 +237,38 @@ impl<'a> ProtobufMeta<'a> {
             version: ResourceVersion::parse(self.version),
         }
     }
+}
+
+/// The two maps of an `ObjectMeta`, whole.
+#[derive(Default)]
+struct LabelsAndAnnotations {
+    labels: Labels,
+    annotations: Labels,
+}
+
+impl LabelsAndAnnotations {
+    fn read(&mut self, message: &[u8]) -> Result<(), DecodeError> {
+        for field in ProtobufFields::of(message) {
+            let (map, name, value) = match field? {
+                (11, value) => (&mut self.labels, "labels", value),
+                (12, value) => (&mut self.annotations, "annotations", value),
+                _ => continue,
+            };
+            let (key, value) = entry(value).map_err(|fault| fault.at(name))?;
+            map.insert(key.into(), value.into());
+        }
+        Ok(())
+    }
+}
+
+fn metadata<'a>(
+    part: WireValue<'a>,
+    meta: &mut ProtobufMeta<'a>,
+    maps: &mut LabelsAndAnnotations,
+) -> Result<(), DecodeError> {
+    let part = part.bytes()?;
+    meta.read(part, None)?;
+    maps.read(part)
 }
 
 /// One entry of the managed fields.
@@ -183,14 +318,6 @@ fn entry(value: WireValue<'_>) -> Result<(&str, &str), DecodeError> {
     Ok(entry)
 }
 
-fn label<'a>(value: WireValue<'a>, labels: &mut SelectedLabels<'a>) -> Result<(), DecodeError> {
-    let (key, value) = entry(value)?;
-    if let Some(slot) = labels.slot(key) {
-        *slot = Some(Cow::Borrowed(value));
-    }
-    Ok(())
-}
-
 /// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
 fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
     let (mut kind, mut group, mut controls) = ("", "", false);
@@ -222,88 +349,8 @@ fn time(value: WireValue<'_>) -> Result<Option<Wall>, DecodeError> {
     timestamps::from_parts(seconds, nanos)
 }
 
-/// As its namesake for JSON.
-pub(super) fn waits_for_nothing(message: &[u8]) -> bool {
-    let waits = |meta: &[u8]| {
-        let mut fields = ProtobufFields::of(meta);
-        fields.any(|field| match field {
-            Ok((10, grace)) => grace.integer().is_ok_and(|seconds| seconds != 0),
-            Ok((number, _)) => number == 14,
-            Err(_) => true,
-        })
-    };
-    let mut parts = ProtobufFields::of(message);
-    !parts.any(|part| match part {
-        Ok((1, meta)) => meta.bytes().map_or(true, waits),
-        Ok(_) => false,
-        Err(_) => true,
-    })
-}
-
-/// Who an object is, from whatever of it can be read.
-pub(super) fn identity(message: &[u8]) -> ObjectIdentity {
-    let mut meta = ProtobufMeta::default();
-    let mut node = None;
-    for (number, value) in ProtobufFields::of(message).map_while(Result::ok) {
-        let Ok(part) = value.bytes() else { continue };
-        match number {
-            // A fault in one field must not hide the others; what was read before it stands.
-            1 => identity_meta(&mut meta, part),
-            2 => {
-                let name =
-                    ProtobufFields::of(part).map_while(Result::ok).filter(|&(number, _)| number == 10).last();
-                node = name.and_then(|(_, value)| value.text().ok()).filter(|name| !name.is_empty());
-            }
-            _ => {}
-        }
-    }
-    meta.identity(node)
-}
-
-fn identity_meta<'a>(meta: &mut ProtobufMeta<'a>, message: &'a [u8]) {
-    for (number, value) in ProtobufFields::of(message).map_while(Result::ok) {
-        let Ok(text) = value.text() else { continue };
-        match number {
-            1 => meta.name = text,
-            3 => meta.namespace = text,
-            5 => meta.uid = text,
-            6 => meta.version = text,
-            _ => {}
-        }
-    }
-}
-
-/// Reads a node's `Lease`.
-pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, DecodeError> {
-    let (mut meta, mut renewed) = (ProtobufMeta::default(), None);
-    for field in ProtobufFields::of(message) {
-        let (number, part) = field?;
-        let (name, read) = match number {
-            1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
-            2 => ("spec", part.bytes().and_then(|part| lease_spec(part, &mut renewed))),
-            _ => continue,
-        };
-        read.map_err(|fault| fault.at(name))?;
-    }
-    meta.uid()?;
-    Ok(Decoded::Object(LeaseFact {
-        node: NodeName::new(meta.name),
-        version: ResourceVersion::parse(meta.version),
-        renewed,
-    }))
-}
-
-fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), DecodeError> {
-    for field in ProtobufFields::of(message) {
-        if let (4, value) = field? {
-            *renewed = time(value).map_err(|fault| fault.at("renewTime"))?;
-        }
-    }
-    Ok(())
-}
-
 /// Field 1 of `FieldsV1` and of `RawExtension`: the bytes as such.
-pub(super) fn raw(value: WireValue<'_>) -> Result<&[u8], DecodeError> {
+fn raw(value: WireValue<'_>) -> Result<&[u8], DecodeError> {
     let mut raw: &[u8] = &[];
     for field in ProtobufFields::of(value.bytes()?) {
         if let (1, value) = field? {
@@ -313,31 +360,15 @@ pub(super) fn raw(value: WireValue<'_>) -> Result<&[u8], DecodeError> {
     Ok(raw)
 }
 
-/// What a bookmark says: the version it stands for, and whether it ends the initial events.
-pub(super) fn bookmark(message: &[u8]) -> Result<(String, bool), DecodeError> {
-    let (mut version, mut ends) = ("", false);
-    for field in ProtobufFields::of(message) {
-        let (1, meta) = field? else { continue };
-        for field in ProtobufFields::of(meta.bytes()?) {
-            match field? {
-                (6, value) => version = value.text()?,
-                (12, value) => ends |= entry(value)? == (INITIAL_EVENTS_END, "true"),
-                _ => {}
-            }
-        }
+/// Reads one more entry of a list.
+fn push<T>(
+    list: &mut Vec<T>,
+    value: WireValue<'_>,
+    read: impl Fn(WireValue<'_>) -> Result<T, DecodeError>,
+) -> Result<(), DecodeError> {
+    if list.len() == LONGEST_LIST {
+        return Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")));
     }
-    Ok((version.to_owned(), ends))
-}
-
-/// What the head of a list says: its version and where it goes on.
-pub(super) fn list_meta(message: &[u8]) -> Result<(String, String), DecodeError> {
-    let (mut version, mut onward) = ("", "");
-    for field in ProtobufFields::of(message) {
-        match field? {
-            (2, value) => version = value.text()?,
-            (3, value) => onward = value.text()?,
-            _ => {}
-        }
-    }
-    Ok((version.to_owned(), onward.to_owned()))
+    list.push(read(value).map_err(|fault| fault.index(list.len()))?);
+    Ok(())
 }

@@ -1,0 +1,255 @@
+//! Defines what each encoding can tell of an object's bytes, and makes facts of the fields that both give.
+//!
+//! - See `format/json.rs` and `format/protobuf.rs` for the encodings.
+
+use super::list::ListHead;
+use super::{
+    ApiStatus, DecodeError, Decoded, DecodedNode, DecodedPod, Encoding, ObjectIdentity, SelectedLabels,
+    UndecodableObject,
+};
+use crate::wire::member_at;
+use std::borrow::Cow;
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, NodeCondition, NodeConditions, NodeHealthFact,
+};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::time::Wall;
+use taintward_core::toleration::Toleration;
+
+mod json;
+mod protobuf;
+
+pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json, taints_changed};
+pub(super) use protobuf::{FieldHeader, MAGIC, head, kind};
+
+/// How the API server is told who wrote a field, and the name of the product in messages.
+pub const FIELD_MANAGER: &str = "taintward";
+
+/// JSON.
+pub(super) struct Json;
+
+/// Kubernetes' protobuf.
+pub(super) struct Protobuf;
+
+/// What an encoding tells of bytes, whatever the kind of their object.
+pub(super) trait ObjectFormat: Sized {
+    const ENCODING: Encoding;
+
+    /// Kind and bytes of the object that a body holds.
+    fn body(bytes: &[u8]) -> Result<(Cow<'_, str>, &[u8]), DecodeError>;
+
+    /// Type of a watch event, and the body of its object.
+    fn event(frame: &[u8]) -> Result<(Cow<'_, str>, &[u8]), DecodeError>;
+
+    /// The bytes of an event's object; a fault if the encoding says at once that it is of another kind.
+    fn event_object<'a>(body: &'a [u8], kind: &str) -> Result<&'a [u8], DecodeError>;
+
+    /// The version that a bookmark stands for, and whether it ends the initial events.
+    fn bookmark(object: &[u8]) -> Result<(String, bool), DecodeError>;
+
+    /// The metadata of a list.
+    fn list_head(metadata: &[u8]) -> Result<ListHead, DecodeError>;
+
+    /// A `Status`.
+    fn status(object: &[u8]) -> Result<ApiStatus, DecodeError>;
+
+    /// Who an object is, from whatever of it can be read.
+    fn identity(object: &[u8]) -> ObjectIdentity;
+
+    /// Whether the deletion of an object, if it has begun, waits for nothing: a grace period that is over (an API server
+    /// takes none for that, too), and no finalizer. What cannot be read is waited for.
+    fn waits_for_nothing(object: &[u8]) -> bool;
+
+    /// Reads an object; one that is not understood is named, if it can be.
+    fn decode<F: DecodeFrom<Self>>(object: &[u8]) -> Decoded<F> {
+        F::decode_from(object).unwrap_or_else(|fault| {
+            let identity = Some(Self::identity(object)).filter(|identity| !identity.is_empty());
+            Decoded::Undecodable(UndecodableObject { identity, why: fault.to_string() })
+        })
+    }
+}
+
+/// A kind of object that an encoding can be read for.
+pub(super) trait DecodeFrom<Format>: Sized {
+    /// Reads one object, without envelope.
+    fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError>;
+}
+
+/// The fields of a pod, as either encoding gives them.
+struct PodFields<'a> {
+    uid: Uid,
+    namespace: &'a str,
+    name: &'a str,
+    version: Option<ResourceVersion>,
+    generation: i64,
+    owner: PodOwnerKind,
+    mirror: bool,
+    made_for: &'a str,
+    deleting: bool,
+    created: Option<Wall>,
+    node: &'a str,
+    tolerations: Vec<Toleration>,
+    priority: i32,
+    priority_class: &'a str,
+    service_account: &'a str,
+    phase: &'a str,
+    started: Option<Wall>,
+    conditions: PodConditionSummary,
+}
+
+impl PodFields<'_> {
+    /// `marked_by_another` looks at the managed fields, which costs another pass (P39).
+    fn decoded(self, marked_by_another: impl FnOnce() -> bool) -> Result<Decoded<DecodedPod>, DecodeError> {
+        /// The priority class of pods a node can't do without.
+        const NODE_CRITICAL: &str = "system-node-critical";
+
+        if self.namespace.is_empty() {
+            return Err(DecodeError::new("missing").at("metadata.namespace"));
+        }
+        if self.node.is_empty() {
+            return Ok(Decoded::Unbound(ObjectIdentity {
+                uid: Some(self.uid),
+                namespace: self.namespace.to_owned(),
+                name: self.name.to_owned(),
+                node: None,
+                version: self.version,
+            }));
+        }
+        // Nothing of the pod runs any more, and never will.
+        let over = matches!(self.phase, "Succeeded" | "Failed");
+        let PodConditionSummary { scheduled, marked, ready } = self.conditions;
+        let pod = PodFact {
+            id: PodId::new(self.uid, PodName::new(self.namespace, self.name)),
+            node: NodeName::new(self.node),
+            version: self.version,
+            // Absurd generations end at the nearest bound.
+            generation: u32::try_from(self.generation.max(0)).unwrap_or(u32::MAX),
+            tolerations: self.tolerations,
+            priority: self.priority,
+            node_critical: self.priority_class == NODE_CRITICAL,
+            owner: self.owner,
+            // Whether the pod can still leave (D6); a deletion that was asked for comes first.
+            standing: match (self.deleting, over) {
+                (true, _) => PodLifePhase::Terminating,
+                (false, true) => PodLifePhase::Finished,
+                (false, false) => PodLifePhase::Live,
+            },
+            mirror: self.mirror,
+            marked,
+            marked_by_another: marked && marked_by_another(),
+            arrival: BindingTimes { scheduled, started: self.started, created: self.created },
+        };
+        Ok(Decoded::Object(DecodedPod {
+            pod,
+            ready,
+            over,
+            service_account: self.service_account.into(),
+            priority_class: self.priority_class.into(),
+            made_for: self.made_for.into(),
+        }))
+    }
+}
+
+/// What a pod's conditions say.
+#[derive(Default)]
+struct PodConditionSummary {
+    /// When the pod came to its node (D1).
+    scheduled: Option<Wall>,
+    /// One is the mark of a taint eviction (TE-31).
+    marked: bool,
+    /// The status of the condition `Ready`; told in two ways it is not understood, as with nodes.
+    ready: Option<ConditionStatus>,
+}
+
+impl PodConditionSummary {
+    fn put(&mut self, kind: &str, status: &str, reason: &str, since: Option<Wall>) {
+        match (kind, status, reason) {
+            ("PodScheduled", "True", _) => self.scheduled = self.scheduled.or(since),
+            ("DisruptionTarget", "True", "DeletionByTaintManager") => self.marked = true,
+            ("Ready", status, _) => {
+                let (status, before) = (ConditionStatus::new(status), self.ready);
+                let agreed =
+                    before.filter(|before| *before != status).map_or(status, |_| ConditionStatus::Other);
+                self.ready = Some(agreed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether an entry of managed fields is another's than Taintward's, whichever process of it wrote.
+fn is_another(manager: &str) -> bool {
+    !matches!(manager, "" | FIELD_MANAGER)
+}
+
+/// Whether a `FieldsV1` set has `f:spec.f:taints` in it.
+fn owns_taints(fields: &[u8]) -> bool {
+    member_at(fields, &["f:spec", "f:taints"]).is_some()
+}
+
+/// Whether a `FieldsV1` set has in it what makes the condition `DisruptionTarget` that of a taint eviction, or its time:
+/// who writes it a second time changes nothing else.
+fn owns_mark(fields: &[u8]) -> bool {
+    let in_mark = |field| {
+        member_at(fields, &["f:status", "f:conditions", r#"k:{"type":"DisruptionTarget"}"#, field]).is_some()
+    };
+    in_mark("f:reason") || in_mark("f:lastTransitionTime")
+}
+
+/// The fields of a node, as either encoding gives them.
+struct NodeFields {
+    uid: Uid,
+    name: NodeName,
+    version: Option<ResourceVersion>,
+    created: Option<Wall>,
+    unschedulable: bool,
+    taints: Vec<Taint>,
+    /// `None` for those that do not matter.
+    conditions: Vec<Option<NodeCondition>>,
+}
+
+impl NodeFields {
+    /// `taints_changed` looks at the managed fields, which costs another pass: only for a NoExecute taint that doesn't say
+    /// when it was added (D1).
+    fn decoded(
+        self,
+        labels: &SelectedLabels<'_>,
+        taints_changed: impl FnOnce() -> Option<Wall>,
+    ) -> DecodedNode {
+        let Self { uid, name, version, created, unschedulable, taints, conditions } = self;
+        let is_unknown = |taint: &Taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none();
+        let taints_changed = taints.iter().any(is_unknown).then(taints_changed).flatten();
+        let (zone, excluded, platform) = labels.zone_exclusion_and_platform();
+        DecodedNode {
+            taints: NodeFact {
+                name: name.clone(),
+                uid: uid.clone(),
+                version,
+                created,
+                taints: taints.clone(),
+                taints_changed,
+            },
+            health: NodeHealthFact {
+                name,
+                uid,
+                version,
+                created,
+                zone,
+                excluded,
+                unschedulable,
+                taints,
+                conditions: conditions.into_iter().flatten().collect(),
+                platform,
+            },
+        }
+    }
+}
+
+/// Whether a node's conditions, of which `None` are those that do not matter, say that it is ready; told in two ways it
+/// is not.
+fn is_ready(conditions: &[Option<NodeCondition>]) -> bool {
+    let relevant: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
+    NodeConditions::of(&relevant).get(ConditionKind::Ready) == Some(ConditionStatus::True)
+}

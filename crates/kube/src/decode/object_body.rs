@@ -1,0 +1,59 @@
+//! Reads the answer to a single request: the object asked for, or the server's word on why there is none.
+
+use super::format::{Json, ObjectFormat, Protobuf};
+use super::{ApiStatus, DecodeError, Decoded, Encoding, WatchedObject, decoded};
+use crate::error_text::sanitize;
+
+/// What a body that holds one object turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectBody<F> {
+    /// The object asked for.
+    Object(Decoded<F>),
+    /// The server's word on why there is none.
+    Status(ApiStatus),
+    /// Neither; the reason is one sentence.
+    Foreign(String),
+}
+
+/// Reads a body that holds one object: the answer to a GET, or an error.
+pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
+    let read = match Encoding::of(content_type) {
+        None => return ObjectBody::Foreign(foreign_type(content_type)),
+        Some(Encoding::Protobuf) => object::<Protobuf, F>(bytes),
+        Some(Encoding::Json) => object::<Json, F>(bytes),
+    };
+    read.unwrap_or_else(|fault| ObjectBody::Foreign(format!("the answer is no Kubernetes object: {fault}")))
+}
+
+fn object<T: ObjectFormat, F: WatchedObject>(bytes: &[u8]) -> Result<ObjectBody<F>, DecodeError> {
+    let (kind, object) = T::body(bytes)?;
+    if kind == "Status" {
+        return T::status(object).map(ObjectBody::Status);
+    }
+    if kind != F::KIND {
+        return Err(DecodeError::new(format!("a {} where a {} was expected", sanitize(&kind, 64), F::KIND)));
+    }
+    Ok(ObjectBody::Object(decoded(T::ENCODING, object)))
+}
+
+/// Reads a body that holds an error; `None` if it is no `Status`.
+pub fn status_from_body(content_type: &str, bytes: &[u8]) -> Option<ApiStatus> {
+    match Encoding::of(content_type)? {
+        Encoding::Protobuf => status::<Protobuf>(bytes),
+        Encoding::Json => status::<Json>(bytes),
+    }
+}
+
+fn status<T: ObjectFormat>(bytes: &[u8]) -> Option<ApiStatus> {
+    let (_, object) = T::body(bytes).ok().filter(|(kind, _)| kind == "Status")?;
+    T::status(object).ok()
+}
+
+/// What an answer of this type means.
+pub(crate) fn foreign_type(content_type: &str) -> String {
+    format!(
+        "the answer's content type is {:?}, not Kubernetes protobuf or JSON: is something other than an API server \
+         answering?",
+        sanitize(content_type, 64)
+    )
+}
