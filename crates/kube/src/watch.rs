@@ -2,13 +2,16 @@
 //!
 //! - Invariant: no object goes back in time; objects that a completed list lacks are gone; nothing is believed longer
 //!   than the relist interval (L4); no object is stored (S12).
-//! - See `watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
+//! - See `watch/list_watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
 
-use crate::decode::WatchedObject;
+use crate::decode::{ApiStatus, WatchedObject};
 use kube::Client;
+use std::fmt;
+use std::time::Duration;
+use taintward_core::identity::ResourceVersion;
+use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
-mod background_list;
 mod backoff;
 mod body_stream;
 mod delivered_objects;
@@ -16,20 +19,16 @@ mod event_sequence;
 mod event_stream;
 mod health_reporter;
 mod list_page;
-mod list_watch_state;
+mod list_watch;
 mod lister_watcher;
-mod next_request;
 mod relist;
 mod stream_health;
-mod watch_error;
 mod watch_event;
-mod watch_loop;
 mod watch_settings;
 
 pub use relist::RelistTrigger;
 pub use stream_health::{ListMode, MissingAccess, StreamCounters, StreamHealth, StreamPhase};
 pub use watch_event::WatchEvent;
-use watch_loop::WatchLoop;
 pub use watch_settings::{WatchScope, WatchSettings};
 
 /// Listens to all objects of one kind.
@@ -61,11 +60,138 @@ impl<F: WatchedObject> Watcher<F> {
     /// A slow consumer slows the reading down; nothing is dropped.
     pub async fn run(self, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: watch::Sender<StreamHealth>) {
         let closed = out.clone();
-        let watch_loop = WatchLoop::new(self.client, &self.settings, out, health);
+        let list_watch = list_watch::run(self.client, &self.settings, out, health);
         tokio::select! {
             biased;
             () = closed.closed() => {}
-            () = watch_loop.run() => {}
+            () = list_watch => {}
+        }
+    }
+}
+
+/// Where a watch stands in the server's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum WatchPosition {
+    Number(ResourceVersion),
+    Opaque(String),
+}
+
+impl WatchPosition {
+    /// Reads a resourceVersion; `None` if there is none.
+    fn of(text: &str) -> Option<Self> {
+        match ResourceVersion::parse(text) {
+            Some(version) => Some(Self::Number(version)),
+            None if matches!(text, "" | "0") => None,
+            None => Some(Self::Opaque(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for WatchPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(version) => version.fmt(f),
+            Self::Opaque(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The continue token of a page, and the position that its list stands for; `None` for the first page.
+type NextPage = Option<(String, WatchPosition)>;
+
+/// What to request next.
+#[derive(Clone, Debug)]
+enum NextRequest {
+    /// A list from its beginning.
+    List,
+    /// The page after this token, of the list that stands for `since`.
+    Page { token: String, since: WatchPosition },
+    /// The changes after this position.
+    Watch(WatchPosition),
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Error)]
+enum WatchError {
+    #[error("the server has not kept the history since the last event, so everything is listed again: {0}")]
+    Expired(ApiStatus),
+    #[error(
+        "the server went back from version {from} to {to}, so everything is listed again: was it restored?"
+    )]
+    ResourceVersionWentBack { from: u64, to: u64 },
+    #[error("the server refuses the request: {0}")]
+    Refused(ApiStatus),
+    #[error(
+        "the server does not accept our credentials for {verb} {resource}: {status}; check the account or its token",
+        verb = .0.verb, resource = .0.resource, status = .1
+    )]
+    Unauthenticated(MissingAccess, ApiStatus),
+    #[error(
+        "permission to {verb} {resource} is missing: {status}; grant it in a ClusterRole: \
+         apiGroups: [\"{group}\"], resources: [\"{resource}\"], verbs: [\"list\", \"watch\"]",
+        verb = .0.verb, group = .0.group, resource = .0.resource, status = .1
+    )]
+    Forbidden(MissingAccess, ApiStatus),
+    #[error(
+        "somebody answers for the API server that there are no {resource} ({status}), and the API server does not say \
+         so: a proxy in between, without a server to ask?",
+        resource = .0, status = .1
+    )]
+    Foreign(&'static str, ApiStatus),
+    #[error("the server asks for patience: {0}")]
+    Throttled(ApiStatus),
+    #[error("the server can't answer: {0}")]
+    Unavailable(ApiStatus),
+    #[error("nothing was heard for {} s, so the connection is given up", .0.as_secs())]
+    IdleTimeout(Duration),
+    #[error("the server's answer makes no sense: {0}")]
+    Malformed(String),
+    #[error("the connection failed: {0}")]
+    ConnectionLost(String),
+}
+
+impl WatchError {
+    /// What a status means, whether it came as the answer to a request with this verb or as an ERROR event.
+    fn of_status<F: WatchedObject>(status: ApiStatus, verb: &'static str) -> Self {
+        let missing = MissingAccess { verb, group: F::GROUP, resource: F::RESOURCE };
+        match (status.code, status.reason.as_str()) {
+            (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
+            // Our position lies in the server's future: its store was replaced by an older one.
+            (504, _) if status.message.starts_with("Too large resource version") => Self::Expired(status),
+            (401, _) => Self::Unauthenticated(missing, status),
+            (403, _) => Self::Forbidden(missing, status),
+            (429, _) => Self::Throttled(status),
+            (500.., _) => Self::Unavailable(status),
+            _ => Self::Refused(status),
+        }
+    }
+
+    /// Whether the server knows no such resource.
+    fn is_absence(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.code == 404)
+    }
+
+    /// Whether there was no API server to agree to a request, or none that could; it may be back in a moment. One that
+    /// names a time is there. Credentials that are not accepted are on their way as a rule.
+    fn is_away(&self) -> bool {
+        match self {
+            Self::ConnectionLost(_) | Self::IdleTimeout(_) | Self::Malformed(_) | Self::Foreign(..) => true,
+            Self::Unauthenticated(..) => true,
+            Self::Unavailable(status) => status.retry_after_seconds.is_none(),
+            _ => false,
+        }
+    }
+
+    /// How long the server asks to wait.
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled(status) => {
+                Some(Duration::from_secs(status.retry_after_seconds.unwrap_or(1).into()))
+            }
+            Self::Unavailable(status) | Self::Expired(status) | Self::Refused(status) => {
+                status.retry_after_seconds.map(|seconds| Duration::from_secs(seconds.into()))
+            }
+            _ => None,
         }
     }
 }

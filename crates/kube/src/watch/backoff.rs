@@ -22,15 +22,12 @@ pub(super) struct WatchBackoff {
     away: u32,
     /// How long they and the pauses after them have taken.
     away_for: Duration,
-    jitter: Jitter,
+    jitter: SplitMix64,
 }
-
-/// Pseudo-random lengths; equal seeds give equal ones.
-pub(super) struct Jitter(SplitMix64);
 
 impl WatchBackoff {
     pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
-        Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: Jitter::new(seed) }
+        Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: SplitMix64(seed) }
     }
 
     /// The pause after an attempt that took this long, and for `lasted` of it was in step with the server; `away`: there
@@ -69,17 +66,6 @@ impl WatchBackoff {
             false => (self.away, self.away_for) = (0, Duration::ZERO),
         }
         pause
-    }
-}
-
-impl Jitter {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(SplitMix64(seed))
-    }
-
-    /// A length of at most `most`.
-    pub(super) fn up_to(&mut self, most: Duration) -> Duration {
-        most.mul_f64((self.0.next() >> 11) as f64 / (1_u64 << 53) as f64)
     }
 }
 

@@ -1,17 +1,14 @@
 //! Sends one list or watch request and streams its body, with a timeout for silence.
 
-use super::stream_health::MissingAccess;
-use super::watch_error::WatchError;
+use super::WatchError;
 use crate::api::seconds_asked;
-use crate::decode::{ApiStatus, Encoding, foreign_type, status_from_body};
+use crate::decode::{ApiStatus, Encoding, WatchedObject, foreign_type, status_from_body};
 use crate::error_text::sanitize;
 use bytes::Bytes;
-use futures::FutureExt as _;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
-
 use std::time::Duration;
 use taintward_core::text::error_chain;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -30,17 +27,17 @@ pub(super) struct BodyStream {
 }
 
 /// Sends a request and judges the head of the answer.
-pub(super) async fn open(
+pub(super) async fn open<F: WatchedObject>(
     client: &Client,
     request: Request<Body>,
     silence: Duration,
-    access: MissingAccess,
+    verb: &'static str,
 ) -> Result<BodyStream, WatchError> {
     let answer =
         timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
     let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
     if response.status() != StatusCode::OK {
-        return Err(refusal(response, access).await);
+        return Err(refusal::<F>(response, verb).await);
     }
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let compression = text(header::CONTENT_ENCODING);
@@ -78,11 +75,6 @@ impl BodyStream {
         }
     }
 
-    /// What has arrived already: the next bytes, the clean end, or trouble; `None` if that has yet to come.
-    pub(super) fn arrived(&mut self) -> Option<Result<Option<Bytes>, WatchError>> {
-        self.chunk().now_or_never()
-    }
-
     /// Something whole was received: the watchdog starts again, with this much patience. Single bytes don't count: a
     /// server that trickles is as silent as one that stalls.
     pub(super) fn progress(&mut self, silence: Duration) {
@@ -92,7 +84,7 @@ impl BodyStream {
 }
 
 /// What an answer other than 200 means.
-async fn refusal(response: Response<Body>, access: MissingAccess) -> WatchError {
+async fn refusal<F: WatchedObject>(response: Response<Body>, verb: &'static str) -> WatchError {
     let (head, body) = response.into_parts();
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bytes = timeout(ERROR_PATIENCE, beginning(body)).await.unwrap_or_default();
@@ -105,7 +97,7 @@ async fn refusal(response: Response<Body>, access: MissingAccess) -> WatchError 
     if let Some(seconds) = seconds_asked(&head.headers) {
         status.retry_after_seconds = Some(seconds);
     }
-    WatchError::of_status(status, access)
+    WatchError::of_status::<F>(status, verb)
 }
 
 /// The body up to a limit.

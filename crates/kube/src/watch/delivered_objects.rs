@@ -26,10 +26,6 @@ pub(super) struct DeliveredObjects {
 }
 
 impl DeliveredObjects {
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
@@ -41,7 +37,7 @@ impl DeliveredObjects {
     /// The watch stands at this version: once that is later than all, nothing older can come.
     pub(super) fn passed(&mut self, position: ResourceVersion) {
         if self.latest.is_none_or(|latest| latest <= position) {
-            self.clear();
+            *self = Self::default();
         }
     }
 

@@ -6,9 +6,8 @@
 
 use super::delivered_objects::DeliveredObjects;
 use super::health_reporter::HealthReporter;
-use super::next_request::{NextRequest, WatchPosition};
-use super::watch_error::WatchError;
 use super::watch_event::WatchEvent;
+use super::{NextRequest, WatchError, WatchPosition};
 use crate::decode::watch_event::DecodedWatchEvent;
 use crate::decode::{Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
 use crate::error_text::sanitize;
@@ -104,7 +103,7 @@ impl<F: WatchedObject> EventSequence<F> {
     /// Prepares for a list beside the watch; false if the watch's position can't be compared with a list's.
     pub(super) fn begin_background_list(&mut self) -> bool {
         let NextRequest::Watch(WatchPosition::Number(position)) = self.next else { return false };
-        self.delivered.clear();
+        self.delivered = DeliveredObjects::default();
         self.background_since = Some(position);
         true
     }
@@ -131,7 +130,7 @@ impl<F: WatchedObject> EventSequence<F> {
         match self.background_since {
             Some(_) if self.is_listing => return,
             // The watch goes on if the list fails.
-            None if self.fallback.is_none() => self.delivered.clear(),
+            None if self.fallback.is_none() => self.delivered = DeliveredObjects::default(),
             _ => {}
         }
         let silent_for = self.complete_at.map(|at| at.elapsed());
@@ -157,12 +156,7 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// Takes in one object of a page.
-    pub(super) fn put_item(&mut self, item: Decoded<F>) {
-        self.put_decoded(item, true);
-    }
-
-    /// Takes in one event of a watch; `listed` if it belongs to a streamed list.
+    /// Takes in one event of a watch, or an object of a page; `listed` if it belongs to a list.
     pub(super) fn put_event(&mut self, event: DecodedWatchEvent<F>, listed: bool) -> Result<(), WatchError> {
         let version = match &event {
             DecodedWatchEvent::Applied(Decoded::Object(fact)) => fact.version(),
@@ -263,7 +257,7 @@ impl<F: WatchedObject> EventSequence<F> {
         {
             return WatchPosition::Number(*at);
         }
-        self.delivered.clear();
+        self.delivered = DeliveredObjects::default();
         listed
     }
 

@@ -1,13 +1,11 @@
 //! Receives and decodes one watch: a streamed list and its changes, or the changes after a version.
 
+use super::WatchError;
 use super::body_stream::BodyStream;
-use super::lister_watcher::access;
 use super::stream_health::StreamCounters;
-use super::watch_error::WatchError;
 use crate::decode::frames::FrameDecoder;
 use crate::decode::watch_event::{self, DecodedWatchEvent};
 use crate::decode::{Decoded, Encoding, WatchedObject};
-use bytes::Bytes;
 use std::time::Duration;
 
 /// What the present event belongs to.
@@ -46,23 +44,12 @@ impl EventStream {
         self.stage = stage;
     }
 
-    /// Receives the next bytes; false at the clean end.
+    /// Receives the next bytes; false at the clean end. Dropped, it loses nothing.
     pub(super) async fn receive(&mut self) -> Result<bool, WatchError> {
-        let chunk = self.body.chunk().await?;
-        Ok(self.push(chunk))
-    }
-
-    /// Receives bytes that have arrived already; `None` if the next have yet to come.
-    pub(super) fn receive_arrived(&mut self) -> Option<Result<bool, WatchError>> {
-        let chunk = self.body.arrived()?;
-        Some(chunk.map(|chunk| self.push(chunk)))
-    }
-
-    fn push(&mut self, chunk: Option<Bytes>) -> bool {
-        let Some(chunk) = chunk else { return false };
+        let Some(chunk) = self.body.chunk().await? else { return Ok(false) };
         self.counters.bytes += chunk.len() as u64;
         self.frames.push(&chunk);
-        true
+        Ok(true)
     }
 
     /// The next event that has arrived as a whole.
@@ -77,7 +64,7 @@ impl EventStream {
             DecodedWatchEvent::Error(status) => {
                 // Before a streamed list ends, whatever is not about time, load or permission says that the server
                 // can't stream lists.
-                return Err(match WatchError::of_status(status.clone(), access::<F>("watch")) {
+                return Err(match WatchError::of_status::<F>(status.clone(), "watch") {
                     WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
                         WatchError::Refused(status)
                     }

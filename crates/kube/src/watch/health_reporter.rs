@@ -1,7 +1,7 @@
 //! Updates the health of a watch as requests succeed and fail.
 
+use super::WatchError;
 use super::stream_health::{StreamCounters, StreamHealth, StreamPhase};
-use super::watch_error::WatchError;
 use crate::decode::WatchedObject;
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -1,9 +1,8 @@
 //! Receives and decodes one page of a list.
 
 use super::body_stream::BodyStream;
-use super::next_request::{NextPage, WatchPosition};
 use super::stream_health::StreamCounters;
-use super::watch_error::WatchError;
+use super::{NextPage, WatchError, WatchPosition};
 use crate::decode::list::{ListBody, ListHead, ListPiece};
 use crate::decode::{DecodeError, Decoded, Encoding, WatchedObject, decoded};
 use std::time::Duration;

@@ -1,10 +1,8 @@
 //! Sends the list and watch requests of one kind, and asks discovery whether the API server lacks the kind.
 
 use super::body_stream::{self, BodyStream};
-use super::next_request::{NextPage, WatchPosition};
-use super::stream_health::MissingAccess;
-use super::watch_error::WatchError;
 use super::watch_settings::{WatchScope, WatchSettings};
+use super::{NextPage, WatchError, WatchPosition};
 use crate::decode::{Encoding, WatchedObject};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -37,11 +35,6 @@ pub(super) struct ListerWatcher {
     opening_timeout: Duration,
 }
 
-/// What a request needs permission for.
-pub(super) fn access<F: WatchedObject>(verb: &'static str) -> MissingAccess {
-    MissingAccess { verb, group: F::GROUP, resource: F::RESOURCE }
-}
-
 impl ListerWatcher {
     pub(super) fn new(client: Client, settings: &WatchSettings) -> Self {
         Self {
@@ -67,7 +60,7 @@ impl ListerWatcher {
         if let Some((token, _)) = after {
             let _ = write!(path, "&continue={}", encoded(token));
         }
-        self.send(request(path, ACCEPT_LIST), silence, access::<F>("list"))
+        self.send::<F>(request(path, ACCEPT_LIST), silence, "list")
     }
 
     /// The changes after a position; without one a watch that begins with a consistent list: no resourceVersion, so
@@ -82,7 +75,7 @@ impl ListerWatcher {
             "{}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}{start}",
             self.path::<F>()
         );
-        self.send(request(path, ACCEPT_WATCH), self.opening_timeout, access::<F>("watch"))
+        self.send::<F>(request(path, ACCEPT_WATCH), self.opening_timeout, "watch")
     }
 
     /// Whether the API server says that it lacks this kind; false if it does not say so.
@@ -94,14 +87,14 @@ impl ListerWatcher {
         path::<F>(&self.scope)
     }
 
-    fn send(
+    fn send<F: WatchedObject>(
         &self,
         request: Result<Request<Body>, WatchError>,
         silence: Duration,
-        access: MissingAccess,
+        verb: &'static str,
     ) -> PendingResponse {
         let client = self.client.clone();
-        async move { body_stream::open(&client, request?, silence, access).await }.boxed()
+        async move { body_stream::open::<F>(&client, request?, silence, verb).await }.boxed()
     }
 }
 
@@ -148,7 +141,7 @@ fn encoded(text: &str) -> String {
 async fn lacks<F: WatchedObject>(client: &Client) -> bool {
     let Some((version_path, resource)) = F::PATH.rsplit_once('/') else { return false };
     let version = version_path.trim_start_matches("/apis/");
-    let Some(groups) = discover(client, "/apis", ("APIGroupList", "groups")).await else { return false };
+    let Some(groups) = discover::<F>(client, "/apis", ("APIGroupList", "groups")).await else { return false };
     let has = |group: &Value| {
         let mut versions = group["versions"].as_array().into_iter().flatten();
         group["name"] == F::GROUP && versions.any(|one| one["groupVersion"] == version)
@@ -156,20 +149,23 @@ async fn lacks<F: WatchedObject>(client: &Client) -> bool {
     if !groups.iter().any(has) {
         return true;
     }
-    let resources = discover(client, version_path, ("APIResourceList", "resources")).await;
+    let resources = discover::<F>(client, version_path, ("APIResourceList", "resources")).await;
     resources.is_some_and(|resources| resources.iter().all(|one| one["name"] != resource))
 }
 
 /// What a discovery document lists; `None` if it is not an API server's.
-async fn discover(client: &Client, path: &str, (kind, list): (&str, &str)) -> Option<Vec<Value>> {
+async fn discover<F: WatchedObject>(
+    client: &Client,
+    path: &str,
+    (kind, list): (&str, &str),
+) -> Option<Vec<Value>> {
     let request = Request::get(path)
         .header(header::ACCEPT, "application/json")
         .header(header::ACCEPT_ENCODING, "identity")
         .body(Body::empty())
         .ok()?;
-    let access = MissingAccess { verb: "get", group: "", resource: "apis" };
     let body = async {
-        let mut incoming = body_stream::open(client, request, DISCOVERY_TIMEOUT, access).await.ok()?;
+        let mut incoming = body_stream::open::<F>(client, request, DISCOVERY_TIMEOUT, "get").await.ok()?;
         let mut bytes = Vec::new();
         while let Some(chunk) = incoming.chunk().await.ok()? {
             bytes.extend_from_slice(&chunk);

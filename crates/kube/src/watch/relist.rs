@@ -4,10 +4,10 @@
 //!   added (L4).
 //! - See `background_list.rs` for the list itself.
 
-use super::backoff::Jitter;
+use crate::split_mix::SplitMix64;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// A list is begun at the latest after this much of the interval: the rest is for the list itself.
 const LATEST: f64 = 0.95;
@@ -29,10 +29,6 @@ impl RelistTrigger {
     pub fn ask(&self) {
         self.0.send_replace(());
     }
-
-    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
-        self.0.subscribe()
-    }
 }
 
 pub(super) struct RelistSchedule {
@@ -43,12 +39,20 @@ pub(super) struct RelistSchedule {
     due: Option<Instant>,
     /// Failures in a row.
     failed: u32,
-    jitter: Jitter,
+    jitter: SplitMix64,
+    /// Changed by each request for a list.
+    requests: watch::Receiver<()>,
 }
 
 impl RelistSchedule {
-    /// Lists `every` so often; `None` and zero mean never. A server's wish to wait is kept up to `longest_wish`.
-    pub(super) fn new(every: Option<Duration>, longest_wish: Duration, seed: u64) -> Self {
+    /// Lists `every` so often, where `None` and zero mean never, and whenever `now` is asked. A server's wish to wait is
+    /// kept up to `longest_wish`.
+    pub(super) fn new(
+        every: Option<Duration>,
+        longest_wish: Duration,
+        seed: u64,
+        now: &RelistTrigger,
+    ) -> Self {
         let every = every.filter(|every| !every.is_zero());
         Self {
             every,
@@ -57,21 +61,33 @@ impl RelistSchedule {
             ended: None,
             due: None,
             failed: 0,
-            jitter: Jitter::new(seed),
+            jitter: SplitMix64(seed),
+            requests: now.0.subscribe(),
         }
     }
 
-    /// The moment from which a list is due, if ever.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.due
-    }
-
-    pub(super) fn is_due(&self) -> bool {
+    /// Whether a list is due, also because somebody has asked for it.
+    pub(super) fn is_due(&mut self) -> bool {
+        if self.requests.has_changed().unwrap_or(false) {
+            self.requests.mark_unchanged();
+            self.ask();
+        }
         self.due.is_some_and(|due| due <= Instant::now())
     }
 
+    /// Waits until a list is due. Dropped, it loses nothing.
+    pub(super) async fn comes_due(&mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                () = reached(self.due) => return,
+                Ok(()) = self.requests.changed() => self.ask(),
+            }
+        }
+    }
+
     /// Somebody wants a list at once.
-    pub(super) fn ask(&mut self) {
+    fn ask(&mut self) {
         let now = Instant::now();
         let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
@@ -80,6 +96,7 @@ impl RelistSchedule {
     /// A list is asked for. What is true at this moment is in it, or told after it.
     pub(super) fn begins(&mut self) {
         self.begun = Some(Instant::now());
+        self.requests.mark_unchanged();
     }
 
     /// The list is complete. One that takes longer than the interval is not followed by itself at once.
@@ -105,6 +122,14 @@ impl RelistSchedule {
     }
 }
 
+/// Comes at that moment; never, if there is none.
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,15 +137,19 @@ mod tests {
     const EVERY: Duration = Duration::from_secs(300);
     const WISH: Duration = Duration::from_secs(30);
 
+    fn schedule(every: Option<Duration>, seed: u64) -> RelistSchedule {
+        RelistSchedule::new(every, WISH, seed, &RelistTrigger::default())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn l4_jitter_only_shortens_and_leaves_room_for_the_list() {
         let mut seen = Vec::new();
         for seed in 0..1000 {
-            let mut relist = RelistSchedule::new(Some(EVERY), WISH, seed);
-            assert!(relist.due().is_none(), "nothing was listed yet: that is another matter");
+            let mut relist = schedule(Some(EVERY), seed);
+            assert!(relist.due.is_none(), "nothing was listed yet: that is another matter");
             relist.begins();
             relist.ends();
-            let off = relist.due().unwrap() - Instant::now();
+            let off = relist.due.unwrap() - Instant::now();
             assert!((Duration::from_secs(240)..=Duration::from_secs(285)).contains(&off), "{seed}: {off:?}");
             assert!(!relist.is_due());
             seen.push(off);
@@ -131,22 +160,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn l4_the_age_of_a_list_counts_from_its_beginning() {
-        let mut relist = RelistSchedule::new(Some(EVERY), WISH, 1);
+        let mut relist = schedule(Some(EVERY), 1);
         relist.begins();
         let begun = Instant::now();
         tokio::time::advance(Duration::from_secs(60)).await;
         relist.ends();
-        assert!(relist.due().unwrap() - begun <= Duration::from_secs(285));
+        assert!(relist.due.unwrap() - begun <= Duration::from_secs(285));
         // Longer than the interval: half of it is free of lists.
         relist.begins();
         tokio::time::advance(Duration::from_secs(1000)).await;
         relist.ends();
-        assert!(relist.due().unwrap() - Instant::now() >= Duration::from_secs(120));
+        assert!(relist.due.unwrap() - Instant::now() >= Duration::from_secs(120));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failing_list_is_tried_again_at_growing_distances() {
-        let mut relist = RelistSchedule::new(Some(EVERY), WISH, 1);
+        let mut relist = schedule(Some(EVERY), 1);
         for at in 0..40_u32 {
             let pause = relist.fails(None);
             let plain = AGAIN_FIRST.saturating_mul(1 << at.min(10)).min(Duration::from_secs(255));
@@ -161,10 +190,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn never_and_hardly_ever() {
         for every in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
-            let mut relist = RelistSchedule::new(every, WISH, 1);
+            let mut relist = schedule(every, 1);
             relist.begins();
             relist.ends();
-            assert!(relist.due().is_none(), "{every:?}");
+            assert!(relist.due.is_none(), "{every:?}");
         }
     }
 }

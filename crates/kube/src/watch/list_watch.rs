@@ -1,23 +1,28 @@
 //! Keeps what a watcher knows between and during its requests, and chooses the next one from it.
 //!
-//! - See `watch_loop.rs` for the requests, `event_sequence.rs` for the order of events.
+//! - See `list_watch/watch_loop.rs` for the requests, `list_watch/background_list.rs` for lists beside a watch,
+//!   `event_sequence.rs` for the order of events.
 
 use super::body_stream::BodyStream;
 use super::event_sequence::EventSequence;
 use super::event_stream::{EventStream, StreamStage};
 use super::health_reporter::HealthReporter;
 use super::list_page::ListPage;
-use super::next_request::{NextPage, NextRequest, WatchPosition};
 use super::relist::RelistSchedule;
 use super::stream_health::{ListMode, StreamCounters, StreamPhase};
-use super::watch_error::WatchError;
 use super::watch_event::WatchEvent;
 use super::watch_settings::WatchSettings;
+use super::{NextPage, NextRequest, WatchError, WatchPosition};
 use crate::decode::WatchedObject;
 use crate::decode::watch_event::DecodedWatchEvent;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+mod background_list;
+mod watch_loop;
+
+pub(super) use watch_loop::run;
 
 /// After a refusal, streamed lists are left alone for this long; servers are upgraded.
 const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
@@ -29,7 +34,8 @@ const RELIST_SILENCE_MAX: Duration = Duration::from_secs(20);
 /// A server may be this late in ending a watch.
 const END_LATE_MAX: Duration = Duration::from_secs(10);
 
-pub(super) struct ListWatchState<F> {
+/// What a watcher knows.
+struct ListWatchState<F> {
     events: EventSequence<F>,
     health: HealthReporter,
     relist: RelistSchedule,
@@ -51,15 +57,16 @@ pub(super) struct ListWatchState<F> {
 }
 
 impl<F: WatchedObject> ListWatchState<F> {
-    pub(super) fn new(
-        settings: &WatchSettings,
-        out: mpsc::Sender<Vec<WatchEvent<F>>>,
-        health: HealthReporter,
-    ) -> Self {
+    fn new(settings: &WatchSettings, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: HealthReporter) -> Self {
         Self {
             events: EventSequence::new(out, settings.batch_limit, health.clone()),
             health,
-            relist: RelistSchedule::new(settings.relist_every, settings.pause_longest, settings.seed),
+            relist: RelistSchedule::new(
+                settings.relist_every,
+                settings.pause_longest,
+                settings.seed,
+                &settings.relist_now,
+            ),
             watch_list: settings.watch_list,
             silence: settings.silence,
             watch_timeout: settings.watch_timeout,
@@ -73,41 +80,24 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    pub(super) fn events(&mut self) -> &mut EventSequence<F> {
-        &mut self.events
-    }
-
-    pub(super) fn relist(&mut self) -> &mut RelistSchedule {
-        &mut self.relist
-    }
-
     /// A new attempt begins.
-    pub(super) fn begin_attempt(&mut self) {
+    fn begin_attempt(&mut self) {
         (self.agreed, self.in_step_since) = (false, None);
     }
 
     /// The server agreed to the present attempt.
-    pub(super) fn agreed(&mut self, phase: StreamPhase) {
+    fn agreed(&mut self, phase: StreamPhase) {
         self.agreed = true;
         self.health.agreed(phase);
     }
 
-    pub(super) fn is_agreed(&self) -> bool {
-        self.agreed
-    }
-
     /// For how long the present stream has been in step with the server.
-    pub(super) fn time_in_step(&self) -> Duration {
+    fn time_in_step(&self) -> Duration {
         self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Whether lists are requested in one go.
-    pub(super) fn lists_whole(&self) -> bool {
-        self.lists_whole
-    }
-
     /// How long to wait for a whole item of a list.
-    pub(super) fn list_silence(&self) -> Duration {
+    fn list_silence(&self) -> Duration {
         // Made in one go, a list may take long to begin.
         if self.events.is_relisting() && !self.lists_whole {
             self.silence.min(RELIST_SILENCE_MAX)
@@ -117,7 +107,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// How long nothing need come. A watch may be silent: it is to be ended by the server before.
-    pub(super) fn stream_silence(&self, stage: StreamStage) -> Duration {
+    fn stream_silence(&self, stage: StreamStage) -> Duration {
         match stage {
             StreamStage::InStep => self.watch_timeout.saturating_add(END_LATE_MAX),
             StreamStage::Requested | StreamStage::Listing => self.list_silence(),
@@ -125,7 +115,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// How the next list is made: some servers and proxies can't stream one.
-    pub(super) fn mode(&mut self) -> ListMode {
+    fn mode(&mut self) -> ListMode {
         if self.unfinished >= ENOUGH {
             self.refuse_watch_lists();
         }
@@ -149,25 +139,24 @@ impl<F: WatchedObject> ListWatchState<F> {
         );
     }
 
-    /// Lists again, without a watch beside it, if the last list is old (L4). True if a list is requested next.
-    pub(super) fn relist_if_due(&mut self) -> bool {
+    /// Lists again, without a watch beside it, if the last list is old (L4), or a list was asked for.
+    fn relist_if_due(&mut self) {
+        let is_due = self.relist.is_due();
         if let NextRequest::Watch(position) = self.events.next_request()
-            && self.relist.is_due()
+            && is_due
         {
             let position = position.clone();
             self.events.begin_relist(position);
             self.health.update(|health| health.counters.relists_due += 1);
             tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
         }
-        let lists = matches!(self.events.next_request(), NextRequest::List);
-        if lists {
+        if matches!(self.events.next_request(), NextRequest::List) {
             self.relist.begins();
         }
-        lists
     }
 
     /// Prepares for a list beside the watch; `None` if the watch's position can't be compared with a list's.
-    pub(super) fn begin_background_list(&mut self) -> Option<ListMode> {
+    fn begin_background_list(&mut self) -> Option<ListMode> {
         if !self.events.begin_background_list() {
             return None;
         }
@@ -182,12 +171,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// The list beside the watch failed; the watch has gone on all the while.
-    pub(super) fn background_list_failed(
-        &mut self,
-        error: &WatchError,
-        is_stream: bool,
-        is_later_page: bool,
-    ) {
+    fn background_list_failed(&mut self, error: &WatchError, is_stream: bool, is_later_page: bool) {
         self.events.end_background_list();
         self.events.abort_list();
         self.health.failed(error, true);
@@ -204,7 +188,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// A list that only checks what is known failed: watching goes on where it stood.
-    pub(super) fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
+    fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
         let again = self.relist.fails(retry_after).as_secs();
         tracing::warn!(
             resource = F::RESOURCE,
@@ -214,7 +198,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// The server has agreed to a page.
-    pub(super) fn start_page(&mut self, body: BodyStream, after: NextPage) -> ListPage {
+    fn start_page(&mut self, body: BodyStream, after: NextPage) -> ListPage {
         self.health.update(|health| health.counters.pages += 1);
         if after.is_none() {
             self.events.begin_list();
@@ -223,13 +207,13 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// The server has agreed to a streamed list.
-    pub(super) fn start_streamed_list(&mut self, body: BodyStream) -> EventStream {
+    fn start_streamed_list(&mut self, body: BodyStream) -> EventStream {
         self.unfinished += 1;
         self.start_stream(body, StreamStage::Requested)
     }
 
     /// The server has agreed to the changes after a position: from here on, changes are received as they happen.
-    pub(super) fn start_watch(&mut self, body: BodyStream) -> EventStream {
+    fn start_watch(&mut self, body: BodyStream) -> EventStream {
         self.in_step();
         self.start_stream(body, StreamStage::InStep)
     }
@@ -247,15 +231,15 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// Takes in every whole item that has arrived.
-    pub(super) fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
+    fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
         while let Some(item) = page.next_item::<F>()? {
-            self.events.put_item(item);
+            self.events.put_event(DecodedWatchEvent::Applied(item), true)?;
         }
         Ok(())
     }
 
     /// Takes in every whole event that has arrived.
-    pub(super) fn absorb_events(&mut self, stream: &mut EventStream) -> Result<(), WatchError> {
+    fn absorb_events(&mut self, stream: &mut EventStream) -> Result<(), WatchError> {
         while let Some(event) = stream.next_event::<F>()? {
             if stream.stage() == StreamStage::Requested {
                 stream.set_stage(StreamStage::Listing);
@@ -278,14 +262,14 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// A list is complete as of `position`.
-    pub(super) fn end_list(&mut self, position: WatchPosition) {
+    fn end_list(&mut self, position: WatchPosition) {
         self.events.end_list(position);
         (self.unfinished, self.lists_whole) = (0, false);
         self.relist.ends();
     }
 
     /// What was received of the present attempt.
-    pub(super) fn received(&mut self, received: &StreamCounters) {
+    fn received(&mut self, received: &StreamCounters) {
         if received.items > 0 && self.in_step_since.is_some() {
             self.events.mark_complete();
         }
@@ -293,7 +277,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// What was received of a list beside the watch.
-    pub(super) fn received_beside(&mut self, received: &StreamCounters) {
+    fn received_beside(&mut self, received: &StreamCounters) {
         if received.items > 0 {
             self.malformed = 0;
         }
@@ -301,7 +285,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// The server ended a watch in good order: it has sent everything up to this moment.
-    pub(super) fn closed(&mut self) {
+    fn closed(&mut self) {
         if self.in_step_since.is_some() {
             self.events.mark_complete();
         }
@@ -309,7 +293,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     }
 
     /// Chooses what to request after an error. True if the next attempt needs no pause, because it is another request.
-    pub(super) fn redirect(&mut self, error: &WatchError, mode: ListMode) -> bool {
+    fn redirect(&mut self, error: &WatchError, mode: ListMode) -> bool {
         let expired = matches!(error, WatchError::Expired(_) | WatchError::ResourceVersionWentBack { .. });
         let refused = matches!(error, WatchError::Refused(_));
         // A response that is no API server's says nothing of the position.

@@ -1,25 +1,25 @@
 //! Runs the list and watch loop of one kind: sends one request after the other and receives the responses.
 //!
-//! - See `list_watch_state.rs` for what is requested next, `background_list.rs` for lists beside a watch.
+//! - See `list_watch.rs` for what is requested next, `background_list.rs` for lists beside a watch.
 
+use super::ListWatchState;
 use super::background_list::BackgroundList;
-use super::backoff::WatchBackoff;
-use super::event_sequence::ReceiverDropped;
-use super::event_stream::{EventStream, StreamStage};
-use super::health_reporter::HealthReporter;
-use super::list_page::PageOutcome;
-use super::list_watch_state::ListWatchState;
-use super::lister_watcher::ListerWatcher;
-use super::next_request::{NextPage, NextRequest, WatchPosition};
-use super::stream_health::{ListMode, StreamHealth, StreamPhase};
-use super::watch_error::WatchError;
-use super::watch_event::WatchEvent;
-use super::watch_settings::WatchSettings;
 use crate::decode::WatchedObject;
+use crate::watch::backoff::WatchBackoff;
+use crate::watch::event_sequence::ReceiverDropped;
+use crate::watch::event_stream::{EventStream, StreamStage};
+use crate::watch::health_reporter::HealthReporter;
+use crate::watch::list_page::PageOutcome;
+use crate::watch::lister_watcher::ListerWatcher;
+use crate::watch::stream_health::{ListMode, StreamHealth, StreamPhase};
+use crate::watch::watch_event::WatchEvent;
+use crate::watch::watch_settings::WatchSettings;
+use crate::watch::{NextPage, NextRequest, WatchError, WatchPosition};
+use futures::FutureExt as _;
 use kube::Client;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 /// How an attempt without an error ended.
 enum AttemptEnd {
@@ -47,21 +47,29 @@ impl From<ReceiverDropped> for AttemptError {
     }
 }
 
-pub(super) struct WatchLoop<F> {
+/// Lists and watches until the consumer has ended.
+pub(in crate::watch) async fn run<F: WatchedObject>(
+    client: Client,
+    settings: &WatchSettings,
+    out: mpsc::Sender<Vec<WatchEvent<F>>>,
+    health: watch::Sender<StreamHealth>,
+) {
+    WatchLoop::new(client, settings, out, health).run().await;
+}
+
+struct WatchLoop<F> {
     requests: ListerWatcher,
     state: ListWatchState<F>,
     /// A list that is being made beside the watch.
     background: Option<BackgroundList>,
     /// How long nothing of it may come.
     background_silence: Duration,
-    /// Changed by each request for a list.
-    relist_requests: watch::Receiver<()>,
     backoff: WatchBackoff,
     health: HealthReporter,
 }
 
 impl<F: WatchedObject> WatchLoop<F> {
-    pub(super) fn new(
+    fn new(
         client: Client,
         settings: &WatchSettings,
         out: mpsc::Sender<Vec<WatchEvent<F>>>,
@@ -73,21 +81,21 @@ impl<F: WatchedObject> WatchLoop<F> {
             state: ListWatchState::new(settings, out, health.clone()),
             background: None,
             background_silence: settings.silence,
-            relist_requests: settings.relist_now.subscribe(),
             backoff: WatchBackoff::new(settings.pause_first, settings.pause_longest, settings.seed),
             health,
         }
     }
 
-    /// Lists and watches until the consumer has ended.
-    pub(super) async fn run(mut self) {
+    async fn run(mut self) {
         loop {
             let began = Instant::now();
             self.state.begin_attempt();
-            self.relist_if_due();
+            if self.background.is_none() {
+                self.state.relist_if_due();
+            }
             let mode = self.state.mode();
             self.health.update(|health| (health.phase, health.mode) = (StreamPhase::Connecting, mode));
-            let ended = match (self.state.events().next_request().clone(), mode) {
+            let ended = match (self.state.events.next_request().clone(), mode) {
                 (NextRequest::List, ListMode::WatchList) => self.watch(None).await,
                 (NextRequest::List, ListMode::PagedList) => self.page(None).await,
                 (NextRequest::Page { token, since }, _) => self.page(Some((token, since))).await,
@@ -108,25 +116,11 @@ impl<F: WatchedObject> WatchLoop<F> {
         }
     }
 
-    /// Lists again what a watch that is not open has delivered, if the last list is old (L4), or a list was requested.
-    fn relist_if_due(&mut self) {
-        if self.background.is_some() {
-            return;
-        }
-        if self.relist_requests.has_changed().unwrap_or(false) {
-            self.relist_requests.mark_unchanged();
-            self.state.relist().ask();
-        }
-        if self.state.relist_if_due() {
-            self.relist_requests.mark_unchanged();
-        }
-    }
-
     /// What the end of an attempt means for the next request and the health; returns the pause before.
     fn conclude(&mut self, error: Option<WatchError>, mode: ListMode, began: Instant) -> Option<Duration> {
         let retry_after = error.as_ref().and_then(WatchError::retry_after);
         let (took, lasted) = (began.elapsed(), self.state.time_in_step());
-        let away = !self.state.is_agreed() && error.as_ref().is_some_and(WatchError::is_away);
+        let away = !self.state.agreed && error.as_ref().is_some_and(WatchError::is_away);
         self.health.update(|health| {
             health.interrupted_since = health.interrupted_since.or_else(|| Some(Instant::now()));
         });
@@ -139,7 +133,7 @@ impl<F: WatchedObject> WatchLoop<F> {
         }
         let why = error.map_or_else(|| "the server closed the stream".to_owned(), |error| error.to_string());
         // A list that only checks what is known must not be worse than the watch: watching goes on at once.
-        if self.state.events().resume_watch() {
+        if self.state.events.resume_watch() {
             self.state.relist_failed(retry_after, &why);
             return None;
         }
@@ -166,14 +160,14 @@ impl<F: WatchedObject> WatchLoop<F> {
     /// Receives the first page, or the one after a token.
     async fn page(&mut self, after: NextPage) -> Result<AttemptEnd, AttemptError> {
         let silence = self.state.list_silence();
-        let body = self.requests.page::<F>(self.state.lists_whole(), &after, silence).await?;
+        let body = self.requests.page::<F>(self.state.lists_whole, &after, silence).await?;
         self.state.agreed(StreamPhase::Listing);
         let mut page = self.state.start_page(body, after);
         while page.receive().await? {
             let absorbed = self.state.absorb_page(&mut page);
             let counters = page.take_counters();
             self.state.received(&counters);
-            self.state.events().flush().await?;
+            self.state.events.flush().await?;
             absorbed?;
             if counters.items > 0 {
                 page.restart_timeout(silence);
@@ -182,10 +176,10 @@ impl<F: WatchedObject> WatchLoop<F> {
         match page.finish()? {
             PageOutcome::Complete(since) => self.state.end_list(since),
             PageOutcome::Next(token, since) => {
-                self.state.events().request_next(NextRequest::Page { token, since });
+                self.state.events.request_next(NextRequest::Page { token, since });
             }
         }
-        self.state.events().flush().await?;
+        self.state.events.flush().await?;
         Ok(AttemptEnd::Onward)
     }
 
@@ -203,7 +197,7 @@ impl<F: WatchedObject> WatchLoop<F> {
         let counters = stream.take_counters();
         self.state.received(&counters);
         // What was decoded before the error goes out first.
-        self.state.events().flush().await?;
+        self.state.events.flush().await?;
         ended
     }
 
@@ -211,30 +205,26 @@ impl<F: WatchedObject> WatchLoop<F> {
     /// many chunks as it has objects.
     async fn follow(&mut self, stream: &mut EventStream) -> Result<AttemptEnd, AttemptError> {
         loop {
-            let arrived = if self.state.events().has_full_batch() { None } else { stream.receive_arrived() };
+            let arrived =
+                if self.state.events.has_full_batch() { None } else { stream.receive().now_or_never() };
             let received = match arrived {
                 Some(received) => received?,
                 None => {
                     let counters = stream.take_counters();
                     self.state.received(&counters);
-                    self.state.events().flush().await?;
+                    self.state.events.flush().await?;
                     // From here on: a slow consumer is not the server's silence.
                     if counters.items > 0 {
                         stream.restart_timeout(self.state.stream_silence(stream.stage()));
                     }
                     let may_relist = stream.stage() == StreamStage::InStep && self.background.is_none();
-                    let due = if may_relist { self.state.relist().due() } else { None };
                     tokio::select! {
                         biased;
                         // A server or a proxy may keep a watch open for ever.
-                        () = reached(due) => match self.begin_background_list() {
+                        () = self.state.relist.comes_due(), if may_relist => match self.begin_background_list() {
                             true => continue,
                             false => return Ok(AttemptEnd::Onward),
                         },
-                        Ok(()) = self.relist_requests.changed(), if may_relist => {
-                            self.state.relist().ask();
-                            continue;
-                        }
                         // After the events that the watch has sent, before the next: neither keeps the other waiting.
                         received = BackgroundList::receive(&mut self.background) => {
                             let replacement = BackgroundList::advance(
@@ -256,7 +246,7 @@ impl<F: WatchedObject> WatchLoop<F> {
                 return Ok(AttemptEnd::Closed);
             }
             self.state.absorb_events(stream)?;
-            if self.state.events().is_background_list_overtaken() {
+            if self.state.events.is_background_list_overtaken() {
                 // Too much happens to remember it all: without the watch there is nothing to remember.
                 self.end_background_list();
                 return Ok(AttemptEnd::Onward);
@@ -267,7 +257,6 @@ impl<F: WatchedObject> WatchLoop<F> {
     /// Requests a list beside the watch; false if the watch's position can't be compared with a list's.
     fn begin_background_list(&mut self) -> bool {
         let Some(mode) = self.state.begin_background_list() else { return false };
-        self.relist_requests.mark_unchanged();
         let list = BackgroundList::start(mode, self.background_silence, &self.state, &self.requests);
         self.background = Some(list);
         true
@@ -275,14 +264,6 @@ impl<F: WatchedObject> WatchLoop<F> {
 
     fn end_background_list(&mut self) {
         self.background = None;
-        self.state.events().end_background_list();
-    }
-}
-
-/// Comes at that moment; never, if there is none.
-async fn reached(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
+        self.state.events.end_background_list();
     }
 }

@@ -3,15 +3,14 @@
 //! - Invariant: the watch goes on and is not affected if the list fails; `event_sequence.rs` keeps both in order. At
 //!   most one more connection is open.
 
-use super::body_stream::BodyStream;
-use super::event_stream::{EventStream, StreamStage};
-use super::list_page::{ListPage, PageOutcome};
-use super::list_watch_state::ListWatchState;
-use super::lister_watcher::{ListerWatcher, PendingResponse};
-use super::next_request::{NextPage, WatchPosition};
-use super::stream_health::ListMode;
-use super::watch_error::WatchError;
+use super::ListWatchState;
 use crate::decode::WatchedObject;
+use crate::watch::body_stream::BodyStream;
+use crate::watch::event_stream::{EventStream, StreamStage};
+use crate::watch::list_page::{ListPage, PageOutcome};
+use crate::watch::lister_watcher::{ListerWatcher, PendingResponse};
+use crate::watch::stream_health::ListMode;
+use crate::watch::{NextPage, WatchError, WatchPosition};
 use std::time::Duration;
 
 /// A list that is being made beside the watch.
@@ -108,7 +107,7 @@ impl BackgroundList {
                 Ok(None)
             }
             Ok(BackgroundListOutcome::Watch(stream)) => Ok(Some(stream)),
-            Err(error) if !state.events().has_background_list() => Err(error),
+            Err(error) if !state.events.has_background_list() => Err(error),
             Err(error) => {
                 state.background_list_failed(&error, is_stream, is_later_page);
                 Ok(None)
@@ -126,7 +125,7 @@ impl BackgroundStep {
     ) -> Self {
         let response = match &request {
             BackgroundRequest::Stream => requests.watch::<F>(None),
-            BackgroundRequest::Page(after) => requests.page::<F>(state.lists_whole(), after, silence),
+            BackgroundRequest::Page(after) => requests.page::<F>(state.lists_whole, after, silence),
             BackgroundRequest::Watch(from) => requests.watch::<F>(Some(from)),
         };
         Self::Requested(response, request)
