@@ -1,13 +1,13 @@
 //! Holds and renews the credentials of all connections of a configuration.
 //!
 //! - Invariant: an exec plugin runs once at a time; what cannot be renewed stays in use; no secret is logged.
-//! - See `credentials/files.rs` and `credentials/exec_plugin.rs` for the sources, `credentials/auth.rs` for requests.
+//! - See `credentials/credential_files.rs` and `credentials/exec_plugin.rs` for the sources, `credentials/auth.rs` for requests.
 
 use super::TlsProblem;
 use crate::clock::Clock;
 use crate::error_text::find;
+use credential_files::CredentialFiles;
 use exec_plugin::ExecPlugin;
-use files::CredentialFiles;
 use http::{HeaderValue, StatusCode};
 use kube::Config;
 use rustls::ClientConfig;
@@ -21,8 +21,8 @@ use tokio::task::JoinSet;
 use tower::BoxError;
 
 mod auth;
+mod credential_files;
 mod exec_plugin;
-mod files;
 mod tls;
 
 pub(super) use auth::AuthService;
