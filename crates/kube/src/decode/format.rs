@@ -2,7 +2,6 @@
 //!
 //! - See `format/json.rs` and `format/protobuf.rs` for the encodings.
 
-use super::list::ListHead;
 use super::{
     ApiStatus, DecodeError, Decoded, DecodedNode, DecodedPod, Encoding, ObjectIdentity, SelectedLabels,
     UndecodableObject,
@@ -69,6 +68,15 @@ pub(super) trait ObjectFormat: Sized {
             Decoded::Undecodable(UndecodableObject { identity, why: fault.to_string() })
         })
     }
+}
+
+/// What the head of a list says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListHead {
+    /// The version the whole list stands for.
+    pub(crate) version: String,
+    /// Where the list goes on; empty on the last page.
+    pub(crate) onward: String,
 }
 
 /// A kind of object that an encoding can be read for.

@@ -9,14 +9,7 @@ use protobuf_items::ProtobufItems;
 mod json_items;
 mod protobuf_items;
 
-/// What the head of a list says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListHead {
-    /// The version the whole list stands for.
-    pub(crate) version: String,
-    /// Where the list goes on; empty on the last page.
-    pub(crate) onward: String,
-}
+pub(crate) use super::format::ListHead;
 
 /// One piece of a list.
 pub(crate) enum ListPiece<'a> {

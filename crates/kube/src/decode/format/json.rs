@@ -2,8 +2,7 @@
 //!
 //! - See the files of the folder `json` for single kinds.
 
-use super::{Json, ObjectFormat};
-use crate::decode::list::ListHead;
+use super::{Json, ListHead, ObjectFormat};
 use crate::decode::{ApiStatus, DecodeError, Encoding, ObjectIdentity, timestamps};
 use crate::error_text::sanitize;
 use crate::wire::{
@@ -20,12 +19,12 @@ mod json_path;
 mod lease;
 mod namespace;
 mod node;
-mod pod;
+mod pod_json;
 mod policy;
 mod pool;
 
 pub(crate) use node::{NodeJson, decoded_node, taints_changed};
-pub(crate) use pod::decoded_pod;
+pub(crate) use pod_json::decoded_pod;
 
 /// `ObjectMeta` with both its maps.
 type MetaWithMaps<'a> = MetaJson<'a, TextMap<'a>, TextMap<'a>>;

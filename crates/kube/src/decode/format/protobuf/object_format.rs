@@ -1,8 +1,7 @@
 //! Opens protobuf's envelopes, and reads watch events, bookmarks, heads of lists, statuses and identities.
 
 use super::{MAGIC, ProtobufFields, ProtobufMeta, entry, kind, raw};
-use crate::decode::format::{ObjectFormat, Protobuf};
-use crate::decode::list::ListHead;
+use crate::decode::format::{ListHead, ObjectFormat, Protobuf};
 use crate::decode::{ApiStatus, DecodeError, Encoding, ObjectIdentity};
 use crate::error_text::sanitize;
 use crate::wire::INITIAL_EVENTS_END;
