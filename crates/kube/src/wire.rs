@@ -3,7 +3,7 @@
 //! - Keeps true: what is not there and what is `null` are the same, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are
 //!   empty; a number is `None`). A field that is known and given twice is a fault; a field that is not known is skipped, except
 //!   in the specifications of our own resources. [`IfWhole`] skips what only some readers want.
-//! - See `decode/protobuf.rs` for protobuf, and `decode/json.rs` for errors with paths.
+//! - See `decode/format/protobuf.rs` for protobuf, and `decode/format/json.rs` for errors with paths.
 #![allow(missing_docs, reason = "the fields of a mirror are the API's, and documented there")]
 
 mod affinity;

@@ -1,6 +1,6 @@
 //! Spells out the fields of `Node` and `Lease` that any reader wants.
 //!
-//! - See `decode/json.rs` for what they mean.
+//! - See `decode/format/json/node.rs` for what they mean.
 
 use super::{CappedList, Essential, Extent, IfWhole, QuantitiesJson, Text};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Spells out its specification. A field that is not known is a fault: it may forbid what would be done without it.
 //!
-//! - See `decode/json/policy.rs` for what a policy means.
+//! - See `decode/format/json/policy.rs` for what a policy means.
 
 use super::{Fields, LabelSelectorJson};
 use serde::Deserialize;

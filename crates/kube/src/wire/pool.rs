@@ -1,7 +1,7 @@
 //! Spells out its specification and status. A field of a specification that is not known is a fault: it may forbid what would be done
 //! without it.
 //!
-//! - See `decode/json/pool.rs` for what a pool means, and `pools/pool_status.rs` for writing its status.
+//! - See `decode/format/json/pool.rs` for what a pool means, and `pools/pool_status.rs` for writing its status.
 
 use super::{CappedList, Fields, LabelSelectorJson, StringList, Text};
 use serde::Deserialize;
