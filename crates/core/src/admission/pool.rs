@@ -230,13 +230,13 @@ impl DedicatedPool {
         !self.leaving && !is_control_plane(labels) && self.names_or_matches(name, labels)
     }
 
-    pub(super) fn names_or_matches(&self, name: &str, labels: &Labels) -> bool {
+    fn names_or_matches(&self, name: &str, labels: &Labels) -> bool {
         self.members.names.iter().any(|own| **own == *name)
             || self.members.selector.as_ref().is_some_and(|selector| selector.selects(labels))
     }
 
     /// Who comes first of those that want the same: the older one, then the first by name.
-    pub(super) fn rank(&self) -> (Wall, &str) {
+    fn rank(&self) -> (Wall, &str) {
         (self.created.unwrap_or(Wall::from_micros(i64::MAX)), &self.name)
     }
 }
@@ -245,12 +245,12 @@ impl DedicatedPool {
 const CONTROL_PLANE: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
 
 /// Whether the node carries the control plane.
-pub(super) fn is_control_plane(labels: &Labels) -> bool {
+fn is_control_plane(labels: &Labels) -> bool {
     CONTROL_PLANE.iter().any(|key| labels.contains_key(*key))
 }
 
 /// Whether a taint with this effect keeps pods off (SC-1).
-pub(super) fn keeps_off(effect: &TaintEffect) -> bool {
+fn keeps_off(effect: &TaintEffect) -> bool {
     matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
@@ -262,14 +262,14 @@ fn is_restricted(domain: &str) -> bool {
 }
 
 /// Whether a kubelet may set a label of its own node that a pool may have.
-pub(super) fn is_for_kubelets(key: &str) -> bool {
+fn is_for_kubelets(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     !is_restricted(domain) && domain != "node-role.kubernetes.io"
 }
 
 /// Whether a key is Kubernetes' own to set, on nodes: a pool that took it would fight with a controller. Labels that
 /// kubelets may not set (`node-restriction.kubernetes.io/`) and roles other than the control plane's are for people.
-pub(super) fn is_reserved(key: &str) -> bool {
+fn is_reserved(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return false };
     let of_kubernetes = ["kubernetes.io", "k8s.io"]
         .iter()

@@ -68,9 +68,9 @@ fn scaled(score: i64, highest: i64) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawScore {
     /// Taints that ask to stay off.
-    pub(super) unwanted: i64,
+    unwanted: i64,
     /// What preferred terms are worth.
-    pub(super) preference: i64,
+    preference: i64,
 }
 
 impl RawScore {

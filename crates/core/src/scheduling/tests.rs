@@ -17,12 +17,12 @@ mod sentences;
 
 const GI: i64 = 1 << 30;
 
-pub(super) fn resources(of: &[(&str, i64)]) -> Resources {
+fn resources(of: &[(&str, i64)]) -> Resources {
     of.iter().map(|&(name, amount)| (name.into(), amount)).collect()
 }
 
 /// What asks for so much, in thousandths of CPU and bytes.
-pub(super) fn load(cpu: i64, memory: i64) -> ResourceRequests {
+fn load(cpu: i64, memory: i64) -> ResourceRequests {
     let requested = resources(&[(CPU, cpu), (MEMORY, memory)]);
     ResourceRequests { assumed: requested.clone(), requested }
 }
@@ -41,7 +41,7 @@ pub(super) fn node(name: &str) -> NodeInfo {
     }
 }
 
-pub(super) fn pod() -> PodSchedulingSpec {
+fn pod() -> PodSchedulingSpec {
     PodSchedulingSpec {
         tolerations: vec![],
         node_selector: Labels::new(),
@@ -53,25 +53,25 @@ pub(super) fn pod() -> PodSchedulingSpec {
     }
 }
 
-pub(super) fn taint(key: &str, value: &str, effect: &str) -> Taint {
+fn taint(key: &str, value: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
-pub(super) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
+fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
     let effect = (!effect.is_empty()).then(|| TaintEffect::new(effect));
     let (key, value) = (key.into(), value.into());
     Toleration { key, operator: TolerationOperator::new(operator), value, effect, seconds: None }
 }
 
-pub(super) fn requirement(key: &str, operator: &str, values: &[&str]) -> NodeRequirement {
+fn requirement(key: &str, operator: &str, values: &[&str]) -> NodeRequirement {
     let values = values.iter().map(|&value| value.into()).collect();
     NodeRequirement { key: key.into(), operator: NodeOperator::new(operator), values }
 }
 
-pub(super) fn labelled(key: &str, operator: &str, values: &[&str]) -> NodeTerm {
+fn labelled(key: &str, operator: &str, values: &[&str]) -> NodeTerm {
     NodeTerm { expressions: vec![requirement(key, operator, values)], fields: vec![] }
 }
 
-pub(super) fn named(names: &[&str]) -> NodeTerm {
+fn named(names: &[&str]) -> NodeTerm {
     NodeTerm { expressions: vec![], fields: vec![requirement("metadata.name", "In", names)] }
 }
