@@ -4,28 +4,23 @@
 //! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects
 //!   and their answers, `verdict.rs` for the decision.
 
-use crate::api_error::ApiFailure;
-use crate::engine::{Engine, Lane, LiveRead};
-use crate::fact::PodFact;
+use crate::countdown_hold::HoldHistory;
+use crate::engine::{Engine, Lane};
+use crate::fact::PodOwnerKind;
 use crate::identity::{PodName, PodRef, ResourceVersion};
-use crate::object_event::ObjectIndex;
-use crate::time::{Mono, Now};
+use crate::object_event::ObjectIndex as _;
+use crate::time::{Mono, Now, Span};
 use crate::verdict::{TaintInstance, Verdict};
 use alloc::vec::Vec;
 use cache::{Cache, CacheUpdate};
-use pod_turn::Dispatch;
-use state::EvictionState;
+use work_queue::WorkQueue;
 
 mod cache;
 mod config;
-mod confirmation;
 mod effect;
 mod input;
 mod notice;
 mod order;
-mod phase;
-mod pod_turn;
-mod state;
 mod stats;
 mod work_queue;
 
@@ -45,6 +40,153 @@ pub struct EvictionEngine {
     config: EvictionConfig,
     cache: Cache,
     state: EvictionState,
+}
+
+/// Everything beside the facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct EvictionState {
+    queue: WorkQueue,
+    notices: Vec<EvictionNotice>,
+    pods: usize,
+    counts: CountdownCounts,
+    holds: HoldHistory,
+}
+
+/// Where a pod stands in the engine state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum EvictionPhase {
+    /// Nothing is planned.
+    #[default]
+    Idle,
+    /// It has a deadline.
+    CountingDown(Mono),
+    /// It would have one, but its time is held (NL-48).
+    OnHold(LastNotice),
+    /// It goes, and waits for its turn in the queue under this due date.
+    Due(Mono),
+    /// Its eviction is under way (`attempts`).
+    InProgress,
+    /// Its deletion is accepted; the watch has not said so yet. Newer news that it is alive ends this.
+    Deleted,
+}
+
+/// What was last told of a pod's going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum LastNotice {
+    /// Nothing, or that it stays.
+    None,
+    /// That it has a deadline.
+    Countdown,
+    /// That it is due.
+    Due,
+}
+
+/// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
+/// (`PodEntry::set_phase`), so that they are right whoever changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct CountdownCounts {
+    counting: usize,
+    held: usize,
+}
+
+impl CountdownCounts {
+    /// Pods with a deadline.
+    const fn counting(&self) -> usize {
+        self.counting
+    }
+
+    /// Pods whose time is held.
+    const fn held(&self) -> usize {
+        self.held
+    }
+
+    fn change(&mut self, from: EvictionPhase, to: EvictionPhase) {
+        let counting = |phase| usize::from(matches!(phase, EvictionPhase::CountingDown(_)));
+        let held = |phase| usize::from(matches!(phase, EvictionPhase::OnHold(_)));
+        self.counting = self.counting + counting(to) - counting(from);
+        self.held = self.held + held(to) - held(from);
+    }
+}
+
+/// What a pod's turn is decided by.
+struct PodTurn<'a> {
+    name: &'a PodName,
+    generation: u32,
+    version: Option<ResourceVersion>,
+    is_marked: bool,
+    owner: PodOwnerKind,
+    verdict: Verdict,
+    taints: &'a [TaintInstance],
+    holds: &'a HoldHistory,
+    node_version: Option<ResourceVersion>,
+    confirmation: &'a mut NodeConfirmation,
+}
+
+/// What a turn came to.
+enum Dispatch {
+    /// Send this.
+    Send(EvictionEffect),
+    /// It waits for something; another pod's turn.
+    Waiting,
+    /// It stays after all: nothing more to do.
+    Finished,
+}
+
+/// The live confirmation of a node's taints (D5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum NodeConfirmation {
+    /// None worth anything.
+    #[default]
+    None,
+    /// Asked for; pods that need it are parked. Never asked twice at once, so an answer is always the answer to the
+    /// last question.
+    InFlight {
+        /// How often it failed before.
+        tries: u32,
+        /// The node asked about is not the one that is here now: the answer says nothing.
+        void: bool,
+        /// What was known of the node when it was asked for: an answer that is older comes from another history (S2).
+        known: Option<ResourceVersion>,
+    },
+    /// The read was sent at this moment and succeeded.
+    At(Mono),
+    /// It failed.
+    Failed {
+        /// When it failed.
+        at: Mono,
+        /// When it may be asked for again.
+        retry_at: Mono,
+        /// How often it has failed.
+        tries: u32,
+    },
+}
+
+impl NodeConfirmation {
+    /// What remains of it when the node is another one, gone, or told of as it was before.
+    fn of_another_node(self) -> Self {
+        match self {
+            Self::InFlight { tries, known, .. } => Self::InFlight { tries, void: true, known },
+            _ => Self::None,
+        }
+    }
+
+    /// A read that failed may be asked for again now.
+    fn without_pause(self, now: Mono) -> Self {
+        match self {
+            Self::Failed { at, retry_at, tries } => Self::Failed { at, retry_at: retry_at.min(now), tries },
+            check => check,
+        }
+    }
+
+    /// When the confirming read was sent, if a pod that has been due since `since`, and known to be, may be deleted by
+    /// it: recent enough, and not from before. A pod that came or changed after the read may have done so because the
+    /// taint had gone (S2).
+    fn fresh(self, since: Mono, now: Mono, age_max: Span) -> Option<Mono> {
+        match self {
+            Self::At(at) if since <= at && now <= at.plus(age_max) => Some(at),
+            _ => None,
+        }
+    }
 }
 
 impl EvictionEngine {
@@ -96,114 +238,6 @@ impl EvictionEngine {
     }
 }
 
-/// What answers to requests about pods come to.
-impl EvictionEngine {
-    fn marked(&mut self, pod: &PodRef, result: Result<Option<ResourceVersion>, ApiFailure>, now: Mono) {
-        if !self.state.queue.answer(pod).marked(result.is_ok(), now) {
-            return;
-        }
-        match result {
-            Ok(version) => {
-                if self.update().set_marked(pod, true, version) {
-                    self.state.queue.answer(pod).requeue();
-                }
-            }
-            Err(failure) => self.failed(pod, failure, now),
-        }
-    }
-
-    fn deleted(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
-        let refused = matches!(result, Err(ApiFailure::NotFound | ApiFailure::Conflict));
-        if refused && self.state.queue.answer(pod).came_late() {
-            self.state.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
-        }
-        if !self.state.queue.answer(pod).deleted(result) {
-            return;
-        }
-        match result {
-            Ok(()) => self.evicted(pod),
-            Err(failure) => self.failed(pod, failure, now),
-        }
-    }
-
-    /// The API server has accepted the deletion; whether the watch has said so already does not matter.
-    fn evicted(&mut self, pod: &PodRef) {
-        let completed = self.state.queue.answer(pod).complete();
-        let (reason, any_version) = completed.unwrap_or_default();
-        self.update().accept_deletion(pod, any_version);
-        if let Some(reason) = reason {
-            self.state.notices.push(EvictionNotice::Evicted { pod: pod.clone(), reason });
-        }
-    }
-
-    fn pod_read(
-        &mut self,
-        pod: &PodRef,
-        result: Result<LiveRead<PodFact>, ApiFailure>,
-        half_deleted: bool,
-        now: Now,
-    ) {
-        let answer = self.state.queue.answer(pod);
-        let Some((asked, known, any_version)) = answer.read(half_deleted, now.mono) else { return };
-        match result {
-            Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
-                let late = now.mono > asked.plus(self.config.confirm_age_max);
-                let counts = any_version || fact.version.is_none();
-                // As with nodes: older than what was known means that the store was put back.
-                let rewound = fact.version.is_some() && fact.version < known;
-                let is_as_known = self.cache.version(pod) == known;
-                if rewound {
-                    self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
-                }
-                self.update().applied(fact, rewound && is_as_known, now);
-                match (rewound && !is_as_known, late && counts) {
-                    (true, _) => self.failed(pod, ApiFailure::Conflict, now.mono),
-                    (_, true) => self.failed(pod, ApiFailure::Unavailable, now.mono),
-                    _ => self.state.queue.answer(pod).requeue(),
-                }
-            }
-            Ok(LiveRead::Found(successor)) => {
-                self.delete_pod(pod, now);
-                self.update().applied(successor, false, now);
-            }
-            Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod, now),
-            Ok(LiveRead::Undecodable) => {
-                ObjectIndex::<PodFact>::undecodable(&mut self.update(), pod.clone().into(), now);
-                self.state.queue.answer(pod).requeue();
-            }
-            Err(failure) => self.failed(pod, failure, now.mono),
-        }
-    }
-
-    fn unmarked(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
-        let Some(resume_at) = self.state.queue.answer(pod).unmarked(result.is_ok()) else { return };
-        if let Err(failure) = result {
-            self.failed(pod, failure, now);
-            return match resume_at {
-                Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
-                // Its deadline may come before the next try.
-                None => self.update().reassess_pod(pod, None, now),
-            };
-        }
-        self.update().set_marked(pod, false, None);
-        match resume_at {
-            Some(resume_at) => self.state.queue.answer(pod).resume_at(resume_at),
-            None => self.update().finish_without_eviction(pod, now),
-        }
-    }
-
-    fn delete_pod(&mut self, pod: &PodRef, now: Now) {
-        ObjectIndex::<PodFact>::deleted(&mut self.update(), pod.clone().into(), now);
-    }
-
-    fn failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) {
-        let any_version = self.state.queue.answer(pod).failed(failure, now);
-        if any_version {
-            self.update().unconfirm(&pod.node);
-        }
-    }
-}
-
 impl Engine for EvictionEngine {
     type Input = EvictionInput;
     type Effect = EvictionEffect;
@@ -218,12 +252,10 @@ impl Engine for EvictionEngine {
             EvictionInput::NodeConfirmed { node, sent, result } => {
                 self.update().confirm_node(&node, sent, result, now)
             }
-            EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
-            EvictionInput::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
-            EvictionInput::PodRead { pod, result, half_deleted } => {
-                self.pod_read(&pod, result, half_deleted, now)
-            }
-            EvictionInput::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
+            EvictionInput::Marked { .. }
+            | EvictionInput::Deleted { .. }
+            | EvictionInput::PodRead { .. }
+            | EvictionInput::Unmarked { .. } => self.answered(input, now),
         }
     }
 

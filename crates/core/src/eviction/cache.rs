@@ -4,10 +4,10 @@
 //!   caches.
 //! - See `cache/judgement.rs` for what follows for pods from a change.
 
+use super::EvictionPhase;
+use super::EvictionState;
+use super::NodeConfirmation;
 use super::config::EvictionConfig;
-use super::confirmation::NodeConfirmation;
-use super::phase::EvictionPhase;
-use super::state::EvictionState;
 use super::stats::PendingEviction;
 use crate::countdown_hold::HoldHistory;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};

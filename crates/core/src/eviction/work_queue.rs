@@ -3,20 +3,17 @@
 //! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 //! - See `work_queue/turn.rs` for what is sent when it is a pod's turn, `work_queue/answer.rs` for what follows from answers.
 
-use super::config::EvictionConfig;
 use super::notice::EvictionReason;
 use super::order::EvictionOrder;
-use super::pod_turn::{Dispatch, PodTurn};
 use super::stats::{EvictionStats, FailingEviction};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
 use crate::identity::{NodeName, PodRef, ResourceVersion};
-use crate::time::Mono;
+use crate::time::{Mono, Span};
 use crate::verdict::Outcome;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use answer::Answer;
 use next_step::{InFlightRequest, NextStep};
 use outage::ServerOutage;
 
@@ -28,6 +25,9 @@ mod turn;
 /// So many conflicts are answered by reading the pod again; after that a DELETE demands only the UID, no longer the
 /// version: a pod whose status changes faster than it can be read still goes (P45).
 const VERSION_CONFLICTS_MAX: u32 = 5;
+
+/// How long a mark may stand on a pod that cannot be deleted: S9's 60 s, less what taking it away may take.
+const MARK_MAX: Span = Span::from_secs(45);
 
 /// A place in the queue: earliest due date first; on the same instant lower rank first; then by node and UID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -369,21 +369,6 @@ impl WorkQueue {
         })
     }
 
-    /// Decides what is sent for a pod whose turn it is.
-    pub(super) fn take_turn(
-        &mut self,
-        pod: &PodRef,
-        facts: PodTurn<'_>,
-        config: &EvictionConfig,
-        now: Mono,
-    ) -> Dispatch {
-        turn::dispatch(self, pod, facts, config, now)
-    }
-
-    pub(super) fn answer<'q>(&'q mut self, pod: &'q PodRef) -> Answer<'q> {
-        Answer::new(self, pod)
-    }
-
     /// The live read of a node says what it says of it: the pods that waited for it have their turn.
     pub(super) fn unpark(&mut self, node: &NodeName) {
         self.parked.remove(node).iter().flatten().for_each(|pod| self.requeue(pod));
@@ -392,7 +377,21 @@ impl WorkQueue {
     /// The live read of a node failed: the pods that waited for it wait for the next try.
     pub(super) fn postpone_parked(&mut self, node: &NodeName, failure: ApiFailure, retry_at: Mono) {
         let parked = self.parked.remove(node);
-        parked.iter().flatten().for_each(|pod| self.answer(pod).postpone(failure, retry_at));
+        parked.iter().flatten().for_each(|pod| self.postpone(pod, failure, retry_at));
+    }
+
+    /// Another try at that moment. A mark does not stand for so long on a pod that is not deleted (S9): it is taken away
+    /// first, and put on again before the next DELETE.
+    fn postpone(&mut self, pod: &PodRef, failure: ApiFailure, at: Mono) {
+        let Some(attempt) = self.attempts.get_mut(pod) else { return };
+        attempt.last_failure = Some(failure);
+        let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
+        if long && matches!(attempt.step, NextStep::Evict | NextStep::ReadPod) {
+            attempt.step = NextStep::Rest;
+            attempt.unmark_at = Some(at);
+            return self.requeue(pod);
+        }
+        self.retry_at(pod, at);
     }
 }
 

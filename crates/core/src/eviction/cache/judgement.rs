@@ -6,11 +6,11 @@
 use super::pod_entry::{PodEntry, TolerationList};
 use super::{CacheUpdate, NodeEntry};
 use crate::countdown_hold::HoldHistory;
-use crate::eviction::confirmation::NodeConfirmation;
+use crate::eviction::EvictionPhase;
+use crate::eviction::EvictionState;
+use crate::eviction::NodeConfirmation;
 use crate::eviction::notice::EvictionNotice;
-use crate::eviction::phase::EvictionPhase;
-use crate::eviction::pod_turn::{Dispatch, PodTurn};
-use crate::eviction::state::EvictionState;
+use crate::eviction::{Dispatch, PodTurn};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 use crate::toleration_matching::{self, NumericOperators, TaintMatch};

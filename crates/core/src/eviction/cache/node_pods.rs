@@ -3,7 +3,7 @@
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
 use super::pod_entry::PodEntry;
-use crate::eviction::phase::EvictionPhase;
+use crate::eviction::EvictionPhase;
 use crate::identity::Uid;
 use crate::time::Mono;
 use alloc::boxed::Box;

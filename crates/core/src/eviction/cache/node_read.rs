@@ -7,7 +7,7 @@ use super::node_state::{CacheStaleness, NodeSource};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::LiveRead;
-use crate::eviction::confirmation::NodeConfirmation;
+use crate::eviction::NodeConfirmation;
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, ResourceVersion, Uid};

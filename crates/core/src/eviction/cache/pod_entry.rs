@@ -3,9 +3,9 @@
 //! - Invariant: the binding time never changes while the pod lives (S4).
 //! - See `pod_entry/transition.rs` for how a pod comes from one phase to another.
 
+use crate::eviction::EvictionState;
 use crate::eviction::order::{EvictionOrder, PriorityClass};
-use crate::eviction::phase::{CountdownCounts, EvictionPhase, LastNotice};
-use crate::eviction::state::EvictionState;
+use crate::eviction::{CountdownCounts, EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;

@@ -4,7 +4,7 @@
 
 use super::pod_entry::PodEntry;
 use super::{CacheUpdate, NodeEntry};
-use crate::eviction::phase::EvictionPhase;
+use crate::eviction::EvictionPhase;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};

@@ -6,47 +6,159 @@
 use super::{EvictionAttempt, InFlightRequest, NextStep, WorkQueue};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
-use crate::eviction::notice::EvictionReason;
+use crate::engine::LiveRead;
+use crate::eviction::EvictionEngine;
+use crate::eviction::input::EvictionInput;
+use crate::eviction::notice::{EvictionNotice, EvictionReason};
+use crate::fact::PodFact;
 use crate::identity::{PodRef, ResourceVersion};
-use crate::time::{Mono, Span};
+use crate::object_event::ObjectIndex;
+use crate::time::{Mono, Now};
 use alloc::boxed::Box;
 
-/// How long a mark may stand on a pod that cannot be deleted: S9's 60 s, less what taking it away may take.
-const MARK_MAX: Span = Span::from_secs(45);
+impl EvictionEngine {
+    /// Takes in the answer to a request about a pod.
+    pub(in crate::eviction) fn answered(&mut self, input: EvictionInput, now: Now) {
+        match input {
+            EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
+            EvictionInput::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
+            EvictionInput::PodRead { pod, result, half_deleted } => {
+                self.pod_read(&pod, result, half_deleted, now)
+            }
+            EvictionInput::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
+            EvictionInput::Nodes(_)
+            | EvictionInput::Pods(_)
+            | EvictionInput::CountdownHold(_)
+            | EvictionInput::NodeConfirmed { .. } => {}
+        }
+    }
 
-/// The answer to a request about a pod.
-pub(in crate::eviction) struct Answer<'q> {
-    queue: &'q mut WorkQueue,
-    pod: &'q PodRef,
+    fn marked(&mut self, pod: &PodRef, result: Result<Option<ResourceVersion>, ApiFailure>, now: Mono) {
+        if !self.state.queue.mark_answered(pod, result.is_ok(), now) {
+            return;
+        }
+        match result {
+            Ok(version) => {
+                if self.update().set_marked(pod, true, version) {
+                    self.state.queue.requeue(pod);
+                }
+            }
+            Err(failure) => self.failed(pod, failure, now),
+        }
+    }
+
+    fn deleted(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
+        let refused = matches!(result, Err(ApiFailure::NotFound | ApiFailure::Conflict));
+        if refused && self.state.queue.came_late(pod) {
+            self.state.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
+        }
+        if !self.state.queue.delete_answered(pod, result) {
+            return;
+        }
+        match result {
+            Ok(()) => self.evicted(pod),
+            Err(failure) => self.failed(pod, failure, now),
+        }
+    }
+
+    /// The API server has accepted the deletion; whether the watch has said so already does not matter.
+    fn evicted(&mut self, pod: &PodRef) {
+        let completed = self.state.queue.complete(pod);
+        let (reason, any_version) = completed.unwrap_or_default();
+        self.update().accept_deletion(pod, any_version);
+        if let Some(reason) = reason {
+            self.state.notices.push(EvictionNotice::Evicted { pod: pod.clone(), reason });
+        }
+    }
+
+    fn pod_read(
+        &mut self,
+        pod: &PodRef,
+        result: Result<LiveRead<PodFact>, ApiFailure>,
+        half_deleted: bool,
+        now: Now,
+    ) {
+        let answer = self.state.queue.read_answered(pod, half_deleted, now.mono);
+        let Some((asked, known, any_version)) = answer else { return };
+        match result {
+            Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
+                let late = now.mono > asked.plus(self.config.confirm_age_max);
+                let counts = any_version || fact.version.is_none();
+                // As with nodes: older than what was known means that the store was put back.
+                let rewound = fact.version.is_some() && fact.version < known;
+                let is_as_known = self.cache.version(pod) == known;
+                if rewound {
+                    self.state.notices.push(EvictionNotice::ResourceVersionWentBack);
+                }
+                self.update().applied(fact, rewound && is_as_known, now);
+                match (rewound && !is_as_known, late && counts) {
+                    (true, _) => self.failed(pod, ApiFailure::Conflict, now.mono),
+                    (_, true) => self.failed(pod, ApiFailure::Unavailable, now.mono),
+                    _ => self.state.queue.requeue(pod),
+                }
+            }
+            Ok(LiveRead::Found(successor)) => {
+                self.delete_pod(pod, now);
+                self.update().applied(successor, false, now);
+            }
+            Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod, now),
+            Ok(LiveRead::Undecodable) => {
+                ObjectIndex::<PodFact>::undecodable(&mut self.update(), pod.clone().into(), now);
+                self.state.queue.requeue(pod);
+            }
+            Err(failure) => self.failed(pod, failure, now.mono),
+        }
+    }
+
+    fn unmarked(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
+        let Some(resume_at) = self.state.queue.unmark_answered(pod, result.is_ok()) else { return };
+        if let Err(failure) = result {
+            self.failed(pod, failure, now);
+            return match resume_at {
+                Some(resume_at) => self.state.queue.resume_at(pod, resume_at),
+                // Its deadline may come before the next try.
+                None => self.update().reassess_pod(pod, None, now),
+            };
+        }
+        self.update().set_marked(pod, false, None);
+        match resume_at {
+            Some(resume_at) => self.state.queue.resume_at(pod, resume_at),
+            None => self.update().finish_without_eviction(pod, now),
+        }
+    }
+
+    fn delete_pod(&mut self, pod: &PodRef, now: Now) {
+        ObjectIndex::<PodFact>::deleted(&mut self.update(), pod.clone().into(), now);
+    }
+
+    fn failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) {
+        let any_version = self.state.queue.request_failed(pod, failure, now);
+        if any_version {
+            self.update().unconfirm(&pod.node);
+        }
+    }
 }
 
-impl<'q> Answer<'q> {
-    pub(super) fn new(queue: &'q mut WorkQueue, pod: &'q PodRef) -> Self {
-        Self { queue, pod }
-    }
-
-    fn attempt(&mut self) -> Option<&mut EvictionAttempt> {
-        self.queue.attempts.get_mut(self.pod)
-    }
-
+/// What an answer makes of the attempt that waited for it.
+impl WorkQueue {
     /// The attempt that waited for this answer, if its pod is still there; otherwise the attempt ends here.
-    fn awaited(&mut self, request: InFlightRequest) -> Option<&mut EvictionAttempt> {
-        let attempt = self.attempt()?;
+    fn awaited(&mut self, pod: &PodRef, request: InFlightRequest) -> Option<&mut EvictionAttempt> {
+        let attempt = self.attempts.get(pod)?;
         if attempt.in_flight != Some(request) {
             return None;
         }
         if attempt.vanished {
-            self.queue.end(self.pod);
+            self.end(pod);
             return None;
         }
-        let attempt = self.attempt()?;
+        let attempt = self.attempts.get_mut(pod)?;
         attempt.in_flight = None;
         Some(attempt)
     }
 
     /// Whether the mark was put on; false if that does not matter any more.
-    pub(in crate::eviction) fn marked(mut self, is_marked: bool, now: Mono) -> bool {
-        let Some(attempt) = self.awaited(InFlightRequest::Mark) else { return false };
+    fn mark_answered(&mut self, pod: &PodRef, is_marked: bool, now: Mono) -> bool {
+        let Some(attempt) = self.awaited(pod, InFlightRequest::Mark) else { return false };
         if is_marked {
             (attempt.marked_at, attempt.marked_here) = (Some(now), true);
         }
@@ -54,8 +166,8 @@ impl<'q> Answer<'q> {
     }
 
     /// Whether the mark was taken away; says until when the next try waits, if it was taken away for that.
-    pub(in crate::eviction) fn unmarked(mut self, is_unmarked: bool) -> Option<Option<Mono>> {
-        let attempt = self.awaited(InFlightRequest::Unmark)?;
+    fn unmark_answered(&mut self, pod: &PodRef, is_unmarked: bool) -> Option<Option<Mono>> {
+        let attempt = self.awaited(pod, InFlightRequest::Unmark)?;
         if is_unmarked {
             (attempt.marked_at, attempt.marked_here) = (None, false);
         }
@@ -63,12 +175,13 @@ impl<'q> Answer<'q> {
     }
 
     /// The pod was read. Says when it was asked for, what was known of it then, and whether it is deleted by its UID alone.
-    pub(in crate::eviction) fn read(
-        mut self,
+    fn read_answered(
+        &mut self,
+        pod: &PodRef,
         half_deleted: bool,
         now: Mono,
     ) -> Option<(Mono, Option<ResourceVersion>, bool)> {
-        let attempt = self.awaited(InFlightRequest::ReadPod)?;
+        let attempt = self.awaited(pod, InFlightRequest::ReadPod)?;
         // What a DELETE that went unanswered has begun is brought to its end (P31); whatever else is on its way out is
         // left alone (S10).
         let finish = half_deleted && attempt.delete_lost;
@@ -78,44 +191,39 @@ impl<'q> Answer<'q> {
     }
 
     /// Whether a DELETE that was refused came too late: another's was accepted before.
-    pub(in crate::eviction) fn came_late(mut self) -> bool {
-        self.attempt().is_some_and(|attempt| attempt.deleted_by_other)
+    fn came_late(&self, pod: &PodRef) -> bool {
+        self.attempts.get(pod).is_some_and(|attempt| attempt.deleted_by_other)
     }
 
     /// The DELETE was accepted or not; false if that does not matter any more.
-    pub(in crate::eviction) fn deleted(mut self, result: Result<(), ApiFailure>) -> bool {
-        if result.is_ok() && self.attempt().is_some_and(|attempt| attempt.vanished) {
+    fn delete_answered(&mut self, pod: &PodRef, result: Result<(), ApiFailure>) -> bool {
+        if result.is_ok() && self.attempts.get(pod).is_some_and(|attempt| attempt.vanished) {
             return true;
         }
-        let Some(attempt) = self.awaited(InFlightRequest::Delete) else { return false };
+        let Some(attempt) = self.awaited(pod, InFlightRequest::Delete) else { return false };
         attempt.delete_lost |= result == Err(ApiFailure::Unavailable);
         true
     }
 
     /// The deletion is accepted: the attempt is over. Says why, and whether any version was good enough for it.
-    pub(in crate::eviction) fn complete(self) -> Option<(Option<Box<EvictionReason>>, bool)> {
-        let attempt = self.queue.end(self.pod)?;
+    fn complete(&mut self, pod: &PodRef) -> Option<(Option<Box<EvictionReason>>, bool)> {
+        let attempt = self.end(pod)?;
         let by_uid_only = attempt.is_by_uid_only();
         Some((attempt.reason, by_uid_only))
     }
 
-    /// The pod has its turn again.
-    pub(in crate::eviction) fn requeue(self) {
-        self.queue.requeue(self.pod);
-    }
-
     /// What was put off while the mark was taken away: its time comes as it would have come without that.
-    pub(in crate::eviction) fn resume_at(mut self, at: Mono) {
-        let Some(attempt) = self.attempt() else { return };
+    fn resume_at(&mut self, pod: &PodRef, at: Mono) {
+        let Some(attempt) = self.attempts.get_mut(pod) else { return };
         (attempt.step, attempt.unmark_at) = (NextStep::ReadPod, None);
         let key = attempt.key.clone();
-        self.queue.next.remove(&key);
-        self.queue.retry_at(self.pod, at);
+        self.next.remove(&key);
+        self.retry_at(pod, at);
     }
 
     /// The request failed and is tried again; true if by the UID alone from now on.
-    pub(in crate::eviction) fn failed(mut self, failure: ApiFailure, now: Mono) -> bool {
-        let Some(attempt) = self.attempt() else { return false };
+    fn request_failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) -> bool {
+        let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.last_failure = Some(failure);
         let conflict = failure == ApiFailure::Conflict;
         let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
@@ -129,25 +237,14 @@ impl<'q> Answer<'q> {
         }
         attempt.slow |= failure == ApiFailure::Unavailable;
         let by_uid_only = attempt.is_by_uid_only();
-        let PodRef { node, uid } = self.pod;
+        let PodRef { node, uid } = pod;
         match tries == 1 && matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict) {
-            true => self.queue.requeue(self.pod),
-            false => self.postpone(failure, now.plus(backoff(node.as_str(), uid, tries, failure))),
+            true => self.requeue(pod),
+            false => self.postpone(pod, failure, now.plus(backoff(node.as_str(), uid, tries, failure))),
         }
         by_uid_only
     }
-
-    /// Another try at that moment. A mark does not stand for so long on a pod that is not deleted (S9): it is taken away
-    /// first, and put on again before the next DELETE.
-    pub(super) fn postpone(mut self, failure: ApiFailure, at: Mono) {
-        let Some(attempt) = self.attempt() else { return };
-        attempt.last_failure = Some(failure);
-        let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
-        if long && matches!(attempt.step, NextStep::Evict | NextStep::ReadPod) {
-            attempt.step = NextStep::Rest;
-            attempt.unmark_at = Some(at);
-            return self.requeue();
-        }
-        self.queue.retry_at(self.pod, at);
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,10 +5,9 @@
 
 use super::{EvictionAttempt, InFlightRequest, NextStep, WorkQueue};
 use crate::eviction::config::{DisruptionConditionPolicy, EvictionConfig};
-use crate::eviction::confirmation::NodeConfirmation;
 use crate::eviction::effect::EvictionEffect;
 use crate::eviction::notice::EvictionReason;
-use crate::eviction::pod_turn::{Dispatch, PodTurn};
+use crate::eviction::{Dispatch, NodeConfirmation, PodTurn};
 use crate::fact::PodOwnerKind;
 use crate::identity::{PodRef, ResourceVersion};
 use crate::taint_start::TaintStartSource;
@@ -25,15 +24,17 @@ const FIRST_READ_PAUSE: Span = Span::from_millis(100);
 /// A node that nobody wanted to read for so long begins anew: its pauses have been over for a while.
 const FAILURES_REMEMBERED: Span = Span::from_secs(75);
 
-/// Decides what is sent for a pod whose turn it is.
-pub(super) fn dispatch(
-    queue: &mut WorkQueue,
-    pod: &PodRef,
-    facts: PodTurn<'_>,
-    config: &EvictionConfig,
-    now: Mono,
-) -> Dispatch {
-    Turn { queue, pod, facts, config, now }.dispatch()
+impl WorkQueue {
+    /// Decides what is sent for a pod whose turn it is.
+    pub(in crate::eviction) fn take_turn(
+        &mut self,
+        pod: &PodRef,
+        facts: PodTurn<'_>,
+        config: &EvictionConfig,
+        now: Mono,
+    ) -> Dispatch {
+        Turn { queue: self, pod, facts, config, now }.dispatch()
+    }
 }
 
 /// One turn of a pod.

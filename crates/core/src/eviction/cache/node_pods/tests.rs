@@ -1,8 +1,8 @@
 //! Tests the index of deadlines against a scan of all pods.
 
 use super::*;
+use crate::eviction::CountdownCounts;
 use crate::eviction::cache::pod_entry::TolerationInterner;
-use crate::eviction::phase::CountdownCounts;
 use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};

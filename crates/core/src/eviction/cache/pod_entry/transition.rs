@@ -3,9 +3,9 @@
 //! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
 use super::{PodEntry, PodFlags, TolerationInterner};
+use crate::eviction::EvictionState;
 use crate::eviction::notice::EvictionNotice;
-use crate::eviction::phase::{EvictionPhase, LastNotice};
-use crate::eviction::state::EvictionState;
+use crate::eviction::{EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase};
 use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
