@@ -59,7 +59,7 @@ impl StreamObserver {
 }
 
 /// The answer to a question, and when it was asked.
-pub(super) type ProbeResult = (Mono, Result<(), RequestError>);
+type ProbeResult = (Mono, Result<(), RequestError>);
 
 /// Whether the API server takes our requests.
 pub(super) struct ApiServerProbe {

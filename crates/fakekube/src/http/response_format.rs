@@ -41,7 +41,7 @@ pub(super) struct Accept {
     pub(super) encoding: ResponseEncoding,
     pub(super) view: Representation,
     /// What refusals are written in.
-    pub(super) refusals: ResponseEncoding,
+    refusals: ResponseEncoding,
     /// Nothing that is accepted can be had.
     refused: bool,
 }

@@ -19,7 +19,7 @@ pub(super) trait ConnectionIo: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ConnectionIo for S {}
 
 /// A connection, and its place among all.
-pub(super) type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermit);
+type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermit);
 
 struct ConnectionAcceptor {
     acceptor: Option<TlsAcceptor>,
