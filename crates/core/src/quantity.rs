@@ -4,11 +4,8 @@
 
 use core::fmt;
 
-mod digits;
 #[cfg(test)]
 mod tests;
-
-use digits::DecimalDigits;
 
 /// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +40,9 @@ impl core::error::Error for QuantityError {}
 
 const NANOS: i128 = 1_000_000_000;
 
+/// More digits than this are more than `i128::MAX`.
+const DIGITS_MAX: i64 = 39;
+
 /// What an API server holds at most of a quantity with a binary suffix.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
@@ -63,13 +63,12 @@ impl Quantity {
     /// Reads a quantity. Exponents that need more than 32 bits are refused here; an API server lets them wrap.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let written = ParsedNumber::read(text)?;
-        let digits = written.digits();
         if written.is_empty() && written.is_refused_without_digits() {
             return Err(QuantityError::Number);
         }
         let magnitude = match written.suffix {
-            Suffix::Ten(exponent) => digits.decimal_nanos(exponent),
-            Suffix::Two(bits) => digits.binary_nanos(bits).min(BINARY_MAX),
+            Suffix::Ten(exponent) => written.decimal_nanos(exponent),
+            Suffix::Two(bits) => written.binary_nanos(bits).min(BINARY_MAX),
         };
         let nanos = if written.negative { -magnitude } else { magnitude };
         Ok(Self { nanos })
@@ -180,10 +179,6 @@ impl<'t> ParsedNumber<'t> {
         Ok(Self { negative, whole: whole.trim_start_matches('0'), has_whole, fraction, suffix })
     }
 
-    fn digits(&self) -> DecimalDigits<'t> {
-        DecimalDigits { whole: self.whole, fraction: self.fraction }
-    }
-
     /// Whether there is no digit at all.
     fn is_empty(&self) -> bool {
         !self.has_whole && self.fraction.is_empty()
@@ -196,6 +191,50 @@ impl<'t> ParsedNumber<'t> {
             Suffix::Two(bits) => bits > 40,
         }
     }
+
+    /// All digits, in order.
+    fn all(&self) -> impl Iterator<Item = u8> {
+        self.whole.bytes().chain(self.fraction.bytes()).map(|digit| digit - b'0')
+    }
+
+    /// The digits times ten to the `exponent`, in billionths, rounded up.
+    fn decimal_nanos(&self, exponent: i32) -> i128 {
+        let zeros = self.all().take_while(|&digit| digit == 0).count();
+        let significant = || self.all().skip(zeros);
+        if significant().next().is_none() {
+            return 0;
+        }
+        // Where the point stands among the significant digits, once the number is in billionths.
+        let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let point = length(self.whole.len())
+            .saturating_sub(length(zeros))
+            .saturating_add(i64::from(exponent))
+            .saturating_add(9);
+        if point > DIGITS_MAX {
+            return i128::MAX;
+        }
+        let before = usize::try_from(point).unwrap_or(0);
+        let mut padded = significant().chain(core::iter::repeat(0));
+        let nanos = (0..before).fold(0_i128, |nanos, _| append(nanos, padded.next().unwrap_or(0)));
+        let rest = significant().skip(before).any(|digit| digit != 0);
+        nanos.saturating_add(i128::from(rest))
+    }
+
+    /// The digits times two to the `bits`, in billionths, rounded up.
+    fn binary_nanos(&self, bits: u32) -> i128 {
+        let unit = 1_000_000_000_i128 << bits;
+        let whole = self.whole.bytes().fold(0, |whole, digit| append(whole, digit - b'0'));
+        // From the last digit to the first: what is behind each, divided by ten, with a note of what was cut off.
+        let (fraction, rest) = self.fraction.bytes().rev().fold((0, false), |(behind, rest), digit| {
+            let sum = i128::from(digit - b'0') * unit + behind;
+            (sum / 10, rest || sum % 10 != 0)
+        });
+        whole.saturating_mul(unit).saturating_add(fraction).saturating_add(i128::from(rest))
+    }
+}
+
+fn append(number: i128, digit: u8) -> i128 {
+    number.saturating_mul(10).saturating_add(i128::from(digit))
 }
 
 /// The longest start that consists of such characters, and the rest.
