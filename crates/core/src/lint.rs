@@ -5,12 +5,13 @@
 //!   nodes.
 //! - See `lint/rule.rs` for the list of rules.
 
-use crate::scheduling::{Labels, NodeTerm, PodSchedulingSpec};
-use crate::taint::Taint;
+use crate::scheduling::{Labels, NodeOperator, NodeTerm, PodSchedulingSpec};
+use crate::taint::{Taint, keys};
 use crate::toleration::Toleration;
 use crate::toleration_matching::NumericOperators;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 mod conflicting_tolerations;
@@ -26,6 +27,16 @@ mod unusual_tolerations;
 
 pub(crate) use quoted::{Quoted, distance};
 pub use rule::{Rule, Severity};
+
+/// The effects there are.
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// What is said of a field that is no text.
+const NOT_TEXT: &str = "YAML reads this as a number, a truth value or a list: an API server refuses it";
+const QUOTE_IT: &str = "put it in quotes";
+
+/// What nodes of the control plane are labelled with; the old name is on some to this day.
+const CONTROL_PLANE_LABELS: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
 
 /// A toleration as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +97,18 @@ impl LintedWorkload {
             || self.special_resources
             || !self.node_selector.is_empty()
             || self.required.is_some()
+    }
+
+    /// Whether only nodes of the control plane will do.
+    fn wants_control_plane(&self) -> bool {
+        let label = |key: &str| CONTROL_PLANE_LABELS.contains(&key);
+        let asks = |term: &NodeTerm| {
+            term.expressions
+                .iter()
+                .any(|one| label(&one.key) && matches!(one.operator, NodeOperator::Exists | NodeOperator::In))
+        };
+        self.node_selector.keys().any(|key| label(key))
+            || self.required.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(asks))
     }
 
     /// What a scheduler would ask, with these tolerations.
@@ -234,4 +257,32 @@ pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     let nodes = found.iter().position(|finding| matches!(finding.subject, LintSubject::Node(_)));
     found[nodes.unwrap_or_default()..].sort_by_key(|finding| (finding.subject, finding.place, finding.rule));
     found
+}
+
+/// What is said of an effect that is none.
+fn unknown_effect(text: &str) -> (String, String) {
+    let reason = format!("there is no effect {}: an API server refuses it", Quoted(text));
+    let fix = match meant(text, EFFECTS) {
+        Some(meant) => format!("write effect: {meant}"),
+        None => format!("write one of {}", EFFECTS.join(", ")),
+    };
+    (reason, fix)
+}
+
+/// What a word was probably meant to be.
+fn meant<'k>(text: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let same = known.clone().into_iter().find(|known| known.eq_ignore_ascii_case(text));
+    same.or_else(|| nearest(text, known, 2))
+}
+
+/// The one of `known` that `text` was probably meant to be.
+fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>, most: usize) -> Option<&'k str> {
+    let near = known.into_iter().filter_map(|known| Some((distance(text, known, most)?, known)));
+    near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
+}
+
+/// A taint as kubectl writes it, of bounded length.
+fn shown(taint: &Taint) -> String {
+    let text = Quoted(&taint.to_string()).to_string();
+    text.trim_matches('"').to_string()
 }

@@ -4,8 +4,8 @@
 //! - Invariant: a key that some node carries is never reported in a toleration.
 
 use super::node_coverage::NodeGroups;
-use super::quoted::{Quoted, nearest};
-use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart};
+use super::quoted::Quoted;
+use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart, nearest};
 use crate::taint::keys;
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;

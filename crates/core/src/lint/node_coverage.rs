@@ -2,9 +2,10 @@
 //!
 //! - Invariant: temporary taints (MATCH-10) need not be on a node now.
 
-use super::quoted::{Quoted, nearest};
-use super::unusual_tolerations::wants_control_plane;
-use super::{FindingPlace, FindingSink, LintInput, LintedNode, LintedWorkload, Rule, TolerationPart};
+use super::quoted::Quoted;
+use super::{
+    FindingPlace, FindingSink, LintInput, LintedNode, LintedWorkload, Rule, TolerationPart, nearest, shown,
+};
 use crate::admission::daemon_tolerations;
 use crate::taint::{Taint, TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};
@@ -175,7 +176,7 @@ fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut 
     for node in pools.nodes.iter().filter(|node| wish.matches(&node.name, &node.labels)) {
         asked_for += 1;
         match keeps_out(&wish.tolerations, node, pools.numeric) {
-            Some(taint) if *taint.key == *keys::CONTROL_PLANE && wants_control_plane(workload) => return,
+            Some(taint) if *taint.key == *keys::CONTROL_PLANE && workload.wants_control_plane() => return,
             Some(taint) => _ = keeping.insert(shown(taint)),
             None => return,
         }
@@ -208,10 +209,4 @@ fn keeps_out<'n>(
         .zip(matches)
         .find(|(_, answer)| *answer == TaintMatch::Untolerated)
         .map(|(taint, _)| taint)
-}
-
-/// A taint as kubectl writes it, of bounded length.
-pub(super) fn shown(taint: &Taint) -> String {
-    let text = Quoted(&taint.to_string()).to_string();
-    text.trim_matches('"').to_string()
 }

@@ -1,11 +1,10 @@
 //! Checks the taints of nodes (TL105, TL109, TL110, TL112, TL302): invalid ones (VAL-8), and those that evict DaemonSet
 //! pods.
 
-use super::node_coverage::shown;
 use super::quoted::Quoted;
-use super::single_toleration::{EFFECTS, NOT_TEXT, QUOTE_IT, unknown_effect};
 use super::{
-    FindingPlace, FindingSink, LintFinding, LintInput, LintSubject, LintedNode, Rule, TolerationPart,
+    EFFECTS, FindingPlace, FindingSink, LintFinding, LintInput, LintSubject, LintedNode, NOT_TEXT, QUOTE_IT,
+    Rule, TolerationPart, shown, unknown_effect,
 };
 use crate::admission::daemon_tolerations;
 use crate::label::{is_key, is_value};

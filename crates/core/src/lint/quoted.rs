@@ -47,13 +47,3 @@ pub(crate) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     }
     row.last().copied().filter(|&letters| letters <= most)
 }
-
-/// The one of `known` that `text` was probably meant to be.
-pub(super) fn nearest<'k>(
-    text: &str,
-    known: impl IntoIterator<Item = &'k str>,
-    most: usize,
-) -> Option<&'k str> {
-    let near = known.into_iter().filter_map(|known| Some((distance(text, known, most)?, known)));
-    near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
-}

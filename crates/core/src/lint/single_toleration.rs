@@ -1,8 +1,11 @@
 //! Checks one toleration by itself (TL101 to TL109, TL111, TL112, TL208, TL209): invalid fields (VAL-1 to VAL-5) and
 //! surprising seconds (TE-19, TE-20).
 
-use super::quoted::{Quoted, nearest};
-use super::{FindingSink, LintedToleration, LintedWorkload, Rule, TolerationPart};
+use super::quoted::Quoted;
+use super::{
+    FindingSink, LintedToleration, LintedWorkload, NOT_TEXT, QUOTE_IT, Rule, TolerationPart, meant,
+    unknown_effect,
+};
 use crate::label::{is_key, is_value};
 use crate::taint::TaintEffect;
 use crate::toleration::TolerationOperator;
@@ -10,16 +13,8 @@ use crate::toleration_matching::{NumericOperators, canonical_integer};
 use alloc::format;
 use alloc::string::String;
 
-/// The effects there are.
-pub(super) const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
 /// The fields of a toleration.
 const FIELDS: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
-
-/// What is said of a field that is no text.
-pub(super) const NOT_TEXT: &str =
-    "YAML reads this as a number, a truth value or a list: an API server refuses it";
-pub(super) const QUOTE_IT: &str = "put it in quotes";
 
 /// The most seconds that fit into 64 bits of nanoseconds (TE-20).
 const SECONDS_MOST: i64 = i64::MAX / 1_000_000_000;
@@ -171,20 +166,4 @@ impl SingleToleration<'_, '_, '_> {
             self.say(Rule::NotText, part, NOT_TEXT, QUOTE_IT);
         }
     }
-}
-
-/// What is said of an effect that is none.
-pub(super) fn unknown_effect(text: &str) -> (String, String) {
-    let reason = format!("there is no effect {}: an API server refuses it", Quoted(text));
-    let fix = match meant(text, EFFECTS) {
-        Some(meant) => format!("write effect: {meant}"),
-        None => format!("write one of {}", EFFECTS.join(", ")),
-    };
-    (reason, fix)
-}
-
-/// What a word was probably meant to be.
-fn meant<'k>(text: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
-    let same = known.clone().into_iter().find(|known| known.eq_ignore_ascii_case(text));
-    same.or_else(|| nearest(text, known, 2))
 }

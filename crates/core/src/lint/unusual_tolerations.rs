@@ -4,14 +4,10 @@
 //! - Invariant: DaemonSets and node-critical pods may tolerate anything.
 
 use super::{FindingPlace, FindingSink, LintedWorkload, Rule, TolerationPart};
-use crate::scheduling::{NodeOperator, NodeTerm};
 use crate::taint::{Taint, TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
 use crate::toleration_matching::{NumericOperators, TolerationMatch, tolerates};
 use alloc::format;
-
-/// What nodes of the control plane are labelled with; the old name is on some to this day.
-const CONTROL_PLANE_LABELS: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
 
 pub(super) fn check(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
     if !workload.daemon && !workload.node_critical {
@@ -48,7 +44,7 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
 }
 
 fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
-    let wants = wants_control_plane(workload);
+    let wants = workload.wants_control_plane();
     let let_in = workload.read().any(|one| yes(one, &taint(keys::CONTROL_PLANE, TaintEffect::NoSchedule)));
     if wants && !let_in && !workload.bound {
         let reason =
@@ -64,18 +60,6 @@ fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
         let fix = "add the toleration operator: Exists, effect: NoExecute";
         findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Whole, reason, fix);
     }
-}
-
-/// Whether only nodes of the control plane will do.
-pub(super) fn wants_control_plane(workload: &LintedWorkload) -> bool {
-    let label = |key: &str| CONTROL_PLANE_LABELS.contains(&key);
-    let asks = |term: &NodeTerm| {
-        term.expressions
-            .iter()
-            .any(|one| label(&one.key) && matches!(one.operator, NodeOperator::Exists | NodeOperator::In))
-    };
-    workload.node_selector.keys().any(|key| label(key))
-        || workload.required.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(asks))
 }
 
 fn taint(key: &str, effect: TaintEffect) -> Taint {
