@@ -14,7 +14,8 @@ pub use impact::{BudgetImpact, WorkloadImpact};
 pub use placement::{PlacedPod, Placement};
 
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::taint::Taint;
+use crate::taint::{Taint, TaintEffect};
+use crate::taint_start::{TaintStart, TaintStartSource};
 use crate::time::Mono;
 use crate::verdict::{Outcome, StayReason, TaintInstance};
 use alloc::vec::Vec;
@@ -30,6 +31,19 @@ pub struct PlannedNodeChange {
     pub unschedulable: bool,
     /// Its pods are evicted one by one, as `kubectl drain` does, which asks disruption budgets; those of DaemonSets are left.
     pub drained: bool,
+}
+
+impl PlannedNodeChange {
+    /// The instances that a node would have: those that go on keep their start, others begin when they come.
+    fn instances(&self, before: &[TaintInstance]) -> Vec<TaintInstance> {
+        let evicting = self.taints.iter().filter(|planned| planned.taint.effect == TaintEffect::NoExecute);
+        let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
+            let known = before.iter().find(|instance| instance.taint.is_same(taint));
+            let new = TaintStart { at: *from, source: TaintStartSource::SeenLive, clamped: false };
+            TaintInstance { taint: taint.clone(), start: known.map_or(new, |known| known.start) }
+        };
+        evicting.map(instance).collect()
+    }
 }
 
 /// A taint that a node would have.
@@ -155,6 +169,17 @@ pub struct Forecast {
     pub unplaced: usize,
 }
 
+/// A pod that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EvictedPod {
+    /// When.
+    at: Mono,
+    /// Its position.
+    pod: u32,
+    /// A drain evicts it, which asks disruption budgets.
+    evicted: bool,
+}
+
 /// What would happen if nodes were changed; of no change, what will happen anyway.
 pub fn forecast(
     snapshot: &ClusterSnapshot,
@@ -163,7 +188,7 @@ pub fn forecast(
 ) -> Forecast {
     let moment = if question.until == Mono::NEVER { snapshot.now().mono } else { question.until };
     let mut nodes = judge::nodes(snapshot, changes);
-    let mut leavers = judge::leavers(&nodes, question.until);
+    let mut leavers = leavers(&nodes, question.until);
     let mut budgets = impact::budgets(snapshot, &leavers);
     let (mut placements, mut homeless) =
         placement::placements(snapshot, changes, &leavers, question.places_max);
@@ -181,6 +206,15 @@ pub fn forecast(
     nodes.iter().flat_map(|node| &node.pods).for_each(|pod_forecast| totals.count(pod_forecast, moment));
     let workloads = impact::workloads(snapshot, &leavers, moment);
     Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless }
+}
+
+/// Who leaves up to this moment, in no order.
+fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<EvictedPod> {
+    let evicted_pod = |pod_forecast: &PodForecast| {
+        let at = pod_forecast.at().filter(|at| *at <= until)?;
+        Some(EvictedPod { at, pod: pod_forecast.pod, evicted: pod_forecast.is_evicted() })
+    };
+    nodes.iter().flat_map(|node| node.pods.iter().filter_map(evicted_pod)).collect()
 }
 
 impl ForecastTotals {

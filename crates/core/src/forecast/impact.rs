@@ -1,6 +1,6 @@
 //! Counts, for each workload and disruption budget, the pods that leave.
 
-use super::judge::EvictedPod;
+use super::EvictedPod;
 use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, SnapshotPod};
 use crate::fact::PodLifePhase;
 use crate::time::Mono;

@@ -2,26 +2,13 @@
 //!
 //! - Invariant: an existing taint keeps its start (S4); pods of the same template are matched once per node.
 
-use super::{NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast};
+use super::{NodeForecast, PlannedNodeChange, PodForecast};
 use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy};
 use crate::countdown_hold::HoldHistory;
 use crate::taint::TaintEffect;
-use crate::taint_start::{TaintStart, TaintStartSource};
-use crate::time::Mono;
 use crate::toleration_matching::{self, TaintMatch};
 use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::vec::Vec;
-
-/// A pod that leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EvictedPod {
-    /// When.
-    pub(super) at: Mono,
-    /// Its position.
-    pub(super) pod: u32,
-    /// A drain evicts it, which asks disruption budgets.
-    pub(super) evicted: bool,
-}
 
 /// The nodes that are changed, or, if none is, those with a NoExecute taint.
 pub(super) fn nodes(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeForecast> {
@@ -37,7 +24,7 @@ pub(super) fn nodes(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -
 
 fn one(snapshot: &ClusterSnapshot, node: usize, change: Option<&PlannedNodeChange>) -> NodeForecast {
     let before = snapshot.instances(node);
-    let after = change.map_or_else(|| before.clone(), |change| planned(&before, change));
+    let after = change.map_or_else(|| before.clone(), |change| change.instances(&before));
     let mut fates = fates(snapshot, node, &before, &after);
     let drained = change.is_some_and(|change| change.drained);
     if drained {
@@ -53,17 +40,6 @@ fn drain(snapshot: &ClusterSnapshot, pod_forecast: &mut PodForecast) {
     if pod.exemption.is_none() && !is_left && pod_forecast.at().is_none_or(|at| at > now) {
         (pod_forecast.after, pod_forecast.decisive) = (Outcome::Leaves { due: now }, None);
     }
-}
-
-/// The instances that a node would have: those that go on keep their start, others begin when they come.
-pub(super) fn planned(before: &[TaintInstance], change: &PlannedNodeChange) -> Vec<TaintInstance> {
-    let evicting = change.taints.iter().filter(|planned| planned.taint.effect == TaintEffect::NoExecute);
-    let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
-        let known = before.iter().find(|instance| instance.taint.is_same(taint));
-        let new = TaintStart { at: *from, source: TaintStartSource::SeenLive, clamped: false };
-        TaintInstance { taint: taint.clone(), start: known.map_or(new, |known| known.start) }
-    };
-    evicting.map(instance).collect()
 }
 
 /// What the tolerations of one shape answer to the taints of one node.
@@ -103,32 +79,4 @@ fn fates(
         PodForecast { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
     };
     snapshot.pods_on(node).map(pod_forecast).collect()
-}
-
-/// Who leaves up to this moment, in no order.
-pub(super) fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<EvictedPod> {
-    let evicted_pod = |pod_forecast: &PodForecast| {
-        let at = pod_forecast.at().filter(|at| *at <= until)?;
-        Some(EvictedPod { at, pod: pod_forecast.pod, evicted: pod_forecast.is_evicted() })
-    };
-    nodes.iter().flat_map(|node| node.pods.iter().filter_map(evicted_pod)).collect()
-}
-
-/// The first so many of those that leave, in the order in which they do; of those that leave together, the more important
-/// later.
-pub(super) fn first(
-    snapshot: &ClusterSnapshot,
-    mut leavers: Vec<EvictedPod>,
-    most: usize,
-) -> Vec<EvictedPod> {
-    let order = |evicted_pod: &EvictedPod| {
-        let pod = &snapshot.pods()[evicted_pod.pod as usize];
-        (evicted_pod.at, snapshot.shape(pod).spec.priority, evicted_pod.pod)
-    };
-    if leavers.len() > most && most > 0 {
-        leavers.select_nth_unstable_by_key(most - 1, order);
-        leavers.truncate(most);
-    }
-    leavers.sort_unstable_by_key(order);
-    leavers
 }

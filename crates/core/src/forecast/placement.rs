@@ -3,8 +3,7 @@
 //! - Invariant: a pod that has left uses no resources; a pod that was placed does.
 //! - Affinity between pods, topology constraints and volumes are not evaluated.
 
-use super::judge::{self, EvictedPod, first};
-use super::{PlannedNodeChange, leaves_at};
+use super::{EvictedPod, PlannedNodeChange, leaves_at};
 use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod, TEMPLATE_HASH, WorkloadKind};
 use crate::fact::PodLifePhase;
 use crate::hash::fnv1a;
@@ -108,6 +107,21 @@ pub(super) fn placements(
     (placements, all - asked.len())
 }
 
+/// The first so many of those that leave, in the order in which they do; of those that leave together, the more important
+/// later.
+fn first(snapshot: &ClusterSnapshot, mut leavers: Vec<EvictedPod>, most: usize) -> Vec<EvictedPod> {
+    let order = |evicted_pod: &EvictedPod| {
+        let pod = &snapshot.pods()[evicted_pod.pod as usize];
+        (evicted_pod.at, snapshot.shape(pod).spec.priority, evicted_pod.pod)
+    };
+    if leavers.len() > most && most > 0 {
+        leavers.select_nth_unstable_by_key(most - 1, order);
+        leavers.truncate(most);
+    }
+    leavers.sort_unstable_by_key(order);
+    leavers
+}
+
 /// A number that is the same for the same pod and looks like chance: the scheduler draws lots among equal nodes.
 fn tie(pod: &SnapshotPod) -> u64 {
     fnv1a(pod.name.as_str()) >> 32
@@ -158,7 +172,7 @@ impl TaintsByNode {
             now.filter(|(_, taints)| !taints.is_empty()).collect();
         for change in changes {
             let before = all.remove(&change.node).unwrap_or_default();
-            let after = judge::planned(&before, change);
+            let after = change.instances(&before);
             if !after.is_empty() {
                 all.insert(change.node, after);
             }
