@@ -42,6 +42,9 @@ pub const CPU: &str = "cpu";
 /// The other resource that scores look at.
 pub const MEMORY: &str = "memory";
 
+/// The best a node can be.
+const BEST: i64 = 100;
+
 /// What one pod, or all pods of a node, take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceRequests {
@@ -171,4 +174,10 @@ pub struct FilterRejection {
     pub reasons: Vec<UnschedulableReason>,
     /// Whether the pod might fit if others went.
     pub preemption_may_help: bool,
+}
+
+/// A position below `count`, which is not zero.
+fn pick(tie: u64, count: usize) -> usize {
+    let position = tie % u64::try_from(count).unwrap_or(u64::MAX);
+    usize::try_from(position).unwrap_or(0)
 }

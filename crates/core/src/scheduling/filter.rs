@@ -48,7 +48,7 @@ pub(super) fn suits(
     if candidate.unschedulable && !bears_cordon(&spec.tolerations, numeric) {
         return refuse(SchedulerPlugin::NodeUnschedulable, UnschedulableReason::Unschedulable);
     }
-    if has_untolerated(&spec.tolerations, &candidate.taints, numeric) {
+    if !kept_off_by(&spec.tolerations, &candidate.taints, numeric).is_empty() {
         return refuse(SchedulerPlugin::TaintToleration, UnschedulableReason::UntoleratedTaint);
     }
     if !spec.matches(name, &candidate.labels) {
@@ -69,16 +69,7 @@ fn bears_cordon(tolerations: &[Toleration], numeric: NumericOperators) -> bool {
     tolerations.iter().any(|toleration| tolerates(toleration, &taint, numeric) == TolerationMatch::Yes)
 }
 
-/// Whether a taint keeps the pod off: `NoSchedule` and `NoExecute` do (SC-1, MATCH-8).
-pub(super) fn has_untolerated(
-    tolerations: &[Toleration],
-    taints: &[Taint],
-    numeric: NumericOperators,
-) -> bool {
-    !kept_off_by(tolerations, taints, numeric).is_empty()
-}
-
-/// The taints that keep a pod with these tolerations off their node (SC-1).
+/// The taints that keep a pod with these tolerations off their node: `NoSchedule` and `NoExecute` do (SC-1, MATCH-8).
 pub fn kept_off_by<'t>(
     tolerations: &[Toleration],
     taints: &'t [Taint],

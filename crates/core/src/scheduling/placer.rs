@@ -4,13 +4,15 @@
 //!   is computed once per template.
 
 use super::filter::{filter, fits, suits};
-use super::score::{RawScore, SPREAD_WEIGHT, fit};
-use super::select_node::pick;
+use super::score::{RawScore, fit};
 use super::spread::TopologySpread;
-use super::{FilterRejection, NodeInfo, PodSchedulingSpec, ResourceRequests};
+use super::{FilterRejection, NodeInfo, PodSchedulingSpec, ResourceRequests, pick};
 use crate::toleration_matching::NumericOperators;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+/// The weight of `PodTopologySpread`.
+const SPREAD_WEIGHT: i64 = 2;
 
 /// A node that everything but room leaves to pods of one kind.
 #[derive(Clone, Copy, Debug)]

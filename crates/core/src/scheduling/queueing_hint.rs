@@ -1,7 +1,6 @@
 //! Decides whether a change of taints may make an unschedulable pod schedulable (SC-3).
 
-use super::PodSchedulingSpec;
-use super::filter::has_untolerated;
+use super::{PodSchedulingSpec, kept_off_by};
 use crate::taint::Taint;
 use crate::toleration_matching::NumericOperators;
 
@@ -13,6 +12,6 @@ pub fn taints_help(
     after: &[Taint],
     numeric: NumericOperators,
 ) -> bool {
-    let kept_off = |taints| has_untolerated(&spec.tolerations, taints, numeric);
+    let kept_off = |taints| !kept_off_by(&spec.tolerations, taints, numeric).is_empty();
     before.is_none_or(kept_off) && !kept_off(after)
 }

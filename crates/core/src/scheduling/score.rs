@@ -3,7 +3,7 @@
 //! - See `spread.rs` for spreading; affinity between pods and images are not scored.
 
 use super::filter::untolerated;
-use super::{CPU, MEMORY, NodeInfo, PodSchedulingSpec, amount};
+use super::{BEST, CPU, MEMORY, NodeInfo, PodSchedulingSpec, amount};
 use crate::taint::TaintEffect;
 use crate::toleration_matching::NumericOperators;
 use alloc::vec::Vec;
@@ -20,12 +20,6 @@ pub struct NodeScore {
     /// `NodeResourcesBalancedAllocation`, weight 1.
     pub balance: i64,
 }
-
-/// The best a node can be.
-pub(super) const BEST: i64 = 100;
-
-/// The weight of `PodTopologySpread`.
-pub(super) const SPREAD_WEIGHT: i64 = 2;
 
 impl NodeScore {
     /// With weights; at most 700.

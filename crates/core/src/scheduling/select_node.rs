@@ -3,7 +3,7 @@
 //! - Invariant: every node is considered; kube-scheduler samples clusters of more than a hundred nodes.
 
 use super::filter::filter_named;
-use super::{FilterRejection, NodeInfo, PodSchedulingSpec, score};
+use super::{FilterRejection, NodeInfo, PodSchedulingSpec, pick, score};
 use crate::toleration_matching::NumericOperators;
 use alloc::vec::Vec;
 
@@ -38,10 +38,4 @@ pub fn choose(
     let best: Vec<usize> =
         possible.iter().zip(&totals).filter(|(_, total)| *total == highest).map(|(&at, _)| at).collect();
     SelectedNode::Node(best[pick(tie, best.len())])
-}
-
-/// A position below `count`, which is not zero.
-pub(super) fn pick(tie: u64, count: usize) -> usize {
-    let position = tie % u64::try_from(count).unwrap_or(u64::MAX);
-    usize::try_from(position).unwrap_or(0)
 }

@@ -77,8 +77,8 @@ impl TopologySpread {
         let crowded: Vec<i64> = possible.iter().map(|&node| crowded(node)).collect();
         let least = crowded.iter().copied().min().unwrap_or(0);
         match crowded.iter().copied().max().unwrap_or(0) {
-            0 => crowded.iter().map(|_| super::score::BEST).collect(),
-            most => crowded.iter().map(|one| super::score::BEST * (most + least - one) / most).collect(),
+            0 => crowded.iter().map(|_| super::BEST).collect(),
+            most => crowded.iter().map(|one| super::BEST * (most + least - one) / most).collect(),
         }
     }
 }
