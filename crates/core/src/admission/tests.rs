@@ -1,7 +1,15 @@
 //! Tables for what is added to pods.
 
+use super::pool::{
+    DedicatedPool, PoolLabel, PoolMembers, PoolNode, PoolTaint, PoolUsers, PoolViolation, violation,
+};
+use super::request::{
+    AdmittedPod, NodePoolMembership, Operation, PodIdentity, PodRequest, PreviousPod, Requester,
+};
 use super::*;
+use crate::scheduling::Labels;
 use crate::taint::Taint;
+use crate::time::Wall;
 use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
@@ -48,6 +56,65 @@ fn tolerations(rows: &str) -> Vec<Toleration> {
         toleration(key, operator, value, effect, seconds.parse().ok())
     };
     rows.split('|').filter(|row| !row.trim().is_empty()).map(one).collect()
+}
+
+/// `dedicated=<name>`, for nodes labelled `pool=<name>` and namespaces labelled `team=<name>`.
+fn pool(name: &str, age: i64) -> DedicatedPool {
+    DedicatedPool {
+        name: name.into(),
+        created: Some(Wall::from_secs(age)),
+        taint: PoolTaint { key: "dedicated".into(), value: name.into(), effects: Vec::new() },
+        label: Some(PoolLabel { key: "dedicated".into(), value: name.into() }),
+        members: PoolMembers {
+            selector: Some(LabelSelector::of_labels([("pool", name)])),
+            ..PoolMembers::default()
+        },
+        users: PoolUsers {
+            namespaces: Some(LabelSelector::of_labels([("team", name)])),
+            ..PoolUsers::default()
+        },
+        ..DedicatedPool::default()
+    }
+}
+
+fn labels(text: &str) -> Labels {
+    let pairs = text.split_whitespace().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.map(|(key, value)| (key.into(), value.into())).collect()
+}
+
+/// Labels, and taints as `key=value:TaintEffect`.
+fn node(name: &str, own: &str, taints: &str) -> PoolNode {
+    let taint = |text: &str| {
+        let (rest, effect) = text.split_once(':').unwrap();
+        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+        taint(key, value, effect)
+    };
+    let taints = taints.split_whitespace().map(taint).collect();
+    PoolNode { name: name.into(), labels: labels(own), taints, record: None }
+}
+
+fn requester(user: &str, groups: &[&str]) -> Requester {
+    Requester { user: user.into(), groups: groups.iter().map(|&group| group.into()).collect() }
+}
+
+fn identity(namespace: &str, account: &str) -> PodIdentity {
+    PodIdentity { namespace: namespace.into(), service_account: account.into(), ..PodIdentity::default() }
+}
+
+/// Somebody of another team asks for a pod, or changes one.
+fn asked(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let pod = AdmittedPod { identity: identity("shop", ""), ..pod };
+    PodRequest { operation, requester: Some(requester("bob", &["team-b"])), pod, old }
+}
+
+fn bearing(text: &str) -> AdmittedPod {
+    AdmittedPod { tolerations: tolerations(text), ..AdmittedPod::default() }
+}
+
+fn judged(pool: &DedicatedPool, request: &PodRequest, node: NodePoolMembership<'_>) -> Vec<PoolViolation> {
+    let namespace = labels("team=b");
+    violation(core::slice::from_ref(pool), request, node, Some(&namespace)).0
 }
 
 const READY: &str = "node.kubernetes.io/not-ready";

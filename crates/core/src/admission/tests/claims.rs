@@ -1,8 +1,6 @@
 //! Tests the annotation that records for which pools' users a pod was created, and from which clients it counts.
 
-use super::guard::{asked, bearing, requester};
-use super::pools::pool;
-use super::tolerations;
+use super::{asked, bearing, pool, requester, tolerations};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::admission::review::{ReviewSettings, mutate, validate};

@@ -1,7 +1,6 @@
 //! Tests pods that can run on one node only, and to which pool that node belongs.
 
-use super::guard::{asked, bearing, judged, requester};
-use super::pools::{labels, pool};
+use super::{asked, bearing, judged, labels, pool, requester};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::fact::PodOwnerKind;

@@ -1,6 +1,6 @@
 //! Tests which pods on the nodes of a pool are evicted, named or left alone.
 
-use super::pools::{labels, node, pool};
+use super::{labels, node, pool};
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;

@@ -1,7 +1,6 @@
 //! Tests what pools add to pods, and which pods they refuse.
 
-use super::pools::{labels, pool};
-use super::tolerations;
+use super::{asked, bearing, identity, judged, labels, pool, requester, tolerations};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::fact::PodOwnerKind;
@@ -12,14 +11,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 const OFF: NumericOperators = NumericOperators::Off;
-
-pub(super) fn requester(user: &str, groups: &[&str]) -> Requester {
-    Requester { user: user.into(), groups: groups.iter().map(|&group| group.into()).collect() }
-}
-
-fn identity(namespace: &str, account: &str) -> PodIdentity {
-    PodIdentity { namespace: namespace.into(), service_account: account.into(), ..PodIdentity::default() }
-}
 
 fn who<'a>(
     identity: &'a PodIdentity,
@@ -202,28 +193,8 @@ fn terms_are_narrowed_one_by_one() {
     assert_eq!(narrowed(None, &[]), None);
 }
 
-/// Somebody of another team asks for a pod, or changes one.
-pub(super) fn asked(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
-    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    let pod = AdmittedPod { identity: identity("shop", ""), ..pod };
-    PodRequest { operation, requester: Some(requester("bob", &["team-b"])), pod, old }
-}
-
 fn before(text: &str) -> PreviousPod {
     PreviousPod { tolerations: tolerations(text), ..PreviousPod::default() }
-}
-
-pub(super) fn bearing(text: &str) -> AdmittedPod {
-    AdmittedPod { tolerations: tolerations(text), ..AdmittedPod::default() }
-}
-
-pub(super) fn judged(
-    pool: &DedicatedPool,
-    request: &PodRequest,
-    node: NodePoolMembership<'_>,
-) -> Vec<PoolViolation> {
-    let namespace = labels("team=b");
-    violation(core::slice::from_ref(pool), request, node, Some(&namespace)).0
 }
 
 fn caught(pool: &DedicatedPool, now: &str) -> Vec<PoolViolation> {

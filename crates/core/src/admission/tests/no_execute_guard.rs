@@ -1,7 +1,6 @@
 //! Tests which NoExecute taints the guard refuses.
 
-use super::guard::requester;
-use super::taint;
+use super::{requester, taint};
 use crate::admission::no_execute_guard::*;
 use crate::admission::request::Requester;
 use crate::taint::Taint;

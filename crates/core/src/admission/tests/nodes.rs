@@ -1,7 +1,6 @@
 //! Tests how pools change nodes, step by step.
 
-use super::pools::{labels, node, pool};
-use super::taint;
+use super::{labels, node, pool, taint};
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;

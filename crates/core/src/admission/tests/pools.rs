@@ -1,49 +1,13 @@
 //! Tests the validation of pools, alone and together.
 
-use super::taint;
+use super::{node, pool, taint};
 use crate::admission::LabelSelector;
 use crate::admission::pool::*;
-use crate::scheduling::Labels;
 use crate::taint::TaintEffect;
 use crate::time::Wall;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// `dedicated=<name>`, for nodes labelled `pool=<name>` and namespaces labelled `team=<name>`.
-pub(super) fn pool(name: &str, age: i64) -> DedicatedPool {
-    DedicatedPool {
-        name: name.into(),
-        created: Some(Wall::from_secs(age)),
-        taint: PoolTaint { key: "dedicated".into(), value: name.into(), effects: Vec::new() },
-        label: Some(PoolLabel { key: "dedicated".into(), value: name.into() }),
-        members: PoolMembers {
-            selector: Some(LabelSelector::of_labels([("pool", name)])),
-            ..PoolMembers::default()
-        },
-        users: PoolUsers {
-            namespaces: Some(LabelSelector::of_labels([("team", name)])),
-            ..PoolUsers::default()
-        },
-        ..DedicatedPool::default()
-    }
-}
-
-pub(super) fn labels(text: &str) -> Labels {
-    let pairs = text.split_whitespace().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.map(|(key, value)| (key.into(), value.into())).collect()
-}
-
-/// Labels, and taints as `key=value:TaintEffect`.
-pub(super) fn node(name: &str, own: &str, taints: &str) -> PoolNode {
-    let taint = |text: &str| {
-        let (rest, effect) = text.split_once(':').unwrap();
-        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-        taint(key, value, effect)
-    };
-    let taints = taints.split_whitespace().map(taint).collect();
-    PoolNode { name: name.into(), labels: labels(own), taints, record: None }
-}
 
 /// Without what is said of a label like that of [`pool`], which reads well in tests.
 fn reasons(assessment: &PoolAssessment) -> String {

@@ -1,8 +1,6 @@
 //! Tests whole requests: which rules apply, in which order, and what they report.
 
-use super::guard::requester;
-use super::pools::{labels, pool};
-use super::{taint, tolerations};
+use super::{labels, pool, requester, taint, tolerations};
 use crate::admission::no_execute_guard::{FleetHealth, NoExecuteGuard, NodeTaintUpdate};
 use crate::admission::pod_toleration_restriction::{
     MergeMode, NamespaceTolerationLists, PodTolerationRestriction, TolerationListAnnotation,
