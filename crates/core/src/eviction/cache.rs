@@ -11,17 +11,16 @@ use super::config::EvictionConfig;
 use super::stats::PendingEviction;
 use crate::countdown_hold::HoldHistory;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::taint_start::ObservedVia;
 use crate::time::{Mono, Now};
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::{self, TaintInstance, Verdict};
 use alloc::collections::{BTreeMap, BTreeSet};
-use list_sync::ListSync;
 use node_pods::NodePods;
 use node_state::NodeState;
 use pod_entry::{PodEntry, TolerationInterner};
 
 mod judgement;
-mod list_sync;
 mod node_pods;
 mod node_read;
 mod node_state;
@@ -59,6 +58,72 @@ impl NodeEntry {
     fn is_vacant(&self) -> bool {
         let awaited = matches!(self.confirmation, NodeConfirmation::InFlight { .. });
         self.state.is_none() && self.pods.iter().len() == 0 && !awaited
+    }
+}
+
+/// Where the list of one kind stands, and its objects that could never be decoded (D11): since when something may have
+/// existed that is told of for the first time. They are told apart by `K`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ListSync<K> {
+    complete_once: bool,
+    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
+    running: Option<Option<Mono>>,
+    undecodable: BTreeMap<K, UndecodableSince>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct UndecodableSince {
+    absent_until: Option<Mono>,
+    /// Seen in the running list; always true outside one.
+    seen: bool,
+}
+
+impl<K> Default for ListSync<K> {
+    fn default() -> Self {
+        Self { complete_once: false, running: None, undecodable: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord> ListSync<K> {
+    /// Whether a list was complete once.
+    fn is_complete(&self) -> bool {
+        self.complete_once
+    }
+
+    fn start(&mut self, silent_since: Option<Mono>) {
+        self.running = Some(silent_since);
+        self.undecodable.values_mut().for_each(|since| since.seen = false);
+    }
+
+    /// False if no list runs.
+    fn complete(&mut self) -> bool {
+        if self.running.take().is_none() {
+            return false;
+        }
+        self.complete_once = true;
+        self.undecodable.retain(|_, since| since.seen);
+        true
+    }
+
+    /// How an object came to be known that can be decoded now.
+    fn observed_via(&mut self, key: &K, listed: bool) -> ObservedVia {
+        match (self.undecodable.remove(key), listed) {
+            (Some(UndecodableSince { absent_until, .. }), _) => ObservedVia::List { absent_until },
+            (None, true) => ObservedVia::List { absent_until: self.running.flatten() },
+            (None, false) => ObservedVia::WatchEvent,
+        }
+    }
+
+    /// An object cannot be decoded, and never was. What is told of for the first time was not there before the list that
+    /// runs, or before now, as far as known.
+    fn mark_undecodable(&mut self, key: K, now: Mono) {
+        let absent_until = self.running.unwrap_or(self.complete_once.then_some(now));
+        self.undecodable.entry(key).or_insert(UndecodableSince { absent_until, seen: true }).seen = true;
+    }
+
+    /// An object is gone.
+    fn forget(&mut self, key: &K) {
+        self.undecodable.remove(key);
     }
 }
 
@@ -182,3 +247,6 @@ impl<'u> CacheUpdate<'u> {
         Self { cache, state, config }
     }
 }
+
+#[cfg(test)]
+mod tests;
