@@ -4,18 +4,16 @@
 //!   (S7); only managed taints are changed (S8).
 //! - See `eviction.rs` for the eviction of pods because of these taints.
 
-use crate::engine::{Engine, Lane};
+use crate::engine::Engine;
 use crate::identity::NodeName;
-use crate::object_event::ObjectIndex as _;
-use crate::time::{Mono, Now, Span};
+use crate::time::{Mono, Span};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 mod config;
 mod desired_taints;
 mod dry_run;
-mod dry_run_state;
 mod effect;
 pub mod event_messages;
 mod explanation;
@@ -31,7 +29,6 @@ mod observation_gaps;
 mod pod_readiness;
 mod requests;
 mod responses;
-mod silence;
 mod stats;
 mod write_queues;
 mod zone;
@@ -53,14 +50,15 @@ pub use observation_gaps::{ObservationDoubt, WatchedKind};
 pub use zone::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
 
 use desired_taints::cause;
-use dry_run_state::DryRunState;
 use node_facts::NodeFacts;
 use node_requests::NodeRequests;
-use observation_gaps::{Observation, StreamUpdate};
+use observation_gaps::Observation;
 use pod_readiness::ReadinessMarks;
-use silence::{SilenceDeadline, Wakeups};
 use write_queues::{QueuePosition, WriteQueues};
 use zones::{ZoneMembership, Zones};
+
+/// The clock's resolution: strictly later is one of these later.
+const TICK: Span = Span::from_micros(1);
 
 /// The node health engine. Equal when the facts, and what is under way, are equal.
 ///
@@ -155,16 +153,96 @@ impl NodeHealthEntry {
         let (_, ready_since) = self.facts.times()?;
         Some(QueuePosition::of(&plan, stale, needs_repair, self.silent, ready_since))
     }
+}
 
-    /// Whether it counts as one whose grace period is over, or nearly.
-    fn is_late(&self) -> bool {
-        self.silent.is_some() || matches!(self.membership, Some((_, ZoneMembership::Overdue)))
+/// The end of a node's grace period; `None`: it can't be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct SilenceDeadline(Option<Mono>);
+
+impl SilenceDeadline {
+    /// Since when the node is silent: strictly after its grace period (NL-12).
+    fn silent_since(self, now: Mono) -> Option<Mono> {
+        self.0.filter(|until| *until < now)
     }
 
-    /// Since when it is evident that it should have this NoExecute taint.
-    fn evident_since(&self, taint: ManagedTaint) -> Option<Mono> {
-        let silent = self.silent.filter(|_| taint == ManagedTaint::UnreachableNoExecute);
-        silent.or(self.facts.times().map(|(_, ready_since)| ready_since))
+    /// A node with no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together
+    /// were last heard of up to the ten seconds apart that lie between two renewals, and count together by this.
+    fn is_overdue(self, overdue_max: Span, now: Mono) -> bool {
+        self.0.is_some_and(|until| until.minus(overdue_max) < now)
+    }
+
+    /// When the node becomes overdue, or else silent, by time alone.
+    fn wakeup(self, overdue_max: Span, now: Mono) -> Option<Mono> {
+        let until = self.0.filter(|until| *until >= now)?;
+        let change = if self.is_overdue(overdue_max, now) { until } else { until.minus(overdue_max) };
+        Some(change.plus(TICK))
+    }
+}
+
+/// The moments at which time alone changes something about a node. A node remembers its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Wakeups(BTreeSet<(Mono, NodeName)>);
+
+impl Wakeups {
+    /// A node is to be looked at `after` and no longer `before`.
+    fn replace(&mut self, name: &NodeName, before: Option<Mono>, after: Option<Mono>) {
+        if before == after {
+            return;
+        }
+        if let Some(before) = before {
+            self.0.remove(&(before, name.clone()));
+        }
+        if let Some(after) = after {
+            self.0.insert((after, name.clone()));
+        }
+    }
+
+    /// The first of them.
+    fn next(&self) -> Option<&(Mono, NodeName)> {
+        self.0.first()
+    }
+}
+
+/// What would have been written to a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct DryRunState {
+    conditions: bool,
+    labels: bool,
+    add: ManagedTaints,
+    remove: ManagedTaints,
+}
+
+impl DryRunState {
+    /// Whether its conditions would say Unknown.
+    const fn has_conditions(self) -> bool {
+        self.conditions
+    }
+
+    /// Whether its labels would be there.
+    const fn has_labels(self) -> bool {
+        self.labels
+    }
+
+    /// Other controllers have put these on or taken them off.
+    fn forget_taints(&mut self, changed: ManagedTaints) {
+        (self.add, self.remove) = (self.add.without(changed), self.remove.without(changed));
+    }
+
+    /// What the node's situation would be.
+    fn apply(self, mut situation: NodeSituation) -> NodeSituation {
+        situation.own = situation.own.without(self.remove).and(self.add);
+        if self.conditions && situation.silent {
+            situation.conditions.expire();
+        }
+        situation
+    }
+
+    /// Forgets what is done with: what a silence called for once it is over, and all once nothing is to be done.
+    fn settle(&mut self, is_silent: bool, is_done: bool, labels_missing: bool) {
+        self.conditions &= is_silent;
+        if is_done {
+            *self = Self { labels: self.labels && labels_missing, ..Self::default() };
+        }
     }
 }
 
@@ -297,15 +375,6 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Now, if the modes are no longer what they were decided to be. What is told at one moment is taken in whole before
-    /// that, so that the order does not matter (NL-43).
-    fn modes_change_at(&self) -> Option<Mono> {
-        let now = self.observation.called()?;
-        let all_down = self.zones.are_all_down();
-        let modes = (all_down, self.is_to_hold(all_down, now));
-        (self.is_synced() && modes != (self.all_down, self.holds_countdowns)).then_some(now)
-    }
-
     fn is_to_hold(&self, all_down: bool, now: Mono) -> bool {
         self.config.may_hold_countdowns() && (all_down || self.are_all_silent(self.config.hold_after(), now))
     }
@@ -313,86 +382,6 @@ impl NodeLifecycleEngine {
     /// No node at all was heard of for so long: that is not one node's silence.
     fn are_all_silent(&self, span: Span, now: Mono) -> bool {
         !self.zones.is_empty() && self.observation.all_silent_at(span).is_none_or(|at| at <= now)
-    }
-
-    /// When the last sign of life of any node will be so old that countdowns are held.
-    fn hold_at(&self) -> Option<Mono> {
-        let at = self.observation.all_silent_at(self.config.hold_after())?;
-        self.observation.called().filter(|called| at > *called).map(|_| at)
-    }
-}
-
-impl Engine for NodeLifecycleEngine {
-    type Input = NodeLifecycleInput;
-    type Effect = NodeLifecycleEffect;
-    type Notice = NodeLifecycleNotice;
-
-    fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
-        self.enter(now.mono);
-        match input {
-            NodeLifecycleInput::Nodes(event) => self.apply(event, now),
-            NodeLifecycleInput::Leases(event) => self.apply(event, now),
-            NodeLifecycleInput::Pods(event) => self.apply(event, now),
-            NodeLifecycleInput::StreamLost { stream, since } => {
-                self.observation.update(stream, StreamUpdate::Lost { since }, now.mono, &self.config);
-            }
-            NodeLifecycleInput::StreamRecovered { stream } => {
-                self.observation.update(stream, StreamUpdate::Recovered, now.mono, &self.config);
-                self.reassess_all(now.mono);
-            }
-            NodeLifecycleInput::ProcessPaused { since } => {
-                if self.observation.pause(since, now.mono, &self.config) {
-                    self.observe_afresh(now.mono);
-                }
-            }
-            NodeLifecycleInput::OwnRequestSucceeded { sent } => self.request_succeeded(sent, now.mono),
-            NodeLifecycleInput::BecameLeader => self.become_leader(now.mono),
-            NodeLifecycleInput::Confirmed { node, sent, result } => self.read(&node, sent, result, now),
-            NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
-            NodeLifecycleInput::PodMarked { pod, result } => {
-                if let Some(name) = self.marks.written(&pod, result, now.mono) {
-                    self.notices.push(NodeLifecycleNotice::PodMarked { pod, name });
-                }
-            }
-        }
-    }
-
-    /// Nodes fall silent, waits end, modes change.
-    fn tick(&mut self, now: Mono) {
-        self.enter(now);
-        self.period_at = Some(now.plus(self.config.monitor_period()));
-        self.wake(now);
-        self.update_modes(now);
-    }
-
-    fn next_effect(&mut self, _: Lane, now: Now) -> Option<NodeLifecycleEffect> {
-        self.enter(now.mono);
-        self.wake(now.mono);
-        self.update_modes(now.mono);
-        if !self.is_synced() {
-            return None;
-        }
-        self.next_request(now)
-    }
-
-    fn next_wakeup(&self) -> Option<Mono> {
-        let fixed = [
-            self.period_at,
-            self.modes_change_at(),
-            self.hold_at(),
-            self.marks.wake_at(),
-            self.next_turn_at(),
-        ];
-        let queued = [self.wakeups.next(), self.queues.next_retry()].map(|next| next.map(|(at, _)| *at));
-        fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
-    }
-
-    fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
-        core::mem::take(&mut self.notices)
-    }
-
-    fn is_synced(&self) -> bool {
-        self.observation.is_synced()
     }
 }
 

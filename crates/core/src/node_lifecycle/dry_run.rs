@@ -4,7 +4,7 @@
 //!   precedence. Labels and pods are not reported.
 
 use super::managed_taints::ManagedTaints;
-use super::{NodeLifecycleEngine, NodeLifecycleNotice};
+use super::{DryRunState, NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::engine::Engine;
 use crate::identity::NodeName;
 use crate::time::Mono;
@@ -74,5 +74,23 @@ impl NodeLifecycleEngine {
         let (zone, why) = (zone.clone(), entry.cause(add, remove, self.all_down));
         self.notices.push(NodeLifecycleNotice::WouldTaint { node, zone, add, remove, why });
         entry.dry_run.patch_taints(add, remove);
+    }
+}
+
+impl DryRunState {
+    /// Its conditions would say Unknown.
+    fn set_conditions_unknown(&mut self) {
+        self.conditions = true;
+    }
+
+    /// Its labels would be there: of them no notice is given, and they hold nothing else up.
+    fn patch_labels(&mut self) {
+        self.labels = true;
+    }
+
+    /// These taints would be put on and taken off.
+    fn patch_taints(&mut self, add: ManagedTaints, remove: ManagedTaints) {
+        self.add = self.add.without(remove).and(add);
+        self.remove = self.remove.without(add).and(remove);
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! - See `node_facts.rs` for what is kept of it and what a sign of life is (NL-10), `pod_readiness.rs` for pods.
 
-use super::dry_run_state::DryRunState;
 use super::fact::{LeaseFact, NodeHealthFact, PodReadinessFact};
 use super::input::LiveNodeAndLease;
 use super::observation_gaps::{StreamUpdate, WatchedKind};
-use super::{NodeHealthEntry, NodeLifecycleEngine, NodeLifecycleNotice};
+use super::zones::ZoneMembership;
+use super::{DryRunState, NodeHealthEntry, NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::engine::LiveRead;
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
@@ -259,6 +259,11 @@ impl NodeLifecycleEngine {
 }
 
 impl NodeHealthEntry {
+    /// Whether it counts as one whose grace period is over, or nearly.
+    fn is_late(&self) -> bool {
+        self.silent.is_some() || matches!(self.membership, Some((_, ZoneMembership::Overdue)))
+    }
+
     /// Forgets everything that belonged to one incarnation of the node.
     fn remove_node(&mut self) {
         self.facts.remove_node();

@@ -3,6 +3,7 @@
 //!
 //! - Invariant: a sign of life is a change that we observe, dated by our own clock (NL-10).
 
+use super::SilenceDeadline;
 use super::config::NodeLifecycleConfig;
 use super::desired_taints::NodeSituation;
 use super::effect::NodeRef;
@@ -11,7 +12,6 @@ use super::managed_taints::ManagedTaints;
 use super::node_requests::NodeRequest;
 use super::notice::NodeLifecycleNotice;
 use super::observation_gaps::{Observation, WatchedKind};
-use super::silence::SilenceDeadline;
 use super::zone::ZoneKey;
 use crate::identity::{NodeName, ResourceVersion, Uid};
 use crate::taint_start;

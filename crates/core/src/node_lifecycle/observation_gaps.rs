@@ -2,11 +2,9 @@
 //!
 //! - Invariant: time in which we could not observe a node never counts as its silence.
 
+use super::TICK;
 use super::config::NodeLifecycleConfig;
 use crate::time::{Mono, Span};
-
-/// The clock's resolution: strictly later is one of these later.
-const TICK: Span = Span::from_micros(1);
 
 /// What is listed and watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -174,3 +174,11 @@ impl NodeLifecycleEngine {
         }
     }
 }
+
+impl NodeHealthEntry {
+    /// Since when it is evident that it should have this NoExecute taint.
+    fn evident_since(&self, taint: ManagedTaint) -> Option<Mono> {
+        let silent = self.silent.filter(|_| taint == ManagedTaint::UnreachableNoExecute);
+        silent.or(self.facts.times().map(|(_, ready_since)| ready_since))
+    }
+}

@@ -1,25 +1,113 @@
-//! Handles responses to effects: the next step, another read, or a retry.
+//! Takes inputs in, among them the responses to effects: the next step, another read, or a retry.
 //!
 //! - Invariant: nothing is given up (NL-7); an uncertain write leads to a live read, not a repeat (P31); a token is
 //!   returned only if the taint was certainly not added (S6).
 
-use super::input::LiveNodeAndLease;
+use super::effect::NodeLifecycleEffect;
+use super::input::{LiveNodeAndLease, NodeLifecycleInput};
 use super::node_requests::NodeRequest;
+use super::observation_gaps::StreamUpdate;
 use super::zone::ZoneKey;
 use super::zones::TurnResult;
 use super::{NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::api_error::ApiFailure;
+use crate::engine::{Engine, Lane};
 use crate::identity::{NodeName, ResourceVersion};
+use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now};
+use alloc::vec::Vec;
+
+impl Engine for NodeLifecycleEngine {
+    type Input = NodeLifecycleInput;
+    type Effect = NodeLifecycleEffect;
+    type Notice = NodeLifecycleNotice;
+
+    fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
+        self.enter(now.mono);
+        match input {
+            NodeLifecycleInput::Nodes(event) => self.apply(event, now),
+            NodeLifecycleInput::Leases(event) => self.apply(event, now),
+            NodeLifecycleInput::Pods(event) => self.apply(event, now),
+            NodeLifecycleInput::StreamLost { stream, since } => {
+                self.observation.update(stream, StreamUpdate::Lost { since }, now.mono, &self.config);
+            }
+            NodeLifecycleInput::StreamRecovered { stream } => {
+                self.observation.update(stream, StreamUpdate::Recovered, now.mono, &self.config);
+                self.reassess_all(now.mono);
+            }
+            NodeLifecycleInput::ProcessPaused { since } => {
+                if self.observation.pause(since, now.mono, &self.config) {
+                    self.observe_afresh(now.mono);
+                }
+            }
+            NodeLifecycleInput::OwnRequestSucceeded { sent } => self.request_succeeded(sent, now.mono),
+            NodeLifecycleInput::BecameLeader => self.become_leader(now.mono),
+            NodeLifecycleInput::Confirmed { node, sent, result } => self.read(&node, sent, result, now),
+            NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
+            NodeLifecycleInput::PodMarked { pod, result } => {
+                if let Some(name) = self.marks.written(&pod, result, now.mono) {
+                    self.notices.push(NodeLifecycleNotice::PodMarked { pod, name });
+                }
+            }
+        }
+    }
+
+    /// Nodes fall silent, waits end, modes change.
+    fn tick(&mut self, now: Mono) {
+        self.enter(now);
+        self.period_at = Some(now.plus(self.config.monitor_period()));
+        self.wake(now);
+        self.update_modes(now);
+    }
+
+    fn next_effect(&mut self, _: Lane, now: Now) -> Option<NodeLifecycleEffect> {
+        self.enter(now.mono);
+        self.wake(now.mono);
+        self.update_modes(now.mono);
+        if !self.is_synced() {
+            return None;
+        }
+        self.next_request(now)
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        let fixed = [
+            self.period_at,
+            self.modes_change_at(),
+            self.hold_at(),
+            self.marks.wake_at(),
+            self.next_turn_at(),
+        ];
+        let queued = [self.wakeups.next(), self.queues.next_retry()].map(|next| next.map(|(at, _)| *at));
+        fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
+    }
+
+    fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
+        core::mem::take(&mut self.notices)
+    }
+
+    fn is_synced(&self) -> bool {
+        self.observation.is_synced()
+    }
+}
 
 impl NodeLifecycleEngine {
-    pub(super) fn read(
-        &mut self,
-        name: &NodeName,
-        sent: Mono,
-        result: Result<LiveNodeAndLease, ApiFailure>,
-        now: Now,
-    ) {
+    /// Now, if the modes are no longer what they were decided to be. What is told at one moment is taken in whole before
+    /// that, so that the order does not matter (NL-43).
+    fn modes_change_at(&self) -> Option<Mono> {
+        let now = self.observation.called()?;
+        let all_down = self.zones.are_all_down();
+        let modes = (all_down, self.is_to_hold(all_down, now));
+        (self.is_synced() && modes != (self.all_down, self.holds_countdowns)).then_some(now)
+    }
+
+    /// When the last sign of life of any node will be so old that countdowns are held.
+    fn hold_at(&self) -> Option<Mono> {
+        let at = self.observation.all_silent_at(self.config.hold_after())?;
+        self.observation.called().filter(|called| at > *called).map(|_| at)
+    }
+
+    fn read(&mut self, name: &NodeName, sent: Mono, result: Result<LiveNodeAndLease, ApiFailure>, now: Now) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let Some((NodeRequest::Read { turn }, is_current)) = entry.requests.end(true) else { return };
         self.end_turn(turn.as_ref(), name, TurnResult::Open, now.mono);
@@ -38,12 +126,7 @@ impl NodeLifecycleEngine {
         self.remove_if_vacant(name);
     }
 
-    pub(super) fn written(
-        &mut self,
-        name: &NodeName,
-        result: Result<Option<ResourceVersion>, ApiFailure>,
-        now: Mono,
-    ) {
+    fn written(&mut self, name: &NodeName, result: Result<Option<ResourceVersion>, ApiFailure>, now: Mono) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let Some((request, is_current)) = entry.requests.end(false) else { return };
         if let NodeRequest::Taints { token, returns, .. } = &request {
