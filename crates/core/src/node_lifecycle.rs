@@ -19,7 +19,6 @@ pub mod event_messages;
 mod explanation;
 mod fact;
 mod forecast;
-mod ingest;
 mod input;
 mod managed_taints;
 mod node_facts;

@@ -20,6 +20,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
+mod ingest;
+
 /// What is known by a node's name: the node, if it exists, and its lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NodeFacts {
@@ -29,19 +31,14 @@ pub(super) struct NodeFacts {
 
 impl NodeFacts {
     /// Whether what is known is newer than this, be it of another incarnation: versions are ordered across all objects.
-    pub(super) fn is_newer_than(&self, fact: &NodeHealthFact) -> bool {
+    fn is_newer_than(&self, fact: &NodeHealthFact) -> bool {
         let newest = self.state.as_ref().and_then(|known| known.version);
         fact.version.is_some() && fact.version < newest
     }
 
     /// Takes a node in that is not another incarnation of the one that is known. Whether it shows that the node has spoken
     /// (NL-10).
-    pub(super) fn apply_node(
-        &mut self,
-        fact: NodeHealthFact,
-        now: Now,
-        notices: &mut Vec<NodeLifecycleNotice>,
-    ) -> bool {
+    fn apply_node(&mut self, fact: NodeHealthFact, now: Now, notices: &mut Vec<NodeLifecycleNotice>) -> bool {
         let node = NodeRef { name: fact.name.clone(), uid: fact.uid.clone() };
         let Some(before) = self.state.take() else {
             // The first sight of a node, also after a restart (NL-11): it has a whole grace period, and keeps the taints it
@@ -76,13 +73,13 @@ impl NodeFacts {
     }
 
     /// Forgets the node.
-    pub(super) fn remove_node(&mut self) {
+    fn remove_node(&mut self) {
         self.state = None;
     }
 
     /// Takes a lease in; whether it is renewed (NL-10), whatever time it says, and whether it is another kind of lease than
     /// before. One that arrives late changes nothing, unless it is listed.
-    pub(super) fn apply_lease(&mut self, fact: &LeaseFact, listed: bool) -> (bool, bool) {
+    fn apply_lease(&mut self, fact: &LeaseFact, listed: bool) -> (bool, bool) {
         let is_late = self.lease.is_some_and(|seen| seen.is_newer_than(fact));
         if is_late && !listed {
             return (false, false);
@@ -95,13 +92,13 @@ impl NodeFacts {
     }
 
     /// Forgets the lease; whether there was one.
-    pub(super) fn remove_lease(&mut self) -> bool {
+    fn remove_lease(&mut self) -> bool {
         self.lease.take().is_some()
     }
 
     /// The node or the lease exists and cannot be decoded: a node keeps what it has, and counts as it did (D11). Whether that
     /// is new.
-    pub(super) fn set_undecodable(&mut self, kind: WatchedKind) -> bool {
+    fn set_undecodable(&mut self, kind: WatchedKind) -> bool {
         if kind == WatchedKind::Leases {
             let before = self.lease.replace(LeaseState::UNDECODABLE);
             return !before.is_some_and(|seen| seen.is_undecodable);
@@ -112,7 +109,7 @@ impl NodeFacts {
     }
 
     /// A list of nodes or leases starts.
-    pub(super) fn list_started(&mut self, kind: WatchedKind) {
+    fn list_started(&mut self, kind: WatchedKind) {
         match (kind, &mut self.state, &mut self.lease) {
             (WatchedKind::Nodes, Some(known), _) => known.seen = false,
             (WatchedKind::Leases, _, Some(lease)) => lease.seen = false,
@@ -121,7 +118,7 @@ impl NodeFacts {
     }
 
     /// Whether the node or the lease is known and was not in the list.
-    pub(super) fn is_unlisted(&self, kind: WatchedKind) -> bool {
+    fn is_unlisted(&self, kind: WatchedKind) -> bool {
         match kind {
             WatchedKind::Nodes => self.state.as_ref().is_some_and(|known| !known.seen),
             WatchedKind::Leases => self.lease.is_some_and(|lease| !lease.seen),
@@ -156,7 +153,7 @@ impl NodeFacts {
     }
 
     /// A node was heard of just now; whether it exists.
-    pub(super) fn set_renewed(&mut self, now: Mono) -> bool {
+    fn set_renewed(&mut self, now: Mono) -> bool {
         self.state.as_mut().map(|known| known.probe = now).is_some()
     }
 

@@ -2,13 +2,13 @@
 //!
 //! - See `node_facts.rs` for what is kept of it and what a sign of life is (NL-10), `pod_readiness.rs` for pods.
 
-use super::fact::{LeaseFact, NodeHealthFact, PodReadinessFact};
-use super::input::LiveNodeAndLease;
-use super::observation_gaps::{StreamUpdate, WatchedKind};
-use super::zones::ZoneMembership;
-use super::{DryRunState, NodeHealthEntry, NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::engine::LiveRead;
 use crate::identity::{NodeName, Uid};
+use crate::node_lifecycle::fact::{LeaseFact, NodeHealthFact, PodReadinessFact};
+use crate::node_lifecycle::input::LiveNodeAndLease;
+use crate::node_lifecycle::observation_gaps::{StreamUpdate, WatchedKind};
+use crate::node_lifecycle::zones::ZoneMembership;
+use crate::node_lifecycle::{DryRunState, NodeHealthEntry, NodeLifecycleEngine, NodeLifecycleNotice};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
@@ -132,14 +132,14 @@ impl NodeLifecycleEngine {
     }
 
     /// A request of our own, sent at this moment, has succeeded (S7).
-    pub(super) fn request_succeeded(&mut self, sent: Mono, now: Mono) {
+    pub(in crate::node_lifecycle) fn request_succeeded(&mut self, sent: Mono, now: Mono) {
         if self.observation.request_succeeded(sent, now, &self.config) {
             self.observe_afresh(now);
         }
     }
 
     /// The leader before may have tainted a node just now (S6, P36); what was decided meanwhile is decided again (P34).
-    pub(super) fn become_leader(&mut self, now: Mono) {
+    pub(in crate::node_lifecycle) fn become_leader(&mut self, now: Mono) {
         self.zones.drain_tokens(now);
         for entry in self.entries.values_mut() {
             entry.dry_run = DryRunState::default();
@@ -149,7 +149,12 @@ impl NodeLifecycleEngine {
     }
 
     /// What live reads say is a fact like any other.
-    pub(super) fn apply_live_read(&mut self, name: &NodeName, live: LiveNodeAndLease, now: Now) {
+    pub(in crate::node_lifecycle) fn apply_live_read(
+        &mut self,
+        name: &NodeName,
+        live: LiveNodeAndLease,
+        now: Now,
+    ) {
         match live.lease {
             LiveRead::Found(lease) => self.apply_lease(&lease, false, now.mono),
             LiveRead::NotFound => self.remove_lease(name, now.mono),
