@@ -4,29 +4,220 @@
 //!   caches.
 //! - See `cache/judgement.rs` for what follows for pods from a change.
 
-use super::EvictionPhase;
-use super::EvictionState;
-use super::NodeConfirmation;
-use super::config::EvictionConfig;
-use super::stats::PendingEviction;
-use crate::countdown_hold::HoldHistory;
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
-use crate::taint_start::ObservedVia;
-use crate::time::{Mono, Now};
-use crate::toleration_matching::NumericOperators;
-use crate::verdict::{self, TaintInstance, Verdict};
+use super::{CountdownCounts, EvictionConfig, EvictionPhase, EvictionState, LastNotice, NodeConfirmation};
+use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
+use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use crate::intern::SharedInterner;
+use crate::taint_start::{BindingSource, ObservedVia, PodBinding};
+use crate::time::Mono;
+use crate::toleration::Toleration;
+use crate::verdict::{EvictionExemption, PodInput, TaintInstance};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
 use node_pods::NodePods;
 use node_state::NodeState;
-use pod_entry::{PodEntry, TolerationInterner};
 
 mod judgement;
 mod node_pods;
-mod node_read;
 mod node_state;
-mod node_updates;
-mod pod_entry;
+mod pod_transition;
 mod pod_updates;
+mod queries;
+
+/// A list of tolerations, shared by all pods that have the same; one pointer wide.
+type TolerationList = Arc<Vec<Toleration>>;
+
+/// Every distinct list of tolerations.
+type TolerationInterner = SharedInterner<Vec<Toleration>>;
+
+/// Yes-or-no facts of a pod, in one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PodFlags(u8);
+
+impl PodFlags {
+    const MIRROR: Self = Self(1);
+    const NODE_CRITICAL: Self = Self(2);
+    /// The eviction's condition is on the pod.
+    const MARKED: Self = Self(4);
+    /// Its object could not be decoded lately (D11).
+    const UNREADABLE: Self = Self(8);
+    /// Seen in the running list; always set outside one.
+    const SEEN: Self = Self(16);
+    /// It would go but for something that is not understood, and that was told.
+    const NOT_UNDERSTOOD: Self = Self(32);
+    /// A list has begun since its deletion was accepted.
+    const LISTED_SINCE_GONE: Self = Self(64);
+    /// Another than Taintward has put the condition on it.
+    const MARKED_BY_ANOTHER: Self = Self(128);
+
+    const fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    fn set(&mut self, flag: Self, on: bool) {
+        self.0 = if on { self.0 | flag.0 } else { self.0 & !flag.0 };
+    }
+}
+
+/// A phase without its moment, so that both fit where they waste no space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum PhaseKind {
+    Idle,
+    CountingDown,
+    OnHold(LastNotice),
+    Due,
+    InProgress,
+    Deleted,
+}
+
+/// One pod as the engine remembers it. There are very many: moments and what is said of them are kept apart, which
+/// saves 16 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PodEntry {
+    id: PodId,
+    tolerations: TolerationList,
+    bound_at: Mono,
+    /// The moment of the phase; the time of arrival where the phase has none.
+    phase_at: Mono,
+    version: Option<NonZeroU64>,
+    priority: i32,
+    generation: u32,
+    binding_source: BindingSource,
+    phase: PhaseKind,
+    owner: PodOwnerKind,
+    standing: PodLifePhase,
+    flags: PodFlags,
+}
+
+impl PodEntry {
+    fn new(fact: PodFact, arrival: PodBinding, lists: &mut TolerationInterner) -> Self {
+        let mut pod = Self {
+            id: fact.id,
+            tolerations: lists.take(fact.tolerations),
+            bound_at: arrival.at,
+            phase_at: arrival.at,
+            version: None,
+            priority: fact.priority,
+            generation: fact.generation,
+            binding_source: arrival.source,
+            phase: PhaseKind::Idle,
+            owner: fact.owner,
+            standing: fact.standing,
+            flags: PodFlags(0),
+        };
+        pod.set_version(fact.version);
+        pod.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
+        pod
+    }
+
+    fn set_flags(&mut self, mirror: bool, node_critical: bool, marked: bool, by_another: bool) {
+        self.flags.set(PodFlags::MIRROR, mirror);
+        self.flags.set(PodFlags::NODE_CRITICAL, node_critical);
+        self.flags.set(PodFlags::MARKED, marked);
+        self.flags.set(PodFlags::MARKED_BY_ANOTHER, by_another);
+        self.flags.set(PodFlags::UNREADABLE, false);
+        self.flags.set(PodFlags::SEEN, true);
+    }
+
+    fn phase(&self) -> EvictionPhase {
+        match self.phase {
+            PhaseKind::Idle => EvictionPhase::Idle,
+            PhaseKind::CountingDown => EvictionPhase::CountingDown(self.phase_at),
+            PhaseKind::OnHold(last_notice) => EvictionPhase::OnHold(last_notice),
+            PhaseKind::Due => EvictionPhase::Due(self.phase_at),
+            PhaseKind::InProgress => EvictionPhase::InProgress,
+            PhaseKind::Deleted => EvictionPhase::Deleted,
+        }
+    }
+
+    fn set_phase(&mut self, phase: EvictionPhase, counts: &mut CountdownCounts) {
+        counts.change(self.phase(), phase);
+        (self.phase, self.phase_at) = match phase {
+            EvictionPhase::Idle => (PhaseKind::Idle, self.bound_at),
+            EvictionPhase::CountingDown(at) => (PhaseKind::CountingDown, at),
+            EvictionPhase::OnHold(last_notice) => (PhaseKind::OnHold(last_notice), self.bound_at),
+            EvictionPhase::Due(at) => (PhaseKind::Due, at),
+            EvictionPhase::InProgress => (PhaseKind::InProgress, self.bound_at),
+            EvictionPhase::Deleted => (PhaseKind::Deleted, self.bound_at),
+        };
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version.map(|version| ResourceVersion(version.get()))
+    }
+
+    /// Remembers a version; zero is none that an API server issues.
+    fn set_version(&mut self, version: Option<ResourceVersion>) {
+        self.version = version.and_then(|version| NonZeroU64::new(version.0));
+    }
+
+    /// What a verdict needs; `undecodable`: the node's own taints are not readable.
+    fn input(&self, undecodable: bool) -> PodInput<'_> {
+        let unreadable = undecodable || self.flags.has(PodFlags::UNREADABLE);
+        let exemption = EvictionExemption::of(self.standing, self.flags.has(PodFlags::MIRROR))
+            .or(unreadable.then_some(EvictionExemption::Undecodable));
+        let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
+        PodInput { tolerations: &self.tolerations, arrival, exemption }
+    }
+
+    fn uid(&self) -> &Uid {
+        self.id.uid()
+    }
+
+    fn name(&self) -> &PodName {
+        self.id.name()
+    }
+
+    fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    fn owner(&self) -> PodOwnerKind {
+        self.owner
+    }
+
+    fn tolerations(&self) -> &TolerationList {
+        &self.tolerations
+    }
+
+    /// Whether the eviction's condition is on the pod.
+    fn is_marked(&self) -> bool {
+        self.flags.has(PodFlags::MARKED)
+    }
+
+    /// The condition was put on or taken off, which made this version.
+    fn set_marked(&mut self, on: bool, version: Option<ResourceVersion>) {
+        self.flags.set(PodFlags::MARKED, on);
+        self.set_version(version);
+    }
+
+    /// Its deletion was accepted, whichever version it had if `any_version`: newer than the one that is known then says
+    /// nothing.
+    fn accept_deletion(&mut self, any_version: bool, counts: &mut CountdownCounts) {
+        self.set_phase(EvictionPhase::Deleted, counts);
+        self.flags.set(PodFlags::LISTED_SINCE_GONE, false);
+        if any_version {
+            self.set_version(None);
+        }
+    }
+
+    fn start_list(&mut self) {
+        self.flags.set(PodFlags::SEEN, false);
+        self.flags.set(PodFlags::LISTED_SINCE_GONE, self.phase() == EvictionPhase::Deleted);
+    }
+
+    /// Seen in the running list; always true outside one.
+    fn is_seen(&self) -> bool {
+        self.flags.has(PodFlags::SEEN)
+    }
+
+    fn mark_undecodable(&mut self) {
+        self.flags.set(PodFlags::UNREADABLE, true);
+        self.flags.set(PodFlags::SEEN, true);
+    }
+}
 
 /// A node's place: the node, if it exists, and the pods bound to its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -139,66 +330,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Whether both lists were complete once.
-    pub(super) fn is_synced(&self) -> bool {
-        self.nodes_sync.is_complete() && self.pods_sync.is_complete()
-    }
-
-    /// When the first deadline of a counting pod comes.
-    pub(super) fn next_deadline(&self) -> Option<Mono> {
-        self.wakeups.first().map(|(at, _)| *at)
-    }
-
-    /// How many nodes there are, and how many of them have a NoExecute taint.
-    pub(super) fn node_counts(&self) -> (usize, usize) {
-        let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
-        let tainted = known.clone().filter(|known| !known.taints().is_empty());
-        (known.count(), tainted.count())
-    }
-
-    /// All pods with a deadline, in no particular order of time.
-    pub(super) fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
-        self.pods().filter_map(|(node, pod)| match pod.phase() {
-            EvictionPhase::CountingDown(until) => {
-                Some(PendingEviction { node, uid: pod.uid(), name: pod.name(), until })
-            }
-            _ => None,
-        })
-    }
-
-    /// All pods that have a deadline, a turn or an attempt, in no particular order.
-    pub(super) fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
-        let concerned = |phase| {
-            matches!(
-                phase,
-                EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
-            )
-        };
-        let pods = self.pods().filter(move |(_, pod)| concerned(pod.phase()));
-        pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
-    }
-
     fn pods(&self) -> impl Iterator<Item = (&NodeName, &PodEntry)> {
         self.nodes.iter().flat_map(|(node, entry)| entry.pods.iter().map(move |pod| (node, pod)))
-    }
-
-    /// The version of a pod, if it is known.
-    pub(super) fn version(&self, pod: &PodRef) -> Option<ResourceVersion> {
-        self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.version()
-    }
-
-    /// The name and the full verdict of a pod, with the taints it is judged by.
-    pub(super) fn explain(
-        &self,
-        pod: &PodRef,
-        holds: &HoldHistory,
-        numeric: NumericOperators,
-        now: Now,
-    ) -> Option<(&PodName, Verdict, &[TaintInstance])> {
-        let entry = self.nodes.get(&pod.node)?;
-        let pod = entry.pods.get(&pod.uid)?;
-        let (subject, taints) = (pod.input(entry.is_undecodable()), entry.taints());
-        Some((pod.name(), verdict::judge_held(&subject, taints, holds, numeric, now), taints))
     }
 
     /// Finds the earliest deadline of a node's pods.

@@ -3,8 +3,8 @@
 //! - Invariant: the earliest deadline of each node is known exactly.
 //! - See `pod_entry/transition.rs` for what follows from an outcome.
 
-use super::pod_entry::{PodEntry, TolerationList};
-use super::{CacheUpdate, NodeEntry};
+use super::pod_transition::Transition;
+use super::{CacheUpdate, NodeEntry, PodEntry, TolerationList};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::EvictionState;
@@ -89,7 +89,7 @@ impl CacheUpdate<'_> {
             });
             let subject = pod.input(undecodable);
             let outcome = verdict::outcome(&subject, taints, &self.state.holds, &remembered[at].1, now);
-            pod.transition(node, self.state).apply_outcome(outcome, None, now);
+            Transition::new(pod, node, self.state).apply_outcome(outcome, None, now);
         });
         self.cache.reschedule_wakeup(node);
     }
@@ -126,7 +126,7 @@ impl CacheUpdate<'_> {
             let before = pod.phase();
             let answers = toleration_matches(pod, taints, self.config.numeric);
             let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &answers, now);
-            pod.transition(node, self.state).apply_outcome(outcome, known_due, now);
+            Transition::new(pod, node, self.state).apply_outcome(outcome, known_due, now);
             (before, pod.phase())
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
-use super::pod_entry::PodEntry;
+use super::PodEntry;
 use crate::eviction::EvictionPhase;
 use crate::identity::Uid;
 use crate::time::Mono;

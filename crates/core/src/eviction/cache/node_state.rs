@@ -13,9 +13,12 @@ use crate::verdict::TaintInstance;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+mod read;
+mod updates;
+
 /// Where a fact about a node comes from, and so what may have happened since the fact before it without being told.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeSource {
+enum NodeSource {
     /// The watch, which tells of every change; or a live read that shows what the watch has told.
     Watch,
     /// A list: anything may have happened from this moment on, if it is known.
@@ -28,7 +31,7 @@ pub(super) enum NodeSource {
 }
 
 /// What a fact has changed.
-pub(super) enum NodeChange {
+enum NodeChange {
     /// Nothing: it is older than what is known.
     Outdated,
     /// It is what is known now.
@@ -57,7 +60,7 @@ pub(super) struct NodeState {
 
 impl NodeState {
     /// Takes a fact over into what is known of the node, if anything is.
-    pub(super) fn update(
+    fn update(
         state: &mut Option<Self>,
         fact: NodeFact,
         source: NodeSource,
@@ -92,20 +95,20 @@ impl NodeState {
     }
 
     /// It cannot be decoded; true if it could be before.
-    pub(super) fn mark_undecodable(&mut self) -> bool {
+    fn mark_undecodable(&mut self) -> bool {
         self.seen = true;
         !core::mem::replace(&mut self.undecodable, true)
     }
 
-    pub(super) fn start_list(&mut self) {
+    fn start_list(&mut self) {
         self.seen = false;
     }
 
-    pub(super) fn is_seen(&self) -> bool {
+    fn is_seen(&self) -> bool {
         self.seen
     }
 
-    pub(super) fn is(&self, uid: &Uid) -> bool {
+    fn is(&self, uid: &Uid) -> bool {
         self.uid == *uid
     }
 
@@ -123,7 +126,7 @@ impl NodeState {
 
     /// What a live read shows of which the watch has yet to tell: whether a taint that we know is still the same
     /// instance.
-    pub(super) fn staleness(&self, fact: &NodeFact, now: Now) -> CacheStaleness {
+    fn staleness(&self, fact: &NodeFact, now: Now) -> CacheStaleness {
         let ahead = self.version.is_some() && fact.version > self.version;
         if !ahead || self.uid != fact.uid || self.undecodable {
             return CacheStaleness::UpToDate;
@@ -190,7 +193,7 @@ impl NodeState {
 
 /// What the watch has yet to tell of a node that was read live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CacheStaleness {
+enum CacheStaleness {
     /// Nothing that matters.
     UpToDate,
     /// A taint may be another instance, begun within the second that its beginning is said to lie in.

@@ -2,8 +2,8 @@
 //!
 //! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
 
-use super::pod_entry::PodEntry;
-use super::{CacheUpdate, NodeEntry};
+use super::pod_transition::Transition;
+use super::{CacheUpdate, NodeEntry, PodEntry};
 use crate::eviction::EvictionPhase;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
@@ -26,8 +26,9 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
             return self.add_pod(pod, fact, listed, now);
         }
         let (lists, state) = (&mut self.cache.lists, &mut *self.state);
-        let applied =
-            pods.update(&pod.uid, |known| known.transition(&pod.node, state).apply_fact(fact, listed, lists));
+        let applied = pods.update(&pod.uid, |known| {
+            Transition::new(known, &pod.node, state).apply_fact(fact, listed, lists)
+        });
         if let Some(known_due) = applied.flatten() {
             self.reassess_pod(&pod, known_due, now.mono);
         }
@@ -94,7 +95,7 @@ impl CacheUpdate<'_> {
         let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
         let Some(mut gone) = entry.pods.remove(&pod.uid) else { return };
         let is_next = matches!(gone.phase(), EvictionPhase::CountingDown(at) if at == entry.wakeup);
-        gone.transition(&pod.node, self.state).remove(&mut self.cache.lists);
+        Transition::new(&mut gone, &pod.node, self.state).remove(&mut self.cache.lists);
         if is_next {
             self.cache.reschedule_wakeup(&pod.node);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::eviction::CountdownCounts;
-use crate::eviction::cache::pod_entry::TolerationInterner;
+use crate::eviction::cache::TolerationInterner;
 use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};

@@ -1,7 +1,7 @@
 //! Applies node facts and lists to the cache.
 
-use super::node_state::{NodeChange, NodeSource, NodeState};
-use super::{CacheUpdate, NodeEntry};
+use super::{NodeChange, NodeSource, NodeState};
+use crate::eviction::cache::{CacheUpdate, NodeEntry};
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};

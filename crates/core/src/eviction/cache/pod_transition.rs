@@ -5,8 +5,9 @@
 use super::{PodEntry, PodFlags, TolerationInterner};
 use crate::eviction::EvictionState;
 use crate::eviction::notice::EvictionNotice;
+use crate::eviction::order::{EvictionOrder, PriorityClass};
 use crate::eviction::{EvictionPhase, LastNotice};
-use crate::fact::{PodFact, PodLifePhase};
+use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
@@ -15,8 +16,11 @@ use crate::verdict::{EvictionExemption, Outcome, StayReason};
 /// be under way, within S9's 60 s.
 const WITHDRAW_AFTER: Span = Span::from_secs(30);
 
+/// The priority of the built-in class `system-node-critical`.
+const NODE_CRITICAL: i32 = 2_000_001_000;
+
 /// A pod on its way to another phase.
-pub(in crate::eviction::cache) struct Transition<'t> {
+pub(super) struct Transition<'t> {
     pod: &'t mut PodEntry,
     node: &'t NodeName,
     state: &'t mut EvictionState,
@@ -37,12 +41,7 @@ impl<'t> Transition<'t> {
 
     /// Brings a pod's phase in line with an outcome; `known_due`: when a pod just taken out of the queue was known to
     /// be due.
-    pub(in crate::eviction::cache) fn apply_outcome(
-        &mut self,
-        outcome: Outcome,
-        known_due: Option<Mono>,
-        now: Mono,
-    ) {
+    pub(super) fn apply_outcome(&mut self, outcome: Outcome, known_due: Option<Mono>, now: Mono) {
         self.notice_unsupported_toleration(outcome);
         let known_due = match (self.pod.phase(), outcome) {
             (EvictionPhase::Deleted, _) => return,
@@ -125,7 +124,7 @@ impl<'t> Transition<'t> {
 
     /// Takes a newer fact over; `None`: it changes nothing. Otherwise the pod is to be judged again: says when it was known
     /// to be due, if it was.
-    pub(in crate::eviction::cache) fn apply_fact(
+    pub(super) fn apply_fact(
         &mut self,
         fact: PodFact,
         listed: bool,
@@ -167,7 +166,7 @@ impl<'t> Transition<'t> {
     }
 
     /// A pod is gone. An eviction whose request is out is kept for its answer.
-    pub(in crate::eviction::cache) fn remove(mut self, lists: &mut TolerationInterner) {
+    pub(super) fn remove(mut self, lists: &mut TolerationInterner) {
         if self.pod.standing == PodLifePhase::Live && self.pod.is_marked() {
             self.notice_deleted_by_other();
         }
@@ -184,6 +183,35 @@ impl<'t> Transition<'t> {
         if self.state.queue.is_deleted_by_other(&pod) {
             self.state.notices.push(EvictionNotice::EvictedByOther { pod });
         }
+    }
+}
+
+impl PodEntry {
+    /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
+    fn update(&mut self, fact: PodFact, lists: &mut TolerationInterner) {
+        self.id = fact.id;
+        if *self.tolerations != fact.tolerations {
+            lists.give_back(&self.tolerations);
+            self.tolerations = lists.take(fact.tolerations);
+        }
+        self.set_version(fact.version);
+        self.priority = fact.priority;
+        self.generation = fact.generation;
+        self.owner = fact.owner;
+        self.standing = fact.standing;
+        self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
+    }
+
+    /// The order among pods that are due at the same instant (TE-46: the original has none): ordinary pods, then
+    /// DaemonSet pods, then node-critical ones, and within each the lower priority first.
+    fn order(&self) -> EvictionOrder {
+        let class =
+            match (self.flags.has(PodFlags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner) {
+                (true, _) => PriorityClass::NodeCritical,
+                (false, PodOwnerKind::DaemonSet) => PriorityClass::DaemonSet,
+                (false, _) => PriorityClass::Ordinary,
+            };
+        EvictionOrder { class, priority: self.priority }
     }
 }
 

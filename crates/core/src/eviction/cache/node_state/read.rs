@@ -2,12 +2,12 @@
 //!
 //! - Invariant: a read that is older than what was known, or shows another instance of a taint, confirms nothing (S2).
 
-use super::CacheUpdate;
-use super::node_state::{CacheStaleness, NodeSource};
+use super::{CacheStaleness, NodeSource};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::LiveRead;
 use crate::eviction::NodeConfirmation;
+use crate::eviction::cache::CacheUpdate;
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, ResourceVersion, Uid};

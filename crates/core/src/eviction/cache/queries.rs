@@ -1,0 +1,70 @@
+//! Answers what the engine, metrics and people ask of the cache.
+
+use super::Cache;
+use crate::countdown_hold::HoldHistory;
+use crate::eviction::EvictionPhase;
+use crate::eviction::stats::PendingEviction;
+use crate::identity::{PodName, PodRef, ResourceVersion};
+use crate::time::{Mono, Now};
+use crate::toleration_matching::NumericOperators;
+use crate::verdict::{self, TaintInstance, Verdict};
+
+impl Cache {
+    /// Whether both lists were complete once.
+    pub(in crate::eviction) fn is_synced(&self) -> bool {
+        self.nodes_sync.is_complete() && self.pods_sync.is_complete()
+    }
+
+    /// When the first deadline of a counting pod comes.
+    pub(in crate::eviction) fn next_deadline(&self) -> Option<Mono> {
+        self.wakeups.first().map(|(at, _)| *at)
+    }
+
+    /// How many nodes there are, and how many of them have a NoExecute taint.
+    pub(in crate::eviction) fn node_counts(&self) -> (usize, usize) {
+        let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
+        let tainted = known.clone().filter(|known| !known.taints().is_empty());
+        (known.count(), tainted.count())
+    }
+
+    /// All pods with a deadline, in no particular order of time.
+    pub(in crate::eviction) fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
+        self.pods().filter_map(|(node, pod)| match pod.phase() {
+            EvictionPhase::CountingDown(until) => {
+                Some(PendingEviction { node, uid: pod.uid(), name: pod.name(), until })
+            }
+            _ => None,
+        })
+    }
+
+    /// All pods that have a deadline, a turn or an attempt, in no particular order.
+    pub(in crate::eviction) fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
+        let concerned = |phase| {
+            matches!(
+                phase,
+                EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
+            )
+        };
+        let pods = self.pods().filter(move |(_, pod)| concerned(pod.phase()));
+        pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
+    }
+
+    /// The version of a pod, if it is known.
+    pub(in crate::eviction) fn version(&self, pod: &PodRef) -> Option<ResourceVersion> {
+        self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.version()
+    }
+
+    /// The name and the full verdict of a pod, with the taints it is judged by.
+    pub(in crate::eviction) fn explain(
+        &self,
+        pod: &PodRef,
+        holds: &HoldHistory,
+        numeric: NumericOperators,
+        now: Now,
+    ) -> Option<(&PodName, Verdict, &[TaintInstance])> {
+        let entry = self.nodes.get(&pod.node)?;
+        let pod = entry.pods.get(&pod.uid)?;
+        let (subject, taints) = (pod.input(entry.is_undecodable()), entry.taints());
+        Some((pod.name(), verdict::judge_held(&subject, taints, holds, numeric, now), taints))
+    }
+}
