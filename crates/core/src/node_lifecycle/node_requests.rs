@@ -16,7 +16,7 @@ const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
 
 /// A request for a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum NodeRequest {
+pub(crate) enum NodeRequest {
     /// Reading; on behalf of a turn in this zone, if any.
     Read { turn: Option<ZoneKey> },
     /// Writing taints; with this zone's token, if any, which it `returns` if it was certainly not used.
@@ -35,7 +35,7 @@ pub(super) enum NodeRequest {
 
 /// The requests for one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct NodeRequests {
+pub(crate) struct NodeRequests {
     /// Boxed: few nodes have one.
     in_flight: Option<Box<NodeRequest>>,
     /// The node that the request is for is not the one that is here now.
@@ -50,55 +50,55 @@ pub(super) struct NodeRequests {
 
 impl NodeRequests {
     /// A request goes out.
-    pub(super) fn begin(&mut self, request: NodeRequest) {
+    pub(crate) fn begin(&mut self, request: NodeRequest) {
         assert!(self.in_flight.is_none(), "one request at a time for each node");
         self.in_flight = Some(Box::new(request));
         self.void = false;
     }
 
     /// A live read, or a write, came back: which that was, and whether it was for the node that is here now.
-    pub(super) fn end(&mut self, is_read: bool) -> Option<(NodeRequest, bool)> {
+    pub(crate) fn end(&mut self, is_read: bool) -> Option<(NodeRequest, bool)> {
         let request =
             self.in_flight.take_if(|request| is_read == matches!(**request, NodeRequest::Read { .. }))?;
         Some((*request, !core::mem::take(&mut self.void)))
     }
 
     /// Whether none is out.
-    pub(super) const fn is_idle(&self) -> bool {
+    pub(crate) const fn is_idle(&self) -> bool {
         self.in_flight.is_none()
     }
 
     /// The node is gone, or another one has its name.
-    pub(super) fn node_removed(&mut self) {
+    pub(crate) fn node_removed(&mut self) {
         *self = Self { void: self.in_flight.is_some(), in_flight: self.in_flight.take(), ..Self::default() };
     }
 
     /// A token that is out is not to come back.
-    pub(super) fn keep_token(&mut self) {
+    pub(crate) fn keep_token(&mut self) {
         if let Some(NodeRequest::Taints { returns, .. }) = self.in_flight.as_deref_mut() {
             *returns = false;
         }
     }
 
     /// A live read, sent at this moment, said what is known now.
-    pub(super) fn confirm(&mut self, sent: Mono) {
+    pub(crate) fn confirm(&mut self, sent: Mono) {
         self.read_sent = Some(sent);
         self.stale = false;
     }
 
     /// Whether a live read was sent after what it is to confirm, and is young.
-    pub(super) fn is_confirmed(&self, since: Mono, now: Mono) -> bool {
+    pub(crate) fn is_confirmed(&self, since: Mono, now: Mono) -> bool {
         self.read_sent.is_some_and(|sent| since <= sent && now <= sent.plus(CONFIRM_AGE_MAX))
     }
 
     /// A write was committed; without its version it is not known what the node is like now.
-    pub(super) fn committed(&mut self, has_version: bool) {
+    pub(crate) fn committed(&mut self, has_version: bool) {
         self.failures = 0;
         self.stale = !has_version;
     }
 
     /// Tried again after a pause, and not before the node was read: what is known of it may not be so. When that is.
-    pub(super) fn failed(&mut self, name: &NodeName, failure: ApiFailure, now: Mono) -> Mono {
+    pub(crate) fn failed(&mut self, name: &NodeName, failure: ApiFailure, now: Mono) -> Mono {
         self.stale = true;
         self.failures = self.failures.saturating_add(1);
         let retry_at = now.plus(backoff(name.as_str(), &Uid::new(""), self.failures, failure));
@@ -107,29 +107,29 @@ impl NodeRequests {
     }
 
     /// Whether the node is to be read before anything else.
-    pub(super) const fn needs_read(&self) -> bool {
+    pub(crate) const fn needs_read(&self) -> bool {
         self.stale
     }
 
     /// When it is tried again.
-    pub(super) const fn retry_at(&self) -> Option<Mono> {
+    pub(crate) const fn retry_at(&self) -> Option<Mono> {
         self.retry_at
     }
 
     /// The pause after a failure is over.
-    pub(super) fn end_pause(&mut self) {
+    pub(crate) fn end_pause(&mut self) {
         self.retry_at = None;
     }
 
     /// Nothing is to be done about the node: what failed before does not count any more.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if self.is_idle() {
             self.failures = 0;
         }
     }
 
     /// Whether it is between two tries.
-    pub(super) const fn is_failing(&self) -> bool {
+    pub(crate) const fn is_failing(&self) -> bool {
         self.failures > 0
     }
 }

@@ -32,7 +32,7 @@ pub enum ObservationDoubt {
 
 /// What happens to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StreamUpdate {
+pub(crate) enum StreamUpdate {
     /// The list is complete.
     ListCompleted,
     /// A list is not completed.
@@ -123,7 +123,7 @@ struct RequestSuccesses {
 
 /// How well we can observe: streams, requests, and this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Observation {
+pub(crate) struct Observation {
     nodes: StreamState,
     leases: StreamState,
     pods: StreamState,
@@ -138,12 +138,12 @@ pub(super) struct Observation {
 
 impl Observation {
     /// Both lists that nodes are judged by were complete once (NL-4).
-    pub(super) const fn is_synced(&self) -> bool {
+    pub(crate) const fn is_synced(&self) -> bool {
         self.nodes.complete_once && self.leases.complete_once
     }
 
     /// Notes a call. Whether the process stood still before it: what it did not hear meanwhile says nothing.
-    pub(super) fn call(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+    pub(crate) fn call(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         // The longest pause between two calls that is none.
         let pause_max = config.monitor_period().saturating_add(config.gap_max());
         let before = self.called.replace(now);
@@ -155,17 +155,17 @@ impl Observation {
     }
 
     /// The moment of the last call.
-    pub(super) const fn called(&self) -> Option<Mono> {
+    pub(crate) const fn called(&self) -> Option<Mono> {
         self.called
     }
 
     /// Every node gets a whole grace period from now on.
-    pub(super) fn begin_afresh(&mut self, now: Mono) {
+    pub(crate) fn begin_afresh(&mut self, now: Mono) {
         self.afresh = Some(now);
     }
 
     /// The process stood still since then. Whether that is a gap.
-    pub(super) fn pause(&mut self, since: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
+    pub(crate) fn pause(&mut self, since: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let paused = now.since(since) > config.gap_max();
         if paused {
             self.afresh = Some(now);
@@ -174,13 +174,13 @@ impl Observation {
     }
 
     /// A list starts; the last moment of complete knowledge, if there ever was one.
-    pub(super) fn start_list(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
+    pub(crate) fn start_list(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
         self.stream_mut(stream).begin(silent_since);
     }
 
     /// Something happened to a stream. Of a list that ends, whether one was running; of one that broke off, whether the
     /// watch goes on.
-    pub(super) fn update(
+    pub(crate) fn update(
         &mut self,
         stream: WatchedKind,
         update: StreamUpdate,
@@ -207,7 +207,7 @@ impl Observation {
     }
 
     /// Whether a list of this kind is running.
-    pub(super) const fn is_listing(&self, stream: WatchedKind) -> bool {
+    pub(crate) const fn is_listing(&self, stream: WatchedKind) -> bool {
         let stream = match stream {
             WatchedKind::Nodes => &self.nodes,
             WatchedKind::Leases => &self.leases,
@@ -217,7 +217,7 @@ impl Observation {
     }
 
     /// A request of ours, sent at this moment, has succeeded. Whether that ends a gap.
-    pub(super) fn request_succeeded(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
+    pub(crate) fn request_succeeded(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let sent = sent.min(now);
         match &mut self.requests {
             Some(requests) if sent.since(requests.last) <= config.gap_max() => {
@@ -232,20 +232,20 @@ impl Observation {
     }
 
     /// A node was heard of.
-    pub(super) fn node_renewed(&mut self, now: Mono) {
+    pub(crate) fn node_renewed(&mut self, now: Mono) {
         self.last_renewal = Some(now);
     }
 
     /// Since when silence is a node's own (S7): the streams that would have told of it, the API server and this
     /// process were all there. A node with a lease breaks its silence there; one without, in its object.
-    pub(super) fn since(&self, has_lease: bool) -> Option<Mono> {
+    pub(crate) fn since(&self, has_lease: bool) -> Option<Mono> {
         let (leases, requests) = (self.leases.since?, self.requests?.since);
         let nodes = if has_lease { None } else { Some(self.nodes.since?) };
         Some(leases.max(requests)).max(nodes).max(self.afresh)
     }
 
     /// Why no node may be called silent now.
-    pub(super) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
+    pub(crate) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
         let is_answered = self.requests.is_some_and(|requests| now.since(requests.last) <= config.gap_max());
         match [&self.nodes, &self.leases] {
             _ if !self.is_synced() => Some(ObservationDoubt::NotSynced),
@@ -258,7 +258,7 @@ impl Observation {
     }
 
     /// When no node at all will have been heard of for longer than this; `None`: none ever was.
-    pub(super) fn all_silent_at(&self, span: Span) -> Option<Mono> {
+    pub(crate) fn all_silent_at(&self, span: Span) -> Option<Mono> {
         Some(self.last_renewal?.plus(span).plus(TICK))
     }
 }

@@ -12,7 +12,7 @@ use alloc::collections::BTreeMap;
 
 /// How a node counts in its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum ZoneMembership {
+pub(crate) enum ZoneMembership {
     /// Not at all (NL-25).
     Excluded,
     /// Ready by its condition, and heard of.
@@ -29,7 +29,7 @@ pub(super) enum ZoneMembership {
 
 /// What became of a node's turn in its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TurnResult {
+pub(crate) enum TurnResult {
     /// The node got its NoExecute taint.
     Tainted,
     /// Its token was certainly not used.
@@ -41,7 +41,7 @@ pub(super) enum TurnResult {
 /// All zones that have nodes, excluded ones among them: a zone and its token stay as long as it has any (NL-42), and no
 /// longer (NL-43).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Zones {
+pub(crate) struct Zones {
     zones: BTreeMap<ZoneKey, Zone>,
     /// Zones with a node that counts.
     counted: usize,
@@ -53,7 +53,7 @@ pub(super) struct Zones {
 
 impl Zones {
     /// Counts a node as `after` and no longer as `before`; which zones, of those that still have nodes, changed their state.
-    pub(super) fn move_node(
+    pub(crate) fn move_node(
         &mut self,
         before: Option<(ZoneKey, ZoneMembership)>,
         after: Option<(ZoneKey, ZoneMembership)>,
@@ -102,51 +102,51 @@ impl Zones {
     }
 
     /// The copy of a key that the zone's nodes share.
-    pub(super) fn shared_key(&self, key: &ZoneKey) -> Option<&ZoneKey> {
+    pub(crate) fn shared_key(&self, key: &ZoneKey) -> Option<&ZoneKey> {
         self.zones.get_key_value(key).map(|(shared, _)| shared)
     }
 
     /// Whether there is no node.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.zones.is_empty()
     }
 
     /// Whether conditions say of all zones that they are fully disrupted (NL-27).
-    pub(super) const fn are_all_down(&self) -> bool {
+    pub(crate) const fn are_all_down(&self) -> bool {
         self.counted > 0 && self.declared_full == self.counted
     }
 
     /// Whether no node is left that is certainly well: no NoExecute taint is put on, declared or not.
-    pub(super) const fn may_all_be_down(&self) -> bool {
+    pub(crate) const fn may_all_be_down(&self) -> bool {
         self.counted > 0 && self.maybe_full == self.counted
     }
 
     /// Whether a turn can begin in this zone that ends in a taint.
-    pub(super) fn has_free_token(&self, key: &ZoneKey, now: Mono) -> bool {
+    pub(crate) fn has_free_token(&self, key: &ZoneKey, now: Mono) -> bool {
         self.zones.get(key).is_some_and(|zone| zone.busy.is_none() && zone.bucket.has_token(now))
     }
 
     /// When a token comes that is not there now, in a zone where a turn could begin.
-    pub(super) fn next_token_at(&self, key: &ZoneKey, now: Mono) -> Option<Mono> {
+    pub(crate) fn next_token_at(&self, key: &ZoneKey, now: Mono) -> Option<Mono> {
         self.zones.get(key).filter(|zone| zone.busy.is_none())?.bucket.token_at(now)
     }
 
     /// It is this node's turn: its confirming read or its write is under way.
-    pub(super) fn begin_turn(&mut self, key: &ZoneKey, node: &NodeName) {
+    pub(crate) fn begin_turn(&mut self, key: &ZoneKey, node: &NodeName) {
         if let Some(zone) = self.zones.get_mut(key) {
             zone.busy = Some(node.clone());
         }
     }
 
     /// Takes the zone's token; it is there.
-    pub(super) fn take_token(&mut self, key: &ZoneKey, now: Mono) {
+    pub(crate) fn take_token(&mut self, key: &ZoneKey, now: Mono) {
         if let Some(zone) = self.zones.get_mut(key) {
             zone.bucket.take(now);
         }
     }
 
     /// The node's turn is over.
-    pub(super) fn end_turn(&mut self, key: &ZoneKey, node: &NodeName, result: TurnResult, now: Mono) {
+    pub(crate) fn end_turn(&mut self, key: &ZoneKey, node: &NodeName, result: TurnResult, now: Mono) {
         let Some(zone) = self.zones.get_mut(key) else { return };
         zone.busy.take_if(|busy| busy == node);
         match result {
@@ -157,12 +157,12 @@ impl Zones {
     }
 
     /// Empties all buckets.
-    pub(super) fn drain_tokens(&mut self, now: Mono) {
+    pub(crate) fn drain_tokens(&mut self, now: Mono) {
         self.zones.values_mut().for_each(|zone| zone.bucket.drain(now));
     }
 
     /// The zones as people and metrics see them (NL-29); `waiting` says how many nodes wait in a zone.
-    pub(super) fn reports(
+    pub(crate) fn reports(
         &self,
         config: &NodeLifecycleConfig,
         waiting: impl Fn(&ZoneKey) -> usize,
@@ -182,7 +182,7 @@ impl Zones {
     }
 
     /// Why no turn can begin in this zone now, whichever node waits.
-    pub(super) fn delay(&self, key: &ZoneKey, now: Mono) -> Option<DelayReason> {
+    pub(crate) fn delay(&self, key: &ZoneKey, now: Mono) -> Option<DelayReason> {
         let zone = self.zones.get(key)?;
         if self.may_all_be_down() {
             return Some(DelayReason::EverythingDown);
