@@ -71,16 +71,7 @@ fn carried(object: &Value, include: TableInclude) -> Value {
 fn columns(resource: &ResourceType) -> &'static [TableColumn] {
     match (resource.group, resource.plural) {
         ("", "pods") => pods::PODS,
-        ("", "nodes") => objects::NODES,
-        ("", "namespaces") => objects::NAMESPACES,
-        ("", "events") => objects::EVENTS,
-        ("coordination.k8s.io", "leases") => objects::LEASES,
-        ("policy", "poddisruptionbudgets") => objects::BUDGETS,
-        ("apps", "deployments") => workloads::DEPLOYMENTS,
-        ("apps", "replicasets") => workloads::REPLICA_SETS,
-        ("apps", "daemonsets") => workloads::DAEMON_SETS,
-        ("batch", "jobs") => workloads::JOBS,
-        _ => PLAIN,
+        _ => objects::columns(resource).or_else(|| workloads::columns(resource)).unwrap_or(PLAIN),
     }
 }
 

@@ -4,10 +4,23 @@ use super::{
     AGE, Made, MadeNow, NAME, TableColumn, Text, TextOr, ago, flag, given, integer, list, number, or_none,
     string, string_or, text, time, wide,
 };
+use crate::resource::ResourceType;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub(super) const NODES: &[TableColumn] = &[
+/// The columns of a resource, if it is one of those printed here.
+pub(super) fn columns(resource: &ResourceType) -> Option<&'static [TableColumn]> {
+    Some(match (resource.group, resource.plural) {
+        ("", "nodes") => NODES,
+        ("", "namespaces") => NAMESPACES,
+        ("", "events") => EVENTS,
+        ("coordination.k8s.io", "leases") => LEASES,
+        ("policy", "poddisruptionbudgets") => BUDGETS,
+        _ => return None,
+    })
+}
+
+const NODES: &[TableColumn] = &[
     NAME,
     text("Status", Made(node_status)),
     text("Roles", Made(roles)),
@@ -20,11 +33,11 @@ pub(super) const NODES: &[TableColumn] = &[
     wide("Container-Runtime", TextOr("status.nodeInfo.containerRuntimeVersion", "<unknown>")),
 ];
 
-pub(super) const NAMESPACES: &[TableColumn] = &[NAME, text("Status", Text("status.phase")), AGE];
+const NAMESPACES: &[TableColumn] = &[NAME, text("Status", Text("status.phase")), AGE];
 
-pub(super) const LEASES: &[TableColumn] = &[NAME, text("Holder", Text("spec.holderIdentity")), AGE];
+const LEASES: &[TableColumn] = &[NAME, text("Holder", Text("spec.holderIdentity")), AGE];
 
-pub(super) const BUDGETS: &[TableColumn] = &[
+const BUDGETS: &[TableColumn] = &[
     NAME,
     text("Min Available", Made(|budget| bound(budget, "spec.minAvailable"))),
     text("Max Unavailable", Made(|budget| bound(budget, "spec.maxUnavailable"))),
@@ -32,7 +45,7 @@ pub(super) const BUDGETS: &[TableColumn] = &[
     AGE,
 ];
 
-pub(super) const EVENTS: &[TableColumn] = &[
+const EVENTS: &[TableColumn] = &[
     text("Last Seen", MadeNow(|event, now| ago(time(event, last_seen(event)), now).into())),
     text("Type", Text("type")),
     text("Reason", Text("reason")),

@@ -4,11 +4,23 @@ use super::{
     AGE, Made, MadeNow, NAME, Number, TableColumn, condition, given, human, integer, is_true, list, number,
     or_none, seconds, string, text, time, wide,
 };
+use crate::resource::ResourceType;
 use crate::select::{format_labels, format_selector};
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(super) const DEPLOYMENTS: &[TableColumn] = &[
+/// The columns of a resource, if it is one of those printed here.
+pub(super) fn columns(resource: &ResourceType) -> Option<&'static [TableColumn]> {
+    Some(match (resource.group, resource.plural) {
+        ("apps", "deployments") => DEPLOYMENTS,
+        ("apps", "replicasets") => REPLICA_SETS,
+        ("apps", "daemonsets") => DAEMON_SETS,
+        ("batch", "jobs") => JOBS,
+        _ => return None,
+    })
+}
+
+const DEPLOYMENTS: &[TableColumn] = &[
     NAME,
     text("Ready", Made(ready)),
     text("Up-to-date", Number("status.updatedReplicas")),
@@ -19,7 +31,7 @@ pub(super) const DEPLOYMENTS: &[TableColumn] = &[
     wide("Selector", Made(|object| selected(object).unwrap_or_else(|| "<invalid>".to_owned()))),
 ];
 
-pub(super) const REPLICA_SETS: &[TableColumn] = &[
+const REPLICA_SETS: &[TableColumn] = &[
     NAME,
     integer("Desired", "spec.replicas"),
     integer("Current", "status.replicas"),
@@ -30,7 +42,7 @@ pub(super) const REPLICA_SETS: &[TableColumn] = &[
     SELECTOR,
 ];
 
-pub(super) const DAEMON_SETS: &[TableColumn] = &[
+const DAEMON_SETS: &[TableColumn] = &[
     NAME,
     integer("Desired", "status.desiredNumberScheduled"),
     integer("Current", "status.currentNumberScheduled"),
@@ -47,7 +59,7 @@ pub(super) const DAEMON_SETS: &[TableColumn] = &[
     SELECTOR,
 ];
 
-pub(super) const JOBS: &[TableColumn] = &[
+const JOBS: &[TableColumn] = &[
     NAME,
     text("Status", Made(|job| status(job).to_owned())),
     text("Completions", Made(completions)),
