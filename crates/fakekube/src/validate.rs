@@ -4,7 +4,6 @@
 
 mod meta;
 mod pod;
-mod selector;
 mod simple;
 mod taints;
 mod words;
@@ -14,10 +13,13 @@ pub(crate) use words::{label_value, qualified_name};
 
 use crate::api_status::StatusError;
 use crate::custom;
-use crate::json_ext::text;
+use crate::json_ext::{entries, list, text};
 use crate::resource::{ResourceType, Subresource};
+use crate::select::from_object;
 use serde_json::{Value, json};
 use std::fmt;
+
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// What kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,8 +163,11 @@ impl FieldErrors {
     }
 }
 
+/// What a name must look like.
+type NameValidator = fn(&str) -> Vec<String>;
+
 /// What a kind's names must look like.
-fn name_format(resource: &ResourceType) -> meta::NameValidator {
+fn name_format(resource: &ResourceType) -> NameValidator {
     match (resource.group, resource.plural) {
         ("", "namespaces") => words::dns_label,
         ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _) => {
@@ -233,11 +238,11 @@ pub fn on_update(
         (Some(Subresource::Status), "pods") => pod::update::status(&mut faults, old, new),
         (Some(Subresource::Status), "nodes") => {
             meta::known_update(&mut faults, old, new);
-            simple::node_update(&mut faults, old, new);
+            simple::check_update(&mut faults, resource, old, new);
         }
         (Some(Subresource::Finalize), _) => {
             meta::update(&mut faults, old, new);
-            simple::namespace(&mut faults, new, true);
+            simple::check_finalize(&mut faults, new);
         }
         _ => {}
     }
@@ -246,57 +251,36 @@ pub fn on_update(
 
 /// What is wrong with an object by itself.
 fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
-    let place = (resource.group, resource.plural);
-    match place {
+    match (resource.group, resource.plural) {
         ("", "pods") => return pod::create(faults, object),
-        ("", "bindings") => return simple::binding(faults, object),
-        (group, "events") => return simple::event(faults, object, !group.is_empty()),
-        ("policy", "poddisruptionbudgets") => return simple::budget(faults, object),
+        ("", "bindings") | (_, "events") | ("policy", "poddisruptionbudgets") => {}
         ("coordination.k8s.io", _) => meta::whole(faults, object, true, words::dns_subdomain),
         ("" | "apps" | "batch" | "scheduling.k8s.io", _) => {
             meta::known(faults, object, resource.namespaced, name_format(resource));
         }
         _ => return,
     }
-    match place {
-        ("", "nodes") => simple::node(faults, object),
-        ("", "namespaces") => simple::namespace(faults, object, false),
-        ("apps", "deployments") => workload::deployment(faults, object),
-        ("apps", "replicasets") => workload::replica_set(faults, object),
-        ("apps", "daemonsets") => workload::daemon_set(faults, object),
-        ("batch", "jobs") => workload::job(faults, object),
-        ("coordination.k8s.io", "leases") => simple::lease(faults, object),
-        ("scheduling.k8s.io", "priorityclasses") => simple::priority_class(faults, object),
-        _ => {}
-    }
+    simple::check(faults, resource, object);
+    workload::check(faults, resource, object);
 }
 
 fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
         ("", "pods") => pod::update::update(faults, old, new),
-        ("", "nodes") => {
+        ("", "nodes" | "namespaces") | ("batch", "jobs") => {
             itself(faults, resource, new);
             meta::known_update(faults, old, new);
-            simple::node_update(faults, old, new);
+            simple::check_update(faults, resource, old, new);
+            workload::check_update(faults, resource, old, new);
         }
-        ("", "namespaces") => {
-            itself(faults, resource, new);
-            meta::known_update(faults, old, new);
-        }
-        ("", "events") => simple::event(faults, new, false),
         (_, "events") => {
-            simple::event(faults, new, true);
-            simple::event_update(faults, old, new);
+            simple::check(faults, resource, new);
+            simple::check_update(faults, resource, old, new);
         }
-        ("policy", "poddisruptionbudgets") => simple::budget(faults, new),
+        ("policy", "poddisruptionbudgets") => simple::check(faults, resource, new),
         ("coordination.k8s.io", "leases") => {
             meta::update(faults, old, new);
-            simple::lease(faults, new);
-        }
-        ("batch", "jobs") => {
-            itself(faults, resource, new);
-            meta::known_update(faults, old, new);
-            workload::job_update(faults, old, new);
+            simple::check(faults, resource, new);
         }
         ("" | "batch", _) => {
             meta::known_update(faults, old, new);
@@ -304,19 +288,90 @@ fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: 
         }
         ("apps" | "scheduling.k8s.io", _) => {
             meta::known_update(faults, old, new);
-            kept_running(faults, resource.plural, old, new);
+            simple::check_update(faults, resource, old, new);
+            workload::check_update(faults, resource, old, new);
         }
         _ => {}
     }
 }
 
-fn kept_running(faults: &mut FieldErrors, resource: &str, old: &Value, new: &Value) {
-    match resource {
-        "deployments" => workload::deployment(faults, new),
-        "replicasets" => workload::replica_set(faults, new),
-        "daemonsets" => workload::daemon_set(faults, new),
-        "priorityclasses" => return simple::priority_class_update(faults, old, new),
-        _ => return,
+/// Labels, or what picks by them.
+fn check_label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        faults.each(path, key, qualified_name(key));
+        let value = value.as_str().unwrap_or_default();
+        faults.each(path, value, label_value(value));
     }
-    workload::same_selector(faults, old, new);
+}
+
+/// The field `annotations` of `of`.
+fn check_annotations(faults: &mut FieldErrors, of: &Value, path: &str) {
+    let mut size = 0;
+    for (key, value) in entries(of, "annotations") {
+        faults.each(path, key, qualified_name(&key.to_lowercase()));
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > ANNOTATIONS_LIMIT {
+        faults.too_long(path, ANNOTATIONS_LIMIT);
+    }
+}
+
+/// A selector that may be absent.
+fn check_selector(faults: &mut FieldErrors, selector: &Value, path: &str) {
+    check_label_map(faults, &selector["matchLabels"], &format!("{path}.matchLabels"));
+    for (index, wanted) in list(selector, "matchExpressions").iter().enumerate() {
+        let path = format!("{path}.matchExpressions[{index}]");
+        check_operator(faults, wanted, &path, &[]);
+        let key = text(wanted, "key");
+        faults.each(&format!("{path}.key"), key, qualified_name(key));
+        check_values(faults, wanted, &path);
+    }
+}
+
+/// The operator and the number of its values. `single` are operators with exactly one.
+fn check_operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: &[&str]) {
+    let count = list(wanted, "values").len();
+    match text(wanted, "operator") {
+        "In" | "NotIn" if count == 0 => {
+            faults.required(format!("{path}.values"), "must be specified when `operator` is 'In' or 'NotIn'");
+        }
+        "In" | "NotIn" => {}
+        "Exists" | "DoesNotExist" if count > 0 => {
+            let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            faults.forbidden(format!("{path}.values"), detail);
+        }
+        "Exists" | "DoesNotExist" => {}
+        other if single.contains(&other) => {
+            if count != 1 {
+                let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+                faults.required(format!("{path}.values"), detail);
+            }
+        }
+        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
+    }
+}
+
+/// The values, each of them a label's.
+fn check_values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
+    for (index, value) in list(wanted, "values").iter().enumerate() {
+        let value = value.as_str().unwrap_or_default();
+        faults.each(&format!("{path}.values[{index}]"), value, label_value(value));
+    }
+}
+
+/// There, and picks everything.
+fn is_empty_selector(selector: &Value) -> bool {
+    entries(selector, "matchLabels").next().is_none() && list(selector, "matchExpressions").is_empty()
+}
+
+/// A selector the server can't work with: an unknown operator, a wrong number of values, a key or value of bad format.
+fn is_broken_selector(selector: &Value) -> bool {
+    let mut faults = FieldErrors::default();
+    check_selector(&mut faults, selector, "");
+    !faults.0.is_empty()
+}
+
+/// Whether it picks an object with these labels. None at all picks nothing.
+fn selector_picks(selector: &Value, labels: &Value) -> bool {
+    from_object(selector).match_labels(labels)
 }

@@ -1,14 +1,10 @@
 //! Validates metadata, and what of it may not change.
 
-use super::FieldErrors;
 use super::words;
-use crate::json_ext::{at, entries, has, list, number, text};
+use super::{FieldErrors, NameValidator};
+use super::{check_annotations, check_label_map};
+use crate::json_ext::{at, has, list, number, text};
 use serde_json::{Value, json};
-
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-
-/// What a name must look like.
-pub(super) type NameValidator = fn(&str) -> Vec<String>;
 
 /// On create, and again on update.
 pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, name_format: NameValidator) {
@@ -34,8 +30,8 @@ pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, 
         (false, _) => faults.forbidden("metadata.namespace", "not allowed on this type"),
     }
     faults.not_negative("metadata.generation", number(meta, "generation"));
-    labels(faults, meta, "metadata.labels");
-    annotations(faults, meta, "metadata.annotations");
+    check_label_map(faults, &meta["labels"], "metadata.labels");
+    check_annotations(faults, meta, "metadata.annotations");
     owners(faults, meta);
     finalizers(faults, meta);
 }
@@ -94,35 +90,9 @@ pub(super) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
             faults.invalid(format!("metadata.{name}"), at(new, &[name]).clone(), "field is immutable");
         }
     }
-    labels(faults, new, "metadata.labels");
-    annotations(faults, new, "metadata.annotations");
+    check_label_map(faults, &new["labels"], "metadata.labels");
+    check_annotations(faults, new, "metadata.annotations");
     owners(faults, new);
-}
-
-/// The field `labels` of `of`.
-pub(super) fn labels(faults: &mut FieldErrors, of: &Value, path: &str) {
-    label_map(faults, &of["labels"], path);
-}
-
-/// Labels, or what picks by them.
-pub(super) fn label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
-    for (key, value) in labels.as_object().into_iter().flatten() {
-        faults.each(path, key, words::qualified_name(key));
-        let value = value.as_str().unwrap_or_default();
-        faults.each(path, value, words::label_value(value));
-    }
-}
-
-/// The field `annotations` of `of`.
-pub(super) fn annotations(faults: &mut FieldErrors, of: &Value, path: &str) {
-    let mut size = 0;
-    for (key, value) in entries(of, "annotations") {
-        faults.each(path, key, words::qualified_name(&key.to_lowercase()));
-        size += key.len() + value.as_str().unwrap_or_default().len();
-    }
-    if size > ANNOTATIONS_LIMIT {
-        faults.too_long(path, ANNOTATIONS_LIMIT);
-    }
 }
 
 fn owners(faults: &mut FieldErrors, meta: &Value) {

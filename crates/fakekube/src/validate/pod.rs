@@ -5,7 +5,10 @@
 pub(super) mod update;
 
 use super::FieldErrors;
-use super::{meta, selector, taints, words};
+use super::{
+    check_annotations, check_label_map, check_operator, check_values, is_empty_selector, selector_picks,
+};
+use super::{meta, taints, words};
 use crate::json_ext::{has, list, number, text};
 use crate::quantity::Amount;
 use serde_json::Value;
@@ -31,8 +34,8 @@ fn whole(faults: &mut FieldErrors, pod: &Value) {
 
 /// A template at a path; what its owner demands besides is not here.
 pub(super) fn template(faults: &mut FieldErrors, template: &Value, path: &str) {
-    meta::labels(faults, &template["metadata"], &format!("{path}.labels"));
-    meta::annotations(faults, &template["metadata"], &format!("{path}.annotations"));
+    check_label_map(faults, &template["metadata"]["labels"], &format!("{path}.labels"));
+    check_annotations(faults, &template["metadata"], &format!("{path}.annotations"));
     spec(faults, &template["spec"], &format!("{path}.spec"));
 }
 
@@ -50,7 +53,7 @@ fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
         }
     }
     one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
-    meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
+    check_label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
     node_affinity(faults, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
     scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
     for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
@@ -160,7 +163,7 @@ fn scheduling_gates(faults: &mut FieldErrors, spec: &Value, path: &str) {
 /// What the owner of a template demands of its labels.
 pub(super) fn picked(faults: &mut FieldErrors, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
-    if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
+    if (picks.is_null() || !is_empty_selector(picks)) && !selector_picks(picks, labels) {
         let detail = "`selector` does not match template `labels`";
         faults.invalid(format!("{path}.metadata.labels"), labels.clone(), detail);
     }
@@ -191,14 +194,14 @@ fn node_affinity(faults: &mut FieldErrors, affinity: &Value, path: &str) {
     }
 }
 
-fn term(faults: &mut FieldErrors, term: &Value, path: &str, check_values: bool) {
+fn term(faults: &mut FieldErrors, term: &Value, path: &str, with_values: bool) {
     for (index, wanted) in list(term, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
-        selector::operator(faults, wanted, &path, &["Lt", "Gt"]);
+        check_operator(faults, wanted, &path, &["Lt", "Gt"]);
         let key = text(wanted, "key");
         faults.each(&format!("{path}.key"), key, words::qualified_name(key));
-        if check_values {
-            selector::values(faults, wanted, &path);
+        if with_values {
+            check_values(faults, wanted, &path);
         }
     }
     for (index, wanted) in list(term, "matchFields").iter().enumerate() {

@@ -1,17 +1,48 @@
 //! Validates Nodes, Namespaces, Events, PodDisruptionBudgets, Leases, PriorityClasses and Bindings.
 
 use super::FieldErrors;
+use super::check_selector;
 use super::pod::amount;
 use super::workload::{at_most_all, share};
-use super::{meta, selector, taints, words};
+use super::{meta, taints, words};
 use crate::json_ext::{entries, has, list, number, text};
 use crate::quantity::Amount;
+use crate::resource::ResourceType;
 use serde_json::{Value, json};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
+/// What is wrong with one of these objects by itself.
+pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
+    match (resource.group, resource.plural) {
+        ("", "nodes") => node(faults, object),
+        ("", "namespaces") => namespace(faults, object, false),
+        ("", "bindings") => binding(faults, object),
+        (group, "events") => event(faults, object, !group.is_empty()),
+        ("policy", "poddisruptionbudgets") => budget(faults, object),
+        ("coordination.k8s.io", "leases") => lease(faults, object),
+        ("scheduling.k8s.io", "priorityclasses") => priority_class(faults, object),
+        _ => {}
+    }
+}
+
+/// What of one of these objects may not change.
+pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
+    match (resource.group, resource.plural) {
+        ("", "nodes") => node_update(faults, old, new),
+        (group, "events") if !group.is_empty() => event_update(faults, old, new),
+        ("scheduling.k8s.io", "priorityclasses") => priority_class_update(faults, old, new),
+        _ => {}
+    }
+}
+
+/// What is wrong with a Namespace whose finalizers are asked for by themselves.
+pub(super) fn check_finalize(faults: &mut FieldErrors, object: &Value) {
+    namespace(faults, object, true);
+}
+
 /// VAL-8, and what of the status a node may bring.
-pub(super) fn node(faults: &mut FieldErrors, node: &Value) {
+fn node(faults: &mut FieldErrors, node: &Value) {
     taints::taints(faults, node);
     node_resources(faults, node);
 }
@@ -27,7 +58,7 @@ fn node_resources(faults: &mut FieldErrors, node: &Value) {
 }
 
 /// VAL-9, VAL-10: taints may change; a node's addresses and its identity at the provider may not.
-pub(super) fn node_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn node_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     node_resources(faults, new);
     if !list(&old["spec"], "podCIDRs").is_empty() && old["spec"]["podCIDRs"] != new["spec"]["podCIDRs"] {
         faults.forbidden("spec.podCIDRs", "node updates may not change podCIDR except from \"\" to valid");
@@ -41,7 +72,7 @@ pub(super) fn node_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
 }
 
 /// A Namespace's own finalizers, at a path that may name each.
-pub(super) fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
+fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
     for (index, name) in list(&namespace["spec"], "finalizers").iter().enumerate() {
         let name = name.as_str().unwrap_or_default();
         let path = if each { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
@@ -51,7 +82,7 @@ pub(super) fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool)
 }
 
 /// An Event, in the form in which it is kept. One of the `newer` group says who reports what and when.
-pub(super) fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
+fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
     let namespace = text(&event["metadata"], "namespace");
     let about = text(&event["involvedObject"], "namespace");
     let timed = has(event, "eventTime");
@@ -106,7 +137,7 @@ pub(super) fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
 }
 
 /// Only the series of an Event of the newer group may go on.
-pub(super) fn event_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn event_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     for name in ["reportingInstance", "action", "reason", "message", "type"] {
         if text(old, name) != text(new, name) {
             faults.invalid(name, text(new, name), "field is immutable");
@@ -115,7 +146,7 @@ pub(super) fn event_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
 }
 
 /// A PodDisruptionBudget.
-pub(super) fn budget(faults: &mut FieldErrors, budget: &Value) {
+fn budget(faults: &mut FieldErrors, budget: &Value) {
     let spec = &budget["spec"];
     if has(spec, "minAvailable") && has(spec, "maxUnavailable") {
         faults.invalid("spec", spec.clone(), "minAvailable and maxUnavailable cannot be both set");
@@ -124,7 +155,7 @@ pub(super) fn budget(faults: &mut FieldErrors, budget: &Value) {
         share(faults, &spec[name], &format!("spec.{name}"));
         at_most_all(faults, &spec[name], &format!("spec.{name}"));
     }
-    selector::check(faults, &spec["selector"], "spec.selector");
+    check_selector(faults, &spec["selector"], "spec.selector");
     let (policy, known) = (text(spec, "unhealthyPodEvictionPolicy"), ["AlwaysAllow", "IfHealthyBudget"]);
     if has(spec, "unhealthyPodEvictionPolicy") && !known.contains(&policy) {
         faults.unsupported("spec.unhealthyPodEvictionPolicy", policy, &known);
@@ -132,7 +163,7 @@ pub(super) fn budget(faults: &mut FieldErrors, budget: &Value) {
 }
 
 /// A Lease.
-pub(super) fn lease(faults: &mut FieldErrors, lease: &Value) {
+fn lease(faults: &mut FieldErrors, lease: &Value) {
     let spec = &lease["spec"];
     if let Some(seconds) = number(spec, "leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
         faults.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0");
@@ -141,7 +172,7 @@ pub(super) fn lease(faults: &mut FieldErrors, lease: &Value) {
 }
 
 /// A PriorityClass.
-pub(super) fn priority_class(faults: &mut FieldErrors, class: &Value) {
+fn priority_class(faults: &mut FieldErrors, class: &Value) {
     let system = text(&class["metadata"], "name").starts_with("system-");
     if !system && number(class, "value").unwrap_or_default() > HIGHEST_PRIORITY {
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}");
@@ -150,14 +181,14 @@ pub(super) fn priority_class(faults: &mut FieldErrors, class: &Value) {
 }
 
 /// What of a PriorityClass may not change.
-pub(super) fn priority_class_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn priority_class_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if number(old, "value").unwrap_or_default() != number(new, "value").unwrap_or_default() {
         faults.forbidden("value", "may not be changed in an update.");
     }
 }
 
 /// A Binding of a pod to a node.
-pub(super) fn binding(faults: &mut FieldErrors, binding: &Value) {
+fn binding(faults: &mut FieldErrors, binding: &Value) {
     let target = &binding["target"];
     if !["", "Node"].contains(&text(target, "kind")) {
         faults.unsupported("target.kind", text(target, "kind"), &["Node", "<empty>"]);

@@ -2,10 +2,35 @@
 
 use super::FieldErrors;
 use super::pod::update::put;
-use super::{pod, selector, words};
+use super::{check_selector, is_broken_selector, is_empty_selector, selector_picks};
+use super::{pod, words};
 use crate::json_ext::{has, number, text};
+use crate::resource::ResourceType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// What is wrong with a workload by itself.
+pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
+    match (resource.group, resource.plural) {
+        ("apps", "deployments") => deployment(faults, object),
+        ("apps", "replicasets") => replica_set(faults, object),
+        ("apps", "daemonsets") => daemon_set(faults, object),
+        ("batch", "jobs") => job(faults, object),
+        _ => {}
+    }
+}
+
+/// What is wrong with a change of a workload; of one that keeps pods running, also with what it is then.
+pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
+    match (resource.group, resource.plural) {
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            check(faults, resource, new);
+            same_selector(faults, old, new);
+        }
+        ("batch", "jobs") => job_update(faults, old, new),
+        _ => {}
+    }
+}
 
 /// A selector that must be there and pick the template's pods, which are kept running.
 fn runs_pods(faults: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
@@ -13,13 +38,13 @@ fn runs_pods(faults: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
     if picks.is_null() {
         faults.required("spec.selector", "");
     } else {
-        selector::check(faults, picks, "spec.selector");
-        if selector::is_empty(picks) {
+        check_selector(faults, picks, "spec.selector");
+        if is_empty_selector(picks) {
             let detail = format!("empty selector is invalid for {whose}");
             faults.invalid("spec.selector", picks.clone(), &detail);
         }
     }
-    if selector::is_broken(picks) {
+    if is_broken_selector(picks) {
         return faults.invalid("spec.selector", picks.clone(), "invalid label selector");
     }
     pod::picked(faults, picks, &spec["template"], "spec.template");
@@ -42,7 +67,7 @@ fn not_negative(faults: &mut FieldErrors, spec: &Value, names: &[&str]) {
 }
 
 /// A Deployment.
-pub(super) fn deployment(faults: &mut FieldErrors, object: &Value) {
+fn deployment(faults: &mut FieldErrors, object: &Value) {
     let spec = &object["spec"];
     not_negative(faults, spec, &["replicas"]);
     runs_pods(faults, spec, "deployment", "ReplicaSet");
@@ -68,20 +93,20 @@ pub(super) fn deployment(faults: &mut FieldErrors, object: &Value) {
 }
 
 /// A ReplicaSet.
-pub(super) fn replica_set(faults: &mut FieldErrors, object: &Value) {
+fn replica_set(faults: &mut FieldErrors, object: &Value) {
     not_negative(faults, &object["spec"], &["replicas", "minReadySeconds"]);
     // The server says "deployment" here too.
     runs_pods(faults, &object["spec"], "deployment", "ReplicaSet");
 }
 
 /// A DaemonSet.
-pub(super) fn daemon_set(faults: &mut FieldErrors, object: &Value) {
+fn daemon_set(faults: &mut FieldErrors, object: &Value) {
     runs_pods(faults, &object["spec"], "daemonset", "DaemonSet");
     not_negative(faults, &object["spec"], &["minReadySeconds", "revisionHistoryLimit"]);
 }
 
 /// A Job.
-pub(super) fn job(faults: &mut FieldErrors, job: &Value) {
+fn job(faults: &mut FieldErrors, job: &Value) {
     generated(faults, job);
     job_spec(faults, &job["spec"]);
 }
@@ -100,7 +125,7 @@ fn generated(faults: &mut FieldErrors, job: &Value) {
         ("batch.kubernetes.io/job-name", name),
     ]);
     let picks = &spec["selector"];
-    if !selector::is_broken(picks) && !selector::picks(picks, &json!(wanted)) {
+    if !is_broken_selector(picks) && !selector_picks(picks, &json!(wanted)) {
         faults.invalid("spec.selector", picks.clone(), "`selector` not auto-generated");
     }
 }
@@ -124,14 +149,14 @@ fn job_spec(faults: &mut FieldErrors, spec: &Value) {
     if picks.is_null() {
         faults.required("spec.selector", "");
     }
-    selector::check(faults, picks, "spec.selector");
-    if !selector::is_broken(picks) {
+    check_selector(faults, picks, "spec.selector");
+    if !is_broken_selector(picks) {
         pod::picked(faults, picks, &spec["template"], "spec.template");
     }
 }
 
 /// What of a Job may not change.
-pub(super) fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let (was, is) = (&old["spec"], &new["spec"]);
     job_spec(faults, is);
     let completions = number(is, "completions");
@@ -153,7 +178,7 @@ pub(super) fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
 }
 
 /// The selector stays.
-pub(super) fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if old["spec"]["selector"] != new["spec"]["selector"] {
         faults.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");
     }
