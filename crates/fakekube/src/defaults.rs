@@ -48,10 +48,7 @@ pub fn apply_defaults(resource: &ResourceType, object: &mut Value) {
         ("", "secrets") => secret(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("apps" | "batch", plural) => workload::workload(plural, object),
-        (_, "mutatingwebhookconfigurations") => extension::webhooks(object, true),
-        (_, "validatingwebhookconfigurations") => extension::webhooks(object, false),
-        (_, "customresourcedefinitions") => extension::definition(object),
-        _ => {}
+        (_, plural) => extension::extension(plural, object),
     }
 }
 
@@ -77,10 +74,9 @@ pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionD
     if let Some(definition) = custom::of(resource) {
         return definition.begin(new);
     }
+    admitted::created(resource, new, admission);
     match (resource.group, resource.plural) {
-        ("", "pods") => admitted::pod_created(new, admission),
         ("coordination.k8s.io", "leases") => lease(new),
-        ("", "nodes") if admission.taint_new_nodes => admitted::node_created(new),
         ("", "namespaces") => {
             new["status"] = json!({"phase": "Active"});
             let spec = object(new, "spec");
@@ -91,16 +87,8 @@ pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionD
             }
         }
         ("", "services") => new["status"] = json!({"loadBalancer": {}}),
-        ("batch", "jobs") => {
-            admitted::job_created(new);
-            new["status"] = json!({});
-        }
-        ("apps", "daemonsets") => {
-            object(object(new, "metadata"), "annotations")[admitted::TEMPLATE_GENERATION] = json!("1");
-            new["status"] = json!({});
-        }
-        ("apps", "deployments" | "replicasets" | "statefulsets")
-        | ("batch", "cronjobs")
+        ("apps", "deployments" | "replicasets" | "daemonsets" | "statefulsets")
+        | ("batch", "jobs" | "cronjobs")
         | ("policy", "poddisruptionbudgets")
         | ("flowcontrol.apiserver.k8s.io", _) => new["status"] = json!({}),
         ("apiextensions.k8s.io", _) => extension::defined(new),

@@ -4,16 +4,30 @@
 use super::AdmissionDefaults;
 use crate::json_ext::{fill, has, list, number, object, text};
 use crate::quantity::Amount;
+use crate::resource::ResourceType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The annotation that counts the changes of a DaemonSet's template.
-pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
+/// What is added to a new pod, node, Job or DaemonSet.
+pub(super) fn created(resource: &ResourceType, new: &mut Value, admission: AdmissionDefaults) {
+    match (resource.group, resource.plural) {
+        ("", "pods") => pod_created(new, admission),
+        ("", "nodes") if admission.taint_new_nodes => node_created(new),
+        ("batch", "jobs") => job_created(new),
+        ("apps", "daemonsets") => {
+            object(object(new, "metadata"), "annotations")[TEMPLATE_GENERATION] = json!("1");
+        }
+        _ => {}
+    }
+}
+
 /// A new pod.
-pub(super) fn pod_created(pod: &mut Value, admission: AdmissionDefaults) {
+fn pod_created(pod: &mut Value, admission: AdmissionDefaults) {
     let spec = object(pod, "spec");
     if admission.service_account {
         fill(spec, "serviceAccountName", "default");
@@ -75,7 +89,7 @@ pub fn tolerations(pod: &mut Value) {
 }
 
 /// AD-6: a new node is not ready yet.
-pub(super) fn node_created(node: &mut Value) {
+fn node_created(node: &mut Value) {
     let spec = object(node, "spec");
     let mut taints = list(spec, "taints").to_vec();
     if taints.iter().any(|taint| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule") {
@@ -86,7 +100,7 @@ pub(super) fn node_created(node: &mut Value) {
 }
 
 /// A new Job's labels and selector, unless it brings its own.
-pub(super) fn job_created(job: &mut Value) {
+fn job_created(job: &mut Value) {
     if job["spec"]["manualSelector"] == json!(true) {
         return;
     }

@@ -4,8 +4,18 @@ use crate::custom;
 use crate::json_ext::{fill, has, list, list_mut, object, text};
 use serde_json::{Value, json};
 
+/// A webhook configuration, or a definition of a custom kind.
+pub(super) fn extension(resource: &str, object: &mut Value) {
+    match resource {
+        "mutatingwebhookconfigurations" => webhooks(object, true),
+        "validatingwebhookconfigurations" => webhooks(object, false),
+        "customresourcedefinitions" => definition(object),
+        _ => {}
+    }
+}
+
 /// A webhook configuration.
-pub(super) fn webhooks(configuration: &mut Value, mutating: bool) {
+fn webhooks(configuration: &mut Value, mutating: bool) {
     for webhook in list_mut(configuration, "webhooks") {
         fill(webhook, "failurePolicy", "Fail");
         fill(webhook, "matchPolicy", "Equivalent");
@@ -28,7 +38,7 @@ fn service(client: &mut Value) {
 }
 
 /// A definition of a custom kind.
-pub(super) fn definition(definition: &mut Value) {
+fn definition(definition: &mut Value) {
     let spec = object(definition, "spec");
     let names = object(spec, "names");
     let kind = text(names, "kind").to_owned();
