@@ -9,6 +9,14 @@ use super::{FieldWriter, MergeGrain, MergeRule, SchemaKind, ValueForm};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
+/// What differs between two objects.
+#[derive(Debug)]
+struct Comparison {
+    /// What was added or changed.
+    written: FieldSet,
+    removed: FieldSet,
+}
+
 /// A set of places. A place in it need not have the places around it in the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FieldSet(BTreeMap<String, FieldSetEntry>);

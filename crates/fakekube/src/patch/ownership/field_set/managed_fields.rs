@@ -6,8 +6,7 @@ mod apply;
 
 pub use apply::apply;
 
-use super::typed::Comparison;
-use super::{FieldSet, FieldWriter, MergeRule, field_step};
+use super::{Comparison, FieldSet, FieldWriter, MergeRule, field_step};
 use crate::canonicalize::zero;
 use crate::custom;
 use crate::json_ext::same_but;

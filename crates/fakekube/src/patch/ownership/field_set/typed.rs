@@ -1,8 +1,8 @@
 //! Collects, merges, removes, compares and checks fields of objects by their [`MergeRule`]s.
 
 use super::{
-    FieldSet, FieldSetEntry, MergeGrain, MergeRule, SchemaKind, ValueForm, field_step, key_step, readable,
-    value_step,
+    Comparison, FieldSet, FieldSetEntry, MergeGrain, MergeRule, SchemaKind, ValueForm, field_step, key_step,
+    readable, value_step,
 };
 use crate::schema::Shape;
 use serde_json::{Map, Value};
@@ -198,14 +198,6 @@ fn remove_at(value: &Value, gone: &FieldSet, step: &str, rule: MergeRule) -> Opt
         Some(below) => Some(remove(value, below, rule).unwrap_or_default()),
         None => Some(value.clone()),
     }
-}
-
-/// What differs between two objects.
-#[derive(Debug)]
-pub(super) struct Comparison {
-    /// What was added or changed.
-    pub(super) written: FieldSet,
-    pub(super) removed: FieldSet,
 }
 
 impl Comparison {

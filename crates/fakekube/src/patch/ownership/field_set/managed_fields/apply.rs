@@ -3,8 +3,8 @@
 use super::{FieldWriter, ManagedFields, ManagedFieldsEntry, ManagerOperation, difference, settable, write};
 use crate::api_status::StatusError;
 use crate::canonicalize::zero;
-use crate::patch::ownership::field_set::FieldSet;
-use crate::patch::ownership::field_set::typed::{Comparison, check, merge, places, remove};
+use crate::patch::ownership::field_set::typed::{check, merge, places, remove};
+use crate::patch::ownership::field_set::{Comparison, FieldSet};
 use crate::patch::ownership::{DEPTH_MAX, MergeRule, unexpected, within_depth};
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
