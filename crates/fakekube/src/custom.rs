@@ -21,6 +21,15 @@ use crate::schema::Schema;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
+/// What is known of all types.
+#[derive(Default)]
+struct OpenApiTypes {
+    text: String,
+    whole: Vec<String>,
+    /// By type: what tells its objects apart in a list, where it is more than one field; sorted.
+    keys: Vec<(String, Vec<&'static str>)>,
+}
+
 /// A custom kind that is to be served.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomResource {

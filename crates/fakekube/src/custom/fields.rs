@@ -1,18 +1,9 @@
 //! Derives types from structural schemas, for patches and field ownership.
 
-use super::{ResourceDefinition, definitions};
+use super::{OpenApiTypes, ResourceDefinition, definitions};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
-
-/// What is known of all types.
-#[derive(Default)]
-pub(super) struct OpenApiTypes {
-    pub(super) text: String,
-    pub(super) whole: Vec<String>,
-    /// By type: what tells its objects apart in a list, where it is more than one field; sorted.
-    pub(super) keys: Vec<(String, Vec<&'static str>)>,
-}
 
 static TYPES: LazyLock<OpenApiTypes> = LazyLock::new(|| {
     let mut types = OpenApiTypes::default();

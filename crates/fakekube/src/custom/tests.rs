@@ -1,6 +1,6 @@
 //! A definition with a bit of everything.
 
-use super::fields::OpenApiTypes;
+use super::OpenApiTypes;
 use super::{CustomResource, ResourceDefinition, schema_validation};
 use crate::validate::FieldErrorKind;
 use serde_json::{Value, json};
