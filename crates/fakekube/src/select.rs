@@ -1,15 +1,14 @@
 //! Parses label and field selectors and matches objects.
 
-mod fields;
 mod labels;
 
 pub use labels::{LabelQuery, from_object};
 pub(crate) use labels::{format_labels, format_selector};
 
 use crate::api_status::StatusError;
+use crate::custom;
 use crate::resource::ResourceType;
 use crate::store::StoredObject;
-use fields::FieldSelector;
 use serde_json::Value;
 
 /// What a list or a watch is limited to.
@@ -47,4 +46,135 @@ impl ObjectSelector {
     pub fn matches_value(&self, object: &Value) -> bool {
         self.fields.match_object(object) && self.labels.match_object(object)
     }
+}
+
+/// Requirements on fields; all must hold.
+#[derive(Clone, Debug, Default)]
+struct FieldSelector(Vec<FieldRequirement>);
+
+#[derive(Clone, Debug)]
+struct FieldRequirement {
+    path: String,
+    value: String,
+    equal: bool,
+}
+
+const POD: &[&str] = &[
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+];
+const EVENT: &[&str] = &[
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+];
+/// The fields of a resource that can be asked, beside its name and namespace.
+fn selectable(resource: &ResourceType) -> &'static [&'static str] {
+    match (resource.group, resource.plural) {
+        ("", "pods") => POD,
+        ("", "nodes") => &["spec.unschedulable"],
+        ("", "events") => EVENT,
+        ("", "namespaces") => &["status.phase"],
+        ("", "secrets") => &["type"],
+        ("apps", "replicasets") => &["status.replicas"],
+        ("batch", "jobs") => &["status.successful"],
+        _ => &[],
+    }
+}
+
+impl FieldSelector {
+    fn read(resource: &ResourceType, text: &str) -> Result<Self, StatusError> {
+        let mut requirements = Vec::new();
+        for part in split(text) {
+            let Some((path, value, equal)) = terms(&part) else {
+                let why = format!("invalid selector: '{text}'; can't understand '{part}'");
+                return Err(StatusError::bad_request(why));
+            };
+            let namespace = path == "metadata.namespace" && resource.namespaced;
+            if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
+                let why = match selectable(resource) {
+                    [] | ["type"] if !custom::is_group(resource.group) => format!(
+                        "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                    ),
+                    _ => format!("field label not supported: {path}"),
+                };
+                return Err(StatusError::bad_request(why));
+            }
+            requirements.push(FieldRequirement { path: path.to_owned(), value, equal });
+        }
+        Ok(Self(requirements))
+    }
+
+    fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn name(&self) -> Option<&str> {
+        let named = self.0.iter().find(|one| one.equal && one.path == "metadata.name");
+        named.map(|one| one.value.as_str())
+    }
+
+    fn match_object(&self, object: &Value) -> bool {
+        self.0.iter().all(|one| (text_at(object, &one.path) == one.value) == one.equal)
+    }
+}
+
+/// A field as text; absent is empty, and switches are `false` then.
+fn text_at(object: &Value, path: &str) -> String {
+    let found = match path {
+        "source" => &object["source"]["component"],
+        "status.successful" => &object["status"]["succeeded"],
+        _ => path.split('.').fold(object, |value, part| &value[part]),
+    };
+    match found {
+        Value::String(text) => text.clone(),
+        Value::Bool(is) => is.to_string(),
+        Value::Number(number) => number.to_string(),
+        _ => match path {
+            "spec.unschedulable" | "spec.hostNetwork" => "false".to_owned(),
+            "status.replicas" | "status.successful" => "0".to_owned(),
+            _ => String::new(),
+        },
+    }
+}
+
+/// Cuts at commas that are not escaped.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut part, mut escaped) = (Vec::new(), String::new(), false);
+    for letter in text.chars() {
+        match letter {
+            ',' if !escaped => parts.push(std::mem::take(&mut part)),
+            _ => part.push(letter),
+        }
+        escaped = letter == '\\' && !escaped;
+    }
+    parts.push(part);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn terms(part: &str) -> Option<(&str, String, bool)> {
+    let (path, value, equal) = match part.split_once("!=") {
+        Some((path, value)) => (path, value, false),
+        None => match part.split_once("==") {
+            Some((path, value)) => (path, value, true),
+            None => part.split_once('=').map(|(path, value)| (path, value, true))?,
+        },
+    };
+    let plain = value.replace("\\,", ",").replace("\\=", "=").replace("\\\\", "\\");
+    Some((path, plain, equal))
 }
