@@ -2,6 +2,7 @@
 //!
 //! - See `api.rs` for the verbs, `serve.rs` for sockets.
 
+mod accept;
 mod discovery;
 mod openapi;
 mod read;
@@ -15,6 +16,7 @@ mod tests;
 use crate::api::{ApiServer, FieldValidation, RequestUser, WriteOptions};
 use crate::api_status::StatusError;
 use crate::serve::BodyTimeout;
+use accept::Accept;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -26,7 +28,6 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use jiff::fmt::rfc2822::DateTimePrinter;
 use percent_encoding::percent_decode_str;
-use response_format::Accept;
 use route::Route;
 use serde_json::Value;
 use std::convert::Infallible;

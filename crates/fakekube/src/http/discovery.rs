@@ -1,6 +1,6 @@
 //! Serves discovery documents, the server's version, and `/healthz`, `/livez` and `/readyz`.
 
-use super::response_format::Representation;
+use super::accept::Representation;
 use super::{AGGREGATED, HttpAnswer, HttpRequest, Query};
 use crate::api_status::StatusError;
 use crate::custom;

@@ -3,7 +3,8 @@
 mod log;
 mod watch;
 
-use super::response_format::{Representation, ResponseFormat};
+use super::accept::Representation;
+use super::response_format::ResponseFormat;
 use super::{HttpAnswer, HttpRequest};
 use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
@@ -36,7 +37,8 @@ impl ApiServer {
             _ => TableInclude::Metadata,
         };
         let (resource, now) = (on.number.get(), self.clock().now());
-        Ok(ResponseFormat { resource, accept, include, headers: !request.query.is_true("noHeaders"), now })
+        let headers = !request.query.is_true("noHeaders");
+        Ok(ResponseFormat::new(resource, accept, (include, headers), now))
     }
 
     pub(super) fn get_one(
@@ -59,7 +61,7 @@ impl ApiServer {
         let object = self.read(on)?;
         Ok(match on.sub {
             Some(Subresource::Scale) => {
-                HttpAnswer::encoded(200, &api::scale_of(&object.value()), form.accept.encoding)
+                HttpAnswer::encoded(200, &api::scale_of(&object.value()), form.encoding())
             }
             _ => form.single(200, &object),
         })

@@ -1,5 +1,8 @@
-//! Negotiates the format of responses from the `Accept` header, and encodes objects, lists and watch events in it.
+//! Encodes objects, lists and watch events in the form that was asked for.
+//!
+//! - See `accept.rs` for the forms there are.
 
+use super::accept::{Accept, Representation, ResponseEncoding};
 use super::{HttpAnswer, JSON, PROTOBUF, ResponseContent};
 use crate::api;
 use crate::api_status::StatusError;
@@ -9,130 +12,23 @@ use crate::resource::ResourceType;
 use crate::store::StoredObject;
 use crate::table_columns::{self, TableInclude};
 use bytes::{BufMut as _, Bytes, BytesMut};
-use http::header::ACCEPT;
-use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// How bytes are made of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ResponseEncoding {
-    Json,
-    Protobuf,
-}
-
-/// What is told of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Representation {
-    /// All of it.
-    Whole,
-    /// Rows with columns for people.
-    Table,
-    /// Only metadata.
-    Metadata,
-    /// All resources in one document: of discovery.
-    Aggregated,
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accept {
-    pub(super) encoding: ResponseEncoding,
-    pub(super) view: Representation,
-    /// What refusals are written in.
-    refusals: ResponseEncoding,
-    /// Nothing that is accepted can be had.
-    refused: bool,
-}
-
-impl Accept {
-    /// What a request accepts.
-    pub(super) fn of(head: &Parts) -> Self {
-        let text = head.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let text = if text.trim().is_empty() { "*/*" } else { text };
-        let mut clauses: Vec<AcceptClause<'_>> = text.split(',').map(AcceptClause::read).collect();
-        clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
-        let path = head.uri.path();
-        let plain =
-            clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.form(path));
-        let found = clauses.iter().find_map(|clause| clause.form(path));
-        let (encoding, view) = found.unwrap_or((ResponseEncoding::Json, Representation::Whole));
-        let refusals = plain.map_or(ResponseEncoding::Json, |(encoding, _)| encoding);
-        Self { encoding, view, refusals, refused: found.is_none() }
-    }
-
-    /// Refuses what cannot be had.
-    pub(super) fn check(self) -> Result<Self, StatusError> {
-        if self.refused { Err(StatusError::not_acceptable()) } else { Ok(self) }
-    }
-}
-
-/// One form of the list.
-struct AcceptClause<'a> {
-    kind: &'a str,
-    quality: f32,
-    view: &'a str,
-    group: &'a str,
-    version: &'a str,
-}
-
-impl<'a> AcceptClause<'a> {
-    fn read(text: &'a str) -> Self {
-        let mut parts = text.split(';').map(str::trim);
-        let kind = parts.next().unwrap_or_default();
-        let mut clause = Self { kind, quality: 1.0, view: "", group: "", version: "" };
-        for part in parts {
-            match part.split_once('=') {
-                Some(("as", value)) => clause.view = value,
-                Some(("g", value)) => clause.group = value,
-                Some(("v", value)) => clause.version = value,
-                Some(("q", value)) => clause.quality = value.parse().unwrap_or(1.0),
-                _ => {}
-            }
-        }
-        clause
-    }
-
-    /// The form, if it can be had at this path.
-    fn form(&self, path: &str) -> Option<(ResponseEncoding, Representation)> {
-        let encoding = match self.kind {
-            "application/json" | "*/*" => ResponseEncoding::Json,
-            "application/vnd.kubernetes.protobuf" => ResponseEncoding::Protobuf,
-            _ => return None,
-        };
-        let view = match (self.view, self.group, self.version) {
-            // Whole objects of custom kinds have no form in protobuf.
-            ("", ..) if encoding == ResponseEncoding::Protobuf && custom::is_path(path) => return None,
-            ("", ..) => Representation::Whole,
-            ("Table", "meta.k8s.io", "v1") if encoding == ResponseEncoding::Json => Representation::Table,
-            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
-                Representation::Metadata
-            }
-            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
-                if matches!(path.trim_end_matches('/'), "/api" | "/apis") =>
-            {
-                Representation::Aggregated
-            }
-            _ => return None,
-        };
-        Some((encoding, view))
-    }
-}
 
 /// A long list is written in pieces of about this size.
 const PIECE: usize = 32 << 10;
 
 /// How objects are to be told of.
 #[derive(Clone, Copy)]
-pub(super) struct ResponseFormat {
-    pub(super) resource: &'static ResourceType,
-    pub(super) accept: Accept,
+pub(crate) struct ResponseFormat {
+    resource: &'static ResourceType,
+    accept: Accept,
     /// What a table's rows carry.
-    pub(super) include: TableInclude,
+    include: TableInclude,
     /// Whether a table names its columns.
-    pub(super) headers: bool,
-    pub(super) now: Timestamp,
+    headers: bool,
+    now: Timestamp,
 }
 
 impl HttpAnswer {
@@ -167,8 +63,27 @@ const fn content_type(encoding: ResponseEncoding) -> &'static str {
 }
 
 impl ResponseFormat {
+    /// What a request accepts; of a table, what its rows carry and whether it has `headers`.
+    pub(crate) const fn new(
+        resource: &'static ResourceType,
+        accept: Accept,
+        (include, headers): (TableInclude, bool),
+        now: Timestamp,
+    ) -> Self {
+        Self { resource, accept, include, headers, now }
+    }
+
+    /// The rest of a table does not name its columns again.
+    pub(crate) const fn omit_headers(&mut self) {
+        self.headers = false;
+    }
+
+    pub(crate) const fn encoding(&self) -> ResponseEncoding {
+        self.accept.encoding
+    }
+
     /// An answer with one object.
-    pub(super) fn single(&self, code: u16, object: &StoredObject) -> HttpAnswer {
+    pub(crate) fn single(&self, code: u16, object: &StoredObject) -> HttpAnswer {
         let bytes = match (self.accept.view, self.accept.encoding) {
             (Representation::Whole, ResponseEncoding::Json) if self.is_home() => {
                 Bytes::from([&object.json[..], b"\n"].concat())
@@ -215,7 +130,7 @@ impl ResponseFormat {
     }
 
     /// An answer with a list and its metadata.
-    pub(super) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpAnswer {
+    pub(crate) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpAnswer {
         HttpAnswer::of(content_type(self.accept.encoding), self.list_content(metadata, objects))
     }
 
@@ -304,7 +219,7 @@ impl ResponseFormat {
     }
 
     /// A watch event of an object.
-    pub(super) fn event(&self, what: &str, object: &StoredObject) -> Bytes {
+    pub(crate) fn event(&self, what: &str, object: &StoredObject) -> Bytes {
         match (self.accept.view, self.accept.encoding) {
             (Representation::Whole, ResponseEncoding::Json) if self.is_home() => {
                 json_event(what, &object.json)
@@ -314,12 +229,12 @@ impl ResponseFormat {
     }
 
     /// The encoding, if whole objects in it are the same for everybody who watches.
-    pub(super) fn shared(&self) -> Option<ResponseEncoding> {
+    pub(crate) fn shared(&self) -> Option<ResponseEncoding> {
         (self.accept.view == Representation::Whole && self.is_home()).then_some(self.accept.encoding)
     }
 
     /// A bookmark with this metadata.
-    pub(super) fn bookmark(&self, metadata: Value) -> Bytes {
+    pub(crate) fn bookmark(&self, metadata: Value) -> Bytes {
         let (api_version, kind) = (self.resource.api_version(), self.resource.kind);
         let value = match self.accept.view {
             Representation::Table => {
@@ -345,7 +260,7 @@ impl ResponseFormat {
     }
 
     /// A watch event of something that is not kept: a bookmark, an error.
-    pub(super) fn event_of(&self, what: &str, value: &Value, encoding: ResponseEncoding) -> Bytes {
+    pub(crate) fn event_of(&self, what: &str, value: &Value, encoding: ResponseEncoding) -> Bytes {
         match encoding {
             ResponseEncoding::Protobuf => {
                 Bytes::from(protobuf::encode_watch_event(what, &encoded(value, encoding)))

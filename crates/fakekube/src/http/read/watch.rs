@@ -5,7 +5,8 @@
 use super::{ListOptions, parse_version, selector, unexpected};
 use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
-use crate::http::response_format::{ResponseEncoding, ResponseFormat};
+use crate::http::accept::ResponseEncoding;
+use crate::http::response_format::ResponseFormat;
 use crate::http::{HttpAnswer, HttpRequest, JSON, PROTOBUF_STREAM};
 use crate::resource::ResourceId;
 use crate::select::ObjectSelector;
@@ -83,7 +84,7 @@ impl ApiServer {
             until: now + last,
             over: false,
         };
-        let content_type = match form.accept.encoding {
+        let content_type = match form.encoding() {
             ResponseEncoding::Protobuf => PROTOBUF_STREAM,
             ResponseEncoding::Json => JSON,
         };
@@ -197,7 +198,7 @@ impl WatchResponse {
             let Some(object) = self.first.pop_front() else { break };
             if self.selector.matches(&object) {
                 bytes.add(self.form.event("ADDED", &object));
-                self.form.headers = false;
+                self.form.omit_headers();
             }
         }
         if !self.first.is_empty() {
@@ -211,7 +212,7 @@ impl WatchResponse {
             self.over = true;
             let now = self.server.store().version();
             let failure = StatusError::expired(format!("too old resource version: {} ({now})", self.at));
-            let encoding = self.form.accept.encoding;
+            let encoding = self.form.encoding();
             bytes.add(self.form.event_of("ERROR", &failure.status(), encoding));
             return bytes.whole();
         };
@@ -224,7 +225,7 @@ impl WatchResponse {
             self.at = event.version;
             if let Some(told) = self.tell(event) {
                 bytes.add(told);
-                self.form.headers = false;
+                self.form.omit_headers();
             }
         }
         if more {
