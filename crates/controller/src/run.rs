@@ -10,25 +10,26 @@ mod permissions;
 mod startup;
 mod watches;
 
-use crate::admin::{Admin, AdminListener, ListenError};
+use crate::admin::{Admin, AdminListener, Check, ListenError};
 use crate::control_loop::{ControlLoop, LoopHealth};
 use crate::controller::Controller;
 use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
 use crate::eviction::EvictionController;
+use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
 use crate::node_lifecycle::NodeLifecycleController;
 use crate::settings::{ControllerSettings, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
+use crate::watch_queues::WatchQueues;
 use crate::write_permission::WritePermission;
-use health::HealthState;
-use startup::{StartupOutcome, StartupState};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine};
-use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
-use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine};
+use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput};
+use taintward_core::time::Mono;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_kube::clock::Clock;
@@ -37,7 +38,67 @@ use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Lea
 use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use watches::{EngineQueues, WatchSet};
+
+/// How long one look at the server may take.
+const PROBE_MAX: Duration = Duration::from_secs(5);
+
+/// Since when the lease can be neither read nor written, and why.
+type LeaseProblem = Option<(Mono, String)>;
+
+/// One stream, before it begins.
+struct WatchSlot {
+    resource: Resource,
+    out: watch::Sender<StreamHealth>,
+    /// How it is doing.
+    health: watch::Receiver<StreamHealth>,
+    seed: Option<u64>,
+}
+
+/// All of them.
+struct WatchSet {
+    nodes: WatchSlot,
+    pods: WatchSlot,
+    /// Only listened to where node health runs.
+    leases: WatchSlot,
+    /// Only listened to where dedicated pools are kept.
+    pools: WatchSlot,
+    /// Only listened to while there is a dedicated pool.
+    namespaces: WatchSlot,
+    /// Whether there is one, as far as is known.
+    demand: PoolStreamDemand,
+    /// Has all of them list again.
+    relist_now: RelistTrigger,
+}
+
+/// What the control loops read from.
+struct EngineQueues {
+    eviction: Option<WatchQueues<EvictionInput>>,
+    node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
+    pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
+}
+
+/// What the process shows of itself.
+struct HealthState {
+    metrics: Arc<ControllerMetrics>,
+    eviction: LoopHealth,
+    node_lifecycle: LoopHealth,
+    dedicated_pools: LoopHealth,
+}
+
+/// How a wait for the server ended.
+enum StartupOutcome {
+    Connected,
+    Stopped,
+}
+
+/// What is there before the API server answers.
+struct StartupState {
+    checks: Vec<Check>,
+    leadership_out: watch::Sender<Leadership>,
+    leadership: watch::Receiver<Leadership>,
+    lease_problem_out: watch::Sender<LeaseProblem>,
+    waiting: watch::Sender<Option<String>>,
+}
 
 /// Why the controller could not go on.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,11 @@
 //! Configures leader election and reports leadership as metrics, log lines and health checks.
 
+use super::LeaseProblem;
 use crate::control_loop::LOOP_SILENCE_MAX;
 use crate::metrics;
 use crate::settings::{ControllerSettings, ElectionSettings, WriteMode};
 use std::time::Duration;
-use taintward_core::time::{Mono, Span};
+use taintward_core::time::Span;
 use taintward_kube::clock::Clock;
 use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
 use tokio::sync::watch;
@@ -35,9 +36,6 @@ pub(super) fn candidate(
 pub(super) fn right_of(settings: &ControllerSettings) -> Option<WriteMode> {
     settings.election.is_none().then_some(settings.mode)
 }
-
-/// Since when the lease can be neither read nor written, and why.
-pub(super) type LeaseProblem = Option<(Mono, String)>;
 
 /// Shows leadership in metrics and in the log, and trouble with the lease to `told`.
 pub(super) async fn report_lease(
@@ -118,7 +116,7 @@ mod tests {
     use super::*;
     use crate::metrics::{BuildInfo, ControllerMetrics};
     use std::sync::Arc;
-    use taintward_core::time::Wall;
+    use taintward_core::time::{Mono, Wall};
 
     const LEASE: Span = Span::from_secs(15);
 

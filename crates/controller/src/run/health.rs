@@ -1,6 +1,6 @@
 //! Holds the health state of the process and builds the checks from it.
 
-use super::watches::{WatchSet, WatchSlot};
+use super::{HealthState, WatchSet, WatchSlot};
 use crate::admin::{Check, LoopHeartbeat, Scope};
 use crate::control_loop::LoopHealth;
 use crate::metrics::{self, ControllerMetrics, MonoClock};
@@ -9,14 +9,6 @@ use crate::stream_health::{self, INTERRUPTED_MAX};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use taintward_kube::clock::Clock;
-
-/// What the process shows of itself.
-pub(super) struct HealthState {
-    pub(super) metrics: Arc<ControllerMetrics>,
-    pub(super) eviction: LoopHealth,
-    pub(super) node_lifecycle: LoopHealth,
-    pub(super) dedicated_pools: LoopHealth,
-}
 
 impl HealthState {
     pub(super) fn new(settings: &ControllerSettings, clock: &Clock, host: &str) -> Self {

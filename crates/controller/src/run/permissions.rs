@@ -1,6 +1,6 @@
 //! Lists the permissions that each mode and controller needs, and logs the missing ones.
 
-use super::startup::PROBE_MAX;
+use super::PROBE_MAX;
 use crate::settings::{ControllerSettings, ElectionSettings, Marking, MetricsReadersSetting, WriteMode};
 use taintward_kube::api::{Permission, check_access};
 

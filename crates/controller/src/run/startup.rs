@@ -2,9 +2,7 @@
 //!
 //! - Invariant: a waiting process is alive: a restart would not help.
 
-use super::election::{self, LeaseProblem};
-use super::health::HealthState;
-use super::watches::WatchSet;
+use super::{HealthState, PROBE_MAX, StartupOutcome, StartupState, WatchSet, election};
 use crate::admin::{Check, Scope};
 use crate::settings::ControllerSettings;
 use crate::shutdown::Shutdown;
@@ -14,26 +12,8 @@ use taintward_kube::config::{ProbeError, probe};
 use taintward_kube::leader_election::{ElectionTimings, Leadership};
 use tokio::sync::watch;
 
-/// How long one look at the server may take.
-pub(super) const PROBE_MAX: Duration = Duration::from_secs(5);
-
 /// The pause between two looks.
 const PROBE_PAUSE: Duration = Duration::from_secs(3);
-
-/// How a wait for the server ended.
-pub(super) enum StartupOutcome {
-    Connected,
-    Stopped,
-}
-
-/// What is there before the API server answers.
-pub(super) struct StartupState {
-    pub(super) checks: Vec<Check>,
-    pub(super) leadership_out: watch::Sender<Leadership>,
-    pub(super) leadership: watch::Receiver<Leadership>,
-    pub(super) lease_problem_out: watch::Sender<LeaseProblem>,
-    waiting: watch::Sender<Option<String>>,
-}
 
 impl StartupState {
     pub(super) fn new(

@@ -1,5 +1,6 @@
 //! Starts the watches and connects them to the queues of the control loops.
 
+use super::{EngineQueues, WatchSet, WatchSlot};
 use crate::dedicated_pools::{self, PoolStreamDemand};
 use crate::eviction;
 use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
@@ -8,12 +9,9 @@ use crate::node_lifecycle;
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
-use crate::watch_queues::{WatchQueues, WatchReceiver};
+use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
-use taintward_core::dedicated_pools::DedicatedPoolInput;
-use taintward_core::eviction::EvictionInput;
-use taintward_core::node_lifecycle::NodeLifecycleInput;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
@@ -21,38 +19,6 @@ use tokio::sync::{mpsc, watch};
 
 /// Batches of one stream that may wait for a loop.
 const BATCHES_WAITING: usize = 2;
-
-/// One stream, before it begins.
-pub(super) struct WatchSlot {
-    resource: Resource,
-    out: watch::Sender<StreamHealth>,
-    /// How it is doing.
-    pub(super) health: watch::Receiver<StreamHealth>,
-    seed: Option<u64>,
-}
-
-/// All of them.
-pub(super) struct WatchSet {
-    pub(super) nodes: WatchSlot,
-    pub(super) pods: WatchSlot,
-    /// Only listened to where node health runs.
-    pub(super) leases: WatchSlot,
-    /// Only listened to where dedicated pools are kept.
-    pub(super) pools: WatchSlot,
-    /// Only listened to while there is a dedicated pool.
-    pub(super) namespaces: WatchSlot,
-    /// Whether there is one, as far as is known.
-    pub(super) demand: PoolStreamDemand,
-    /// Has all of them list again.
-    pub(super) relist_now: RelistTrigger,
-}
-
-/// What the control loops read from.
-pub(super) struct EngineQueues {
-    pub(super) eviction: Option<WatchQueues<EvictionInput>>,
-    pub(super) node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
-    pub(super) pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
-}
 
 impl WatchSet {
     pub(super) fn new(settings: &ControllerSettings) -> Self {
