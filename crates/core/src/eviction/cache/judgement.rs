@@ -1,7 +1,7 @@
 //! Judges pods again: all of a node after a change, or those whose deadline has come.
 //!
 //! - Invariant: the earliest deadline of each node is known exactly.
-//! - See `pod_entry/transition.rs` for what follows from an outcome.
+//! - See `pod_transition.rs` for what follows from an outcome.
 
 use super::pod_transition::Transition;
 use super::{CacheUpdate, NodeEntry, PodEntry, TolerationList};
