@@ -16,7 +16,6 @@ mod tests;
 use crate::api::{ApiServer, FieldValidation, RequestUser, WriteOptions};
 use crate::api_status::StatusError;
 use crate::serve::BodyTimeout;
-use accept::Accept;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -36,6 +35,37 @@ use std::task::{Context, Poll};
 
 /// The longest body that is read, as a real server has it.
 pub const BODY_MOST: usize = 3 << 20;
+
+/// How bytes are made of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResponseEncoding {
+    Json,
+    Protobuf,
+}
+
+/// What is told of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Representation {
+    /// All of it.
+    Whole,
+    /// Rows with columns for people.
+    Table,
+    /// Only metadata.
+    Metadata,
+    /// All resources in one document: of discovery.
+    Aggregated,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accept {
+    encoding: ResponseEncoding,
+    view: Representation,
+    /// What refusals are written in.
+    refusals: ResponseEncoding,
+    /// Nothing that is accepted can be had.
+    refused: bool,
+}
 
 impl<B> tower::Service<Request<B>> for ApiServer
 where

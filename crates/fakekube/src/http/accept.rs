@@ -1,40 +1,10 @@
 //! Negotiates the form of responses from the `Accept` header.
 
+use super::{Accept, Representation, ResponseEncoding};
 use crate::api_status::StatusError;
 use crate::custom;
 use http::header::ACCEPT;
 use http::request::Parts;
-
-/// How bytes are made of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ResponseEncoding {
-    Json,
-    Protobuf,
-}
-
-/// What is told of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Representation {
-    /// All of it.
-    Whole,
-    /// Rows with columns for people.
-    Table,
-    /// Only metadata.
-    Metadata,
-    /// All resources in one document: of discovery.
-    Aggregated,
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accept {
-    pub(super) encoding: ResponseEncoding,
-    pub(super) view: Representation,
-    /// What refusals are written in.
-    pub(super) refusals: ResponseEncoding,
-    /// Nothing that is accepted can be had.
-    refused: bool,
-}
 
 impl Accept {
     /// What a request accepts.

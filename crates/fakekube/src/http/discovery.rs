@@ -1,7 +1,6 @@
 //! Serves discovery documents, the server's version, and `/healthz`, `/livez` and `/readyz`.
 
-use super::accept::Representation;
-use super::{AGGREGATED, HttpAnswer, HttpRequest, Query};
+use super::{AGGREGATED, HttpAnswer, HttpRequest, Query, Representation};
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::resource::ResourceType;

@@ -3,9 +3,8 @@
 mod log;
 mod watch;
 
-use super::accept::Representation;
 use super::response_format::ResponseFormat;
-use super::{HttpAnswer, HttpRequest};
+use super::{HttpAnswer, HttpRequest, Representation};
 use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::Subresource;

@@ -2,8 +2,7 @@
 //!
 //! - See `accept.rs` for the forms there are.
 
-use super::accept::{Accept, Representation, ResponseEncoding};
-use super::{HttpAnswer, JSON, PROTOBUF, ResponseContent};
+use super::{Accept, HttpAnswer, JSON, PROTOBUF, Representation, ResponseContent, ResponseEncoding};
 use crate::api;
 use crate::api_status::StatusError;
 use crate::custom;

@@ -5,7 +5,7 @@
 use super::{ListOptions, parse_version, selector, unexpected};
 use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
-use crate::http::accept::ResponseEncoding;
+use crate::http::ResponseEncoding;
 use crate::http::response_format::ResponseFormat;
 use crate::http::{HttpAnswer, HttpRequest, JSON, PROTOBUF_STREAM};
 use crate::resource::ResourceId;
