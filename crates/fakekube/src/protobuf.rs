@@ -81,7 +81,7 @@ pub fn encode(api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
 
 /// The object in an envelope, with its `apiVersion` and `kind`.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    read::ProtobufReader::new().envelope(bytes)
+    read::envelope(bytes)
 }
 
 /// A frame of a watch: a big-endian length, then the event. `object` is in its envelope already.

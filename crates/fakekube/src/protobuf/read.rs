@@ -11,19 +11,20 @@ use super::{
 use crate::canonicalize::{BASE64, EPOCH, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
+/// Reads an object in its envelope.
+pub(super) fn envelope(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    ProtobufReader { depth: 0, messages: 0 }.envelope(bytes)
+}
+
 /// Reads one body.
-pub(super) struct ProtobufReader {
+struct ProtobufReader {
     depth: u32,
     messages: u32,
 }
 
 impl ProtobufReader {
-    pub(super) fn new() -> Self {
-        Self { depth: 0, messages: 0 }
-    }
-
     /// An object in its envelope.
-    pub(super) fn envelope(&mut self, bytes: &[u8]) -> Result<Value, ProtobufError> {
+    fn envelope(&mut self, bytes: &[u8]) -> Result<Value, ProtobufError> {
         let mut cursor = WireCursor(bytes.strip_prefix(MAGIC).ok_or(ProtobufError::NoEnvelope)?);
         let (mut api_version, mut kind) = (String::new(), String::new());
         let mut raw: &[u8] = &[];
