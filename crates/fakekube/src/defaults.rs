@@ -4,6 +4,7 @@
 
 use crate::custom;
 use crate::json_ext::{self, at, fill, has, list, object, text};
+use crate::quantity::Amount;
 use crate::resource::{ResourceType, Subresource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -206,10 +207,20 @@ fn node(node: &mut Value) {
     }
     let Some(status) = node.get_mut("status").filter(|status| status.is_object()) else { return };
     for list in ["capacity", "allocatable"] {
-        pod::amounts(status, list);
+        amounts(status, list);
     }
     if has(status, "capacity") {
         fill(status, "allocatable", status["capacity"].clone());
+    }
+}
+
+/// Amounts as the server writes them: in canonical form, nothing smaller than a milli.
+fn amounts(of: &mut Value, name: &str) {
+    for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
+    {
+        if let Some(quantity) = Amount::read(value) {
+            *value = quantity.in_milli().to_string().into();
+        }
     }
 }
 

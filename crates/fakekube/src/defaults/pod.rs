@@ -1,7 +1,7 @@
 //! Sets defaults of pod specs and templates.
 
+use super::amounts;
 use crate::json_ext::{fill, has, list_mut, object, text};
-use crate::quantity::Amount;
 use serde_json::{Value, json};
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -79,16 +79,6 @@ fn requests(container: &mut Value) {
     for (name, limit) in limits {
         if !has(requests, &name) {
             requests[name] = limit;
-        }
-    }
-}
-
-/// Amounts as the server writes them: in canonical form, nothing smaller than a milli.
-pub(super) fn amounts(of: &mut Value, name: &str) {
-    for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
-    {
-        if let Some(quantity) = Amount::read(value) {
-            *value = quantity.in_milli().to_string().into();
         }
     }
 }
