@@ -375,3 +375,17 @@ fn is_broken_selector(selector: &Value) -> bool {
 fn selector_picks(selector: &Value, labels: &Value) -> bool {
     from_object(selector).match_labels(labels)
 }
+
+/// What is said of a number out of its range.
+fn between(low: i64, high: i64) -> String {
+    format!("must be between {low} and {high}, inclusive")
+}
+
+/// Gives a field the value that it has elsewhere, or none.
+fn put(to: &mut Value, from: &Value, name: &str) {
+    let Some(fields) = to.as_object_mut() else { return };
+    match from.get(name) {
+        Some(value) => fields.insert(name.to_owned(), value.clone()),
+        None => fields.remove(name),
+    };
+}

@@ -5,6 +5,7 @@
 pub(super) mod update;
 
 use super::FieldErrors;
+use super::between;
 use super::{
     check_annotations, check_label_map, check_operator, check_values, is_empty_selector, selector_picks,
 };
@@ -64,7 +65,7 @@ fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
     }
     let deadline = number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it));
     if let Some(deadline) = deadline {
-        let detail = words::between(1, i64::from(i32::MAX));
+        let detail = between(1, i64::from(i32::MAX));
         faults.invalid(format!("{path}.activeDeadlineSeconds"), deadline, &detail);
     }
     taints::tolerations(faults, spec, &format!("{path}.tolerations"));

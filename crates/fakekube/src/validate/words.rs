@@ -150,8 +150,3 @@ pub(super) fn path_segment(text: &str) -> Vec<String> {
         .map(|sign| format!("may not contain '{sign}'"))
         .collect()
 }
-
-/// What is said of a number out of its range.
-pub(super) fn between(low: i64, high: i64) -> String {
-    format!("must be between {low} and {high}, inclusive")
-}

@@ -1,7 +1,7 @@
 //! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
 use super::FieldErrors;
-use super::pod::update::put;
+use super::put;
 use super::{check_selector, is_broken_selector, is_empty_selector, selector_picks};
 use super::{pod, words};
 use crate::json_ext::{has, number, text};

@@ -2,6 +2,7 @@
 
 use super::FieldErrors;
 use crate::json_ext::{has, list, number, text};
+use crate::validate::{between, put};
 use crate::validate::{meta, taints, words};
 use serde_json::Value;
 
@@ -48,7 +49,7 @@ fn deadline(faults: &mut FieldErrors, old: &Value, new: &Value) -> bool {
     let path = "spec.activeDeadlineSeconds";
     match (number(old, name), number(new, name)) {
         (_, Some(new)) if !(0..=i64::from(i32::MAX)).contains(&new) => {
-            faults.invalid(path, new, &words::between(0, i64::from(i32::MAX)));
+            faults.invalid(path, new, &between(0, i64::from(i32::MAX)));
             true
         }
         (Some(old), Some(new)) if old < new => {
@@ -95,15 +96,6 @@ fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if put_back != *old {
         faults.forbidden("spec", &format!("pod updates may not change fields other than {CHANGEABLE}"));
     }
-}
-
-/// Gives a field the value that it has elsewhere, or none.
-pub(in crate::validate) fn put(to: &mut Value, from: &Value, name: &str) {
-    let Some(fields) = to.as_object_mut() else { return };
-    match from.get(name) {
-        Some(value) => fields.insert(name.to_owned(), value.clone()),
-        None => fields.remove(name),
-    };
 }
 
 /// A pod that is not yet to be scheduled may say more exactly where it wants to be.
