@@ -1,6 +1,6 @@
 //! Spells out the fields of `Pod` that any reader wants.
 //!
-//! - See `decode/json.rs` and `snapshot.rs` for what they mean.
+//! - See `decode/format/json/pod_json.rs` and `snapshot.rs` for what they mean.
 
 use super::{
     AffinityJson, CappedList, Extent, Fields, IfWhole, MetaJson, ObjectJson, QuantitiesJson, ResourcesJson,
