@@ -70,6 +70,7 @@ pub mod fault;
 pub mod http;
 pub mod id_generator;
 pub mod json_ext;
+mod name_format;
 pub mod object_file;
 pub mod patch;
 pub mod protobuf;

@@ -6,14 +6,12 @@ mod meta;
 mod pod;
 mod simple;
 mod taints;
-mod words;
 mod workload;
-
-pub(crate) use words::{label_value, qualified_name};
 
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::json_ext::{entries, list, text};
+use crate::name_format;
 use crate::resource::{ResourceType, Subresource};
 use crate::select::from_object;
 use serde_json::{Value, json};
@@ -169,12 +167,12 @@ type NameValidator = fn(&str) -> Vec<String>;
 /// What a kind's names must look like.
 fn name_format(resource: &ResourceType) -> NameValidator {
     match (resource.group, resource.plural) {
-        ("", "namespaces") => words::dns_label,
+        ("", "namespaces") => name_format::dns_label,
         ("" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "scheduling.k8s.io", _) => {
-            words::dns_subdomain
+            name_format::dns_subdomain
         }
-        (group, _) if custom::is_group(group) => words::dns_subdomain,
-        _ => words::path_segment,
+        (group, _) if custom::is_group(group) => name_format::dns_subdomain,
+        _ => name_format::path_segment,
     }
 }
 
@@ -182,13 +180,13 @@ fn name_format(resource: &ResourceType) -> NameValidator {
 pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
-        meta::whole(&mut faults, object, false, words::dns_subdomain);
+        meta::whole(&mut faults, object, false, name_format::dns_subdomain);
         definition.judge(object, None, &mut faults.0);
         return faults.0;
     }
     itself(&mut faults, resource, object);
     if faults.0.is_empty() && resource.plural != "bindings" {
-        meta::whole(&mut faults, object, resource.namespaced, words::path_segment);
+        meta::whole(&mut faults, object, resource.namespaced, name_format::path_segment);
     }
     faults.0
 }
@@ -197,7 +195,7 @@ pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
 pub(crate) fn of_name(resource: &ResourceType, namespace: &str, name: &str) -> Vec<String> {
     let mut faults = name_format(resource)(name);
     if !namespace.is_empty() {
-        faults.extend(words::dns_label(namespace));
+        faults.extend(name_format::dns_label(namespace));
     }
     faults
 }
@@ -225,13 +223,13 @@ pub fn on_update(
 ) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
-        meta::whole(&mut faults, new, false, words::path_segment);
+        meta::whole(&mut faults, new, false, name_format::path_segment);
         // A server judges the change of metadata twice, and tells of it once.
         (0..2).for_each(|_| meta::update(&mut faults, old, new));
         definition.judge(new, subresource, &mut faults.0);
         return faults.0;
     }
-    meta::whole(&mut faults, new, resource.namespaced, words::path_segment);
+    meta::whole(&mut faults, new, resource.namespaced, name_format::path_segment);
     meta::update(&mut faults, old, new);
     match (subresource, resource.plural) {
         (None, _) => changed(&mut faults, resource, old, new),
@@ -254,7 +252,7 @@ fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
         ("", "pods") => return pod::create(faults, object),
         ("", "bindings") | (_, "events") | ("policy", "poddisruptionbudgets") => {}
-        ("coordination.k8s.io", _) => meta::whole(faults, object, true, words::dns_subdomain),
+        ("coordination.k8s.io", _) => meta::whole(faults, object, true, name_format::dns_subdomain),
         ("" | "apps" | "batch" | "scheduling.k8s.io", _) => {
             meta::known(faults, object, resource.namespaced, name_format(resource));
         }
@@ -298,9 +296,9 @@ fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: 
 /// Labels, or what picks by them.
 fn check_label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
     for (key, value) in labels.as_object().into_iter().flatten() {
-        faults.each(path, key, qualified_name(key));
+        faults.each(path, key, name_format::qualified_name(key));
         let value = value.as_str().unwrap_or_default();
-        faults.each(path, value, label_value(value));
+        faults.each(path, value, name_format::label_value(value));
     }
 }
 
@@ -308,7 +306,7 @@ fn check_label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
 fn check_annotations(faults: &mut FieldErrors, of: &Value, path: &str) {
     let mut size = 0;
     for (key, value) in entries(of, "annotations") {
-        faults.each(path, key, qualified_name(&key.to_lowercase()));
+        faults.each(path, key, name_format::qualified_name(&key.to_lowercase()));
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
     if size > ANNOTATIONS_LIMIT {
@@ -323,7 +321,7 @@ fn check_selector(faults: &mut FieldErrors, selector: &Value, path: &str) {
         let path = format!("{path}.matchExpressions[{index}]");
         check_operator(faults, wanted, &path, &[]);
         let key = text(wanted, "key");
-        faults.each(&format!("{path}.key"), key, qualified_name(key));
+        faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
         check_values(faults, wanted, &path);
     }
 }
@@ -355,7 +353,7 @@ fn check_operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: 
 fn check_values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
     for (index, value) in list(wanted, "values").iter().enumerate() {
         let value = value.as_str().unwrap_or_default();
-        faults.each(&format!("{path}.values[{index}]"), value, label_value(value));
+        faults.each(&format!("{path}.values[{index}]"), value, name_format::label_value(value));
     }
 }
 

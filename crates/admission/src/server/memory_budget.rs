@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// What is reckoned for a body before anything of it has come.
-pub(super) const FLOOR: usize = 4 << 10;
+pub(crate) const FLOOR: usize = 4 << 10;
 
 /// What hyper may read ahead, and as much have waiting to be written; what waits encrypted.
-pub(super) const BUFFER: usize = 16 << 10;
+pub(crate) const BUFFER: usize = 16 << 10;
 
 /// A connection: both of hyper's buffers, what waits encrypted, what is decrypted and not read, a record that is not
 /// complete, and the state of all that.
@@ -35,7 +35,7 @@ const _: () = {
 
 /// The memory there is.
 #[derive(Debug)]
-pub(super) struct BodyMemoryBudget {
+pub(crate) struct BodyMemoryBudget {
     limit: usize,
     state: Mutex<BudgetState>,
 }
@@ -58,7 +58,7 @@ struct TrackedBody {
 
 /// The memory of one body; given back when dropped.
 #[derive(Debug)]
-pub(super) struct BodyReservation {
+pub(crate) struct BodyReservation {
     budget: Arc<BodyMemoryBudget>,
     number: u64,
     given_up: Arc<Notify>,
@@ -66,15 +66,15 @@ pub(super) struct BodyReservation {
 
 /// The body is given up: too much was on its way, and it had been for the longest.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct BudgetExceeded;
+pub(crate) struct BudgetExceeded;
 
 impl BodyMemoryBudget {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::default() }
     }
 
     /// Room for a body that begins.
-    pub(super) fn begin(self: &Arc<Self>) -> Result<BodyReservation, BudgetExceeded> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<BodyReservation, BudgetExceeded> {
         let given_up = Arc::new(Notify::new());
         let mut state = self.lock();
         let number = state.next;
@@ -92,7 +92,7 @@ impl BodyMemoryBudget {
     }
 
     #[cfg(test)]
-    pub(super) fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.lock().used
     }
 }
@@ -110,7 +110,7 @@ impl BodyReservation {
     ///
     /// # Errors
     /// If this body is the one that is given up.
-    pub(super) fn grow(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+    pub(crate) fn grow(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut state = self.budget.lock();
         while state.used.saturating_add(bytes) > self.budget.limit {
             let oldest = state.bodies.iter().find(|(_, taken)| !taken.settled).map(|(number, _)| *number);
@@ -129,21 +129,21 @@ impl BodyReservation {
     ///
     /// # Errors
     /// As [`BodyReservation::grow`].
-    pub(super) fn hold(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+    pub(crate) fn hold(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let has =
             self.budget.lock().bodies.get(&self.number).map(|taken| taken.bytes).ok_or(BudgetExceeded)?;
         if bytes > has { self.grow(bytes - has) } else { Ok(()) }
     }
 
     /// From now on nobody else's body takes this room.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         if let Some(taken) = self.budget.lock().bodies.get_mut(&self.number) {
             taken.settled = true;
         }
     }
 
     /// Waits until this body is given up.
-    pub(super) async fn is_given_up(&self) {
+    pub(crate) async fn is_given_up(&self) {
         self.given_up.notified().await;
     }
 }

@@ -64,6 +64,8 @@ async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
         }
         stream.write_all(&chunk(tail.as_bytes())).await.unwrap();
         stream.write_all(b"0\r\n\r\n").await.unwrap();
+        // What the socket has no room for waits in the TLS session, and reading does not send it.
+        stream.flush().await.unwrap();
         streams.push(stream);
     }
     for stream in &mut streams {
@@ -115,6 +117,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
         let head = String::from_utf8(head(body.len())).unwrap().replace("/mutate", "/validate");
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(&body.as_bytes()[..400_000]).await.unwrap();
+        stream.flush().await.unwrap();
         slow.push(stream);
     }
     stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;

@@ -2,7 +2,7 @@
 
 use crate::api_status::StatusError;
 use crate::json_ext::{list, text};
-use crate::validate;
+use crate::name_format;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,7 +198,7 @@ impl<'a> SelectorTokens<'a> {
         if key.is_empty() || is_symbol(&key) {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        if let Some(fault) = validate::qualified_name(&key).first() {
+        if let Some(fault) = name_format::qualified_name(&key).first() {
             return Err(format!("<nil>: Invalid value: \"{key}\": {fault}"));
         }
         if absent {
@@ -275,7 +275,7 @@ fn is_symbol(word: &str) -> bool {
 }
 
 fn checked(key: &str, value: &str) -> Result<String, String> {
-    match validate::label_value(value).as_slice() {
+    match name_format::label_value(value).as_slice() {
         [] => Ok(value.to_owned()),
         [fault, ..] => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {fault}")),
     }

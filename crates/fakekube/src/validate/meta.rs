@@ -1,9 +1,9 @@
 //! Validates metadata, and what of it may not change.
 
-use super::words;
 use super::{FieldErrors, NameValidator};
 use super::{check_annotations, check_label_map};
 use crate::json_ext::{at, has, list, number, text};
+use crate::name_format;
 use serde_json::{Value, json};
 
 /// On create, and again on update.
@@ -25,7 +25,7 @@ pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, 
     }
     match (namespaced, text(meta, "namespace")) {
         (true, "") => faults.required("metadata.namespace", ""),
-        (true, namespace) => faults.each("metadata.namespace", namespace, words::dns_label(namespace)),
+        (true, namespace) => faults.each("metadata.namespace", namespace, name_format::dns_label(namespace)),
         (false, "") => {}
         (false, _) => faults.forbidden("metadata.namespace", "not allowed on this type"),
     }
@@ -128,7 +128,7 @@ fn finalizers(faults: &mut FieldErrors, meta: &Value) {
     let path = "metadata.finalizers";
     let names: Vec<&str> = list(meta, "finalizers").iter().filter_map(Value::as_str).collect();
     for name in &names {
-        faults.each(path, name, words::qualified_name(name));
+        faults.each(path, name, name_format::qualified_name(name));
     }
     if names.contains(&"orphan") && names.contains(&"foregroundDeletion") {
         faults.invalid(path, json!(names), "finalizer orphan and foregroundDeletion cannot be both set");

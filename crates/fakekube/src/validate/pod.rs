@@ -9,8 +9,9 @@ use super::between;
 use super::{
     check_annotations, check_label_map, check_operator, check_values, is_empty_selector, selector_picks,
 };
-use super::{meta, taints, words};
+use super::{meta, taints};
 use crate::json_ext::{has, list, number, text};
+use crate::name_format;
 use crate::quantity::Amount;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -29,7 +30,7 @@ pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
 
 /// On create, and again on update.
 fn whole(faults: &mut FieldErrors, pod: &Value) {
-    meta::known(faults, pod, true, words::dns_subdomain);
+    meta::known(faults, pod, true, name_format::dns_subdomain);
     spec(faults, &pod["spec"], "spec");
 }
 
@@ -60,7 +61,7 @@ fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
     for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
         let value = text(spec, name);
         if !value.is_empty() {
-            faults.each(&format!("{path}.{name}"), value, words::dns_subdomain(value));
+            faults.each(&format!("{path}.{name}"), value, name_format::dns_subdomain(value));
         }
     }
     let deadline = number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it));
@@ -83,7 +84,7 @@ fn container_itself<'a>(
     let name = text(container, "name");
     match name {
         "" => faults.required(format!("{path}.name"), ""),
-        name => faults.each(&format!("{path}.name"), name, words::dns_label(name)),
+        name => faults.each(&format!("{path}.name"), name, name_format::dns_label(name)),
     }
     if text(container, "image").is_empty() {
         faults.required(format!("{path}.image"), "");
@@ -109,7 +110,7 @@ fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
     for list_name in ["limits", "requests"] {
         for (name, value) in resources[list_name].as_object().into_iter().flatten() {
             let at = format!("{path}.{list_name}[{name}]");
-            faults.each(&at, name, words::qualified_name(name));
+            faults.each(&at, name, name_format::qualified_name(name));
             let Some(quantity) = Amount::read(value) else { continue };
             amount(faults, name, quantity, &at);
             if list_name == "requests" {
@@ -154,7 +155,7 @@ fn scheduling_gates(faults: &mut FieldErrors, spec: &Value, path: &str) {
     let mut seen = HashSet::new();
     for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
         let (path, name) = (format!("{path}[{index}]"), text(gate, "name"));
-        faults.each(&path, name, words::qualified_name(name));
+        faults.each(&path, name, name_format::qualified_name(name));
         if !seen.insert(name) {
             faults.duplicate(path, name, "");
         }
@@ -200,7 +201,7 @@ fn term(faults: &mut FieldErrors, term: &Value, path: &str, with_values: bool) {
         let path = format!("{path}.matchExpressions[{index}]");
         check_operator(faults, wanted, &path, &["Lt", "Gt"]);
         let key = text(wanted, "key");
-        faults.each(&format!("{path}.key"), key, words::qualified_name(key));
+        faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
         if with_values {
             check_values(faults, wanted, &path);
         }

@@ -4,8 +4,9 @@ use super::FieldErrors;
 use super::check_selector;
 use super::pod::amount;
 use super::workload::{at_most_all, share};
-use super::{meta, taints, words};
+use super::{meta, taints};
 use crate::json_ext::{entries, has, list, number, text};
+use crate::name_format;
 use crate::quantity::Amount;
 use crate::resource::ResourceType;
 use serde_json::{Value, json};
@@ -76,7 +77,7 @@ fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
     for (index, name) in list(&namespace["spec"], "finalizers").iter().enumerate() {
         let name = name.as_str().unwrap_or_default();
         let path = if each { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
-        faults.each(&path, name, words::qualified_name(name));
+        faults.each(&path, name, name_format::qualified_name(name));
         meta::known_finalizers(faults, &json!([name]), &path, false);
     }
 }
@@ -119,7 +120,7 @@ fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
         if controller.is_empty() {
             faults.required(reporter, "");
         }
-        faults.each(reporter, controller, words::qualified_name(controller));
+        faults.each(reporter, controller, name_format::qualified_name(controller));
         for name in ["reportingInstance", "action", "reason"] {
             match text(event, name).len() {
                 0 => faults.required(name, ""),
@@ -132,7 +133,7 @@ fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
         }
     }
     if !newer {
-        faults.each("namespace", namespace, words::dns_subdomain(namespace));
+        faults.each("namespace", namespace, name_format::dns_subdomain(namespace));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Validates taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
 
 use super::FieldErrors;
-use super::words;
 use crate::json_ext::{has, list, text};
+use crate::name_format;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ pub(super) fn taints(faults: &mut FieldErrors, node: &Value) {
     for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
         let path = format!("metadata.taints[{index}]");
         let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
-        faults.each(&format!("{path}.key"), key, words::qualified_name(key));
-        let wrong = words::label_value(value);
+        faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
+        let wrong = name_format::label_value(value);
         if !wrong.is_empty() {
             faults.invalid(format!("{path}.value"), value, &wrong.join(";"));
         }
@@ -42,7 +42,7 @@ pub(super) fn tolerations(faults: &mut FieldErrors, spec: &Value, path: &str) {
         let path = format!("{path}[{index}]");
         let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
         if !key.is_empty() {
-            faults.each(&format!("{path}.key"), key, words::qualified_name(key));
+            faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
         } else if text(toleration, "operator") != "Exists" {
             let detail =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -65,7 +65,7 @@ fn operator(faults: &mut FieldErrors, toleration: &Value, path: &str) {
     let path = format!("{path}.operator");
     match text(toleration, "operator") {
         "" | "Equal" => {
-            let wrong = words::label_value(value);
+            let wrong = name_format::label_value(value);
             if !wrong.is_empty() {
                 faults.invalid(path, value, &wrong.join(";"));
             }

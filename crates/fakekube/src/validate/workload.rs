@@ -1,10 +1,11 @@
 //! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
 use super::FieldErrors;
+use super::pod;
 use super::put;
 use super::{check_selector, is_broken_selector, is_empty_selector, selector_picks};
-use super::{pod, words};
 use crate::json_ext::{has, number, text};
+use crate::name_format;
 use crate::resource::ResourceType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -187,14 +188,14 @@ fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
 /// A number, or a percentage.
 pub(super) fn share(faults: &mut FieldErrors, share: &Value, path: &str) {
     match share.as_str() {
-        Some(text) => faults.each(path, text, words::percent(text)),
+        Some(text) => faults.each(path, text, name_format::percent(text)),
         None => faults.not_negative(path, share.as_i64()),
     }
 }
 
 /// A percentage is not above 100.
 pub(super) fn at_most_all(faults: &mut FieldErrors, share: &Value, path: &str) {
-    if share.as_str().is_some_and(|text| words::percent(text).is_empty()) && worth(share) > 100 {
+    if share.as_str().is_some_and(|text| name_format::percent(text).is_empty()) && worth(share) > 100 {
         faults.invalid(path, share.clone(), "must not be greater than 100%");
     }
 }

@@ -17,60 +17,60 @@ const SETTLING: Duration = Duration::from_secs(20);
 
 /// One controller over one window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LifecycleReading {
+pub(crate) struct LifecycleReading {
     /// Seconds of processor time.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
     /// Seconds the window took.
-    pub(super) took: f64,
+    pub(crate) took: f64,
     /// Renewals the API server answered meanwhile, each an event on the watch of leases.
-    pub(super) renewals: f64,
+    pub(crate) renewals: f64,
     /// Bytes.
-    pub(super) resident: f64,
+    pub(crate) resident: f64,
 }
 
 impl LifecycleReading {
     /// Seconds of processor time for each renewal, everything else it did included.
-    pub(super) fn per_renewal(&self) -> f64 {
+    pub(crate) fn per_renewal(&self) -> f64 {
         self.cpu / self.renewals
     }
 
     /// Of one core.
-    pub(super) fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.cpu / self.took
     }
 }
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct LifecycleReadings {
+pub(crate) struct LifecycleReadings {
     few: Vec<(LifecycleContender, LifecycleReading)>,
     many: Vec<(LifecycleContender, LifecycleReading)>,
     delays: Vec<(LifecycleContender, f64)>,
 }
 
 impl LifecycleReadings {
-    pub(super) fn add(&mut self, who: LifecycleContender, reading: LifecycleReading, delays: Vec<f64>) {
+    pub(crate) fn add(&mut self, who: LifecycleContender, reading: LifecycleReading, delays: Vec<f64>) {
         self.few.push((who, reading));
         self.delays.extend(delays.into_iter().map(|delay| (who, delay)));
     }
 
-    pub(super) fn add_many(&mut self, who: LifecycleContender, reading: LifecycleReading) {
+    pub(crate) fn add_many(&mut self, who: LifecycleContender, reading: LifecycleReading) {
         self.many.push((who, reading));
     }
 
-    pub(super) fn few(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
+    pub(crate) fn few(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
         median(self.few.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
     }
 
-    pub(super) fn many(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
+    pub(crate) fn many(&self, who: LifecycleContender, of: impl Fn(&LifecycleReading) -> f64) -> f64 {
         median(self.many.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
     }
 
-    pub(super) fn delay(&self, who: LifecycleContender) -> f64 {
+    pub(crate) fn delay(&self, who: LifecycleContender) -> f64 {
         median(self.delays(who))
     }
 
-    pub(super) fn longest_delay(&self, who: LifecycleContender) -> f64 {
+    pub(crate) fn longest_delay(&self, who: LifecycleContender) -> f64 {
         self.delays(who).fold(0.0, f64::max)
     }
 
@@ -86,14 +86,14 @@ fn median(readings: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// What is measured on.
-pub(super) struct LifecycleSetup<'h> {
-    pub(super) heartbeats: &'h Heartbeats,
-    pub(super) window: Duration,
+pub(crate) struct LifecycleSetup<'h> {
+    pub(crate) heartbeats: &'h Heartbeats,
+    pub(crate) window: Duration,
 }
 
 impl LifecycleSetup<'_> {
     /// Waits until the start is over, then counts for the whole window.
-    pub(super) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<LifecycleReading> {
+    pub(crate) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<LifecycleReading> {
         tokio::time::sleep(SETTLING.max(period)).await;
         self.heartbeats.lateness();
         let (before, began) = (usage::of(program.pid())?, Instant::now());
@@ -113,7 +113,7 @@ impl LifecycleSetup<'_> {
 
 /// Silences one node of each zone, one after the other, and waits for its taint: seconds after the end of the grace
 /// period, counted from the last renewal that the server answered. Then they come back.
-pub(super) async fn delays(
+pub(crate) async fn delays(
     stage: &LifecycleSetup<'_>,
     record: &NodeHistory,
     api: &TestApi,
@@ -155,7 +155,7 @@ pub(super) async fn delays(
 }
 
 /// All nodes and leases are gone.
-pub(super) async fn clear(api: &TestApi) -> Result<()> {
+pub(crate) async fn clear(api: &TestApi) -> Result<()> {
     for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
         api.delete(path, &json!({})).await?;
     }

@@ -17,10 +17,10 @@ use tokio_rustls::TlsConnector;
 
 /// How long answers took.
 #[derive(Clone, Copy)]
-pub(super) struct LatencyPercentiles {
-    pub(super) p50: Duration,
-    pub(super) p99: Duration,
-    pub(super) p999: Duration,
+pub(crate) struct LatencyPercentiles {
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    pub(crate) p999: Duration,
 }
 
 /// Asks a webhook on loopback.
@@ -85,7 +85,7 @@ pub(in crate::bench) fn question(namespace: &str, number: usize) -> Bytes {
 }
 
 impl ReviewClient {
-    pub(super) fn new(port: u16, trusted: &CertificateDer<'_>) -> Result<Self> {
+    pub(crate) fn new(port: u16, trusted: &CertificateDer<'_>) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted.clone().into_owned())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -96,11 +96,11 @@ impl ReviewClient {
         Ok(Self { port, connector: TlsConnector::from(Arc::new(config)) })
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("https://127.0.0.1:{}/{path}", self.port)
     }
 
-    pub(super) async fn is_ready(&self) -> bool {
+    pub(crate) async fn is_ready(&self) -> bool {
         let asked = async {
             let request = http::Request::get("/readyz").header("host", "127.0.0.1").body(Full::default())?;
             let answer = self.connect().await?.send_request(request).await?;
@@ -119,7 +119,7 @@ impl ReviewClient {
     }
 
     /// As fast as the answers come, on so many connections, for so long: how many answers.
-    pub(super) async fn saturate(&self, connections: usize, lasting: Duration) -> Result<u64> {
+    pub(crate) async fn saturate(&self, connections: usize, lasting: Duration) -> Result<u64> {
         let until = Instant::now() + lasting;
         let mut clients = JoinSet::new();
         for client in 0..connections {
@@ -142,7 +142,7 @@ impl ReviewClient {
     }
 
     /// So many questions a second, whether or not the last one is answered; times count from when each was due.
-    pub(super) async fn paced(
+    pub(crate) async fn paced(
         &self,
         connections: usize,
         rate: f64,

@@ -2,8 +2,9 @@
 
 use super::FieldErrors;
 use crate::json_ext::{has, list, number, text};
+use crate::name_format;
 use crate::validate::{between, put};
-use crate::validate::{meta, taints, words};
+use crate::validate::{meta, taints};
 use serde_json::Value;
 
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -124,7 +125,7 @@ pub(in crate::validate) fn status(faults: &mut FieldErrors, old: &Value, new: &V
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
         let kind = text(condition, "type");
         if !system.contains(&kind) {
-            faults.each(&format!("status.conditions[{index}].Type"), kind, words::qualified_name(kind));
+            faults.each(&format!("status.conditions[{index}].Type"), kind, name_format::qualified_name(kind));
         }
     }
     let (was, is) = (text(&old["status"], "nominatedNodeName"), text(&new["status"], "nominatedNodeName"));

@@ -38,7 +38,7 @@ fn is_subdomain(text: &str) -> bool {
 }
 
 /// RFC 1123, one part.
-pub(super) fn dns_label(text: &str) -> Vec<String> {
+pub(crate) fn dns_label(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 63 {
         messages.push(longest(63));
@@ -56,7 +56,7 @@ pub(super) fn dns_label(text: &str) -> Vec<String> {
 }
 
 /// RFC 1123, parts with dots between.
-pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
+pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
     subdomain_faults(text, longest)
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
 }
 
 /// A percentage.
-pub(super) fn percent(text: &str) -> Vec<String> {
+pub(crate) fn percent(text: &str) -> Vec<String> {
     let number = text.strip_suffix('%').unwrap_or_default();
     if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn percent(text: &str) -> Vec<String> {
 }
 
 /// A name that can be a segment of a URL's path.
-pub(super) fn path_segment(text: &str) -> Vec<String> {
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
