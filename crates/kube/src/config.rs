@@ -39,6 +39,8 @@ pub struct ConnectSettings {
     pub user_agent: String,
     /// How long a connection may take to be made, TLS included.
     pub connect_timeout: Duration,
+    /// When a connection counts as dead.
+    pub keep_alive: KeepAlive,
     /// A person waits for us: a plugin that gives credentials may ask at the terminal, and what it writes to standard
     /// error is shown. Otherwise both would end in a log.
     pub interactive: bool,
@@ -46,6 +48,26 @@ pub struct ConnectSettings {
     pub clock: Clock,
     /// Who is told what works and should not be left so: a log, or a person.
     pub warn: fn(&str),
+}
+
+/// How HTTP/2 pings find out that a connection is dead.
+#[derive(Clone, Copy, Debug)]
+pub struct KeepAlive {
+    /// A connection without traffic is pinged after this long.
+    pub after: Duration,
+    /// How long the answer may take.
+    pub timeout: Duration,
+}
+
+impl KeepAlive {
+    /// For controllers: a dead connection is given up within four seconds. Whatever the server tells, it tells a new one,
+    /// and a renewal of the lease over a new one fits into the renew deadline (10 s by default): a request that is given up
+    /// leaves its HTTP/2 connection as it is. The server answers a ping whatever else it does; a machine that is short of
+    /// processor time may take a second for it.
+    pub const PROMPT: Self =
+        Self { after: Duration::from_millis(1_500), timeout: Duration::from_millis(2_500) };
+    /// For commands that a person waits for, over any network: client-go's values.
+    pub const PATIENT: Self = Self { after: Duration::from_secs(30), timeout: Duration::from_secs(15) };
 }
 
 impl Default for ConnectSettings {
@@ -57,6 +79,7 @@ impl Default for ConnectSettings {
             overrides: ConfigOverrides::default(),
             user_agent,
             connect_timeout: Duration::from_secs(5),
+            keep_alive: KeepAlive::PROMPT,
             interactive: false,
             clock: Clock::system(),
             warn: |warning| tracing::warn!("{warning}"),

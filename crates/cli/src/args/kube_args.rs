@@ -101,6 +101,7 @@ impl ServerArgs {
                 acting,
             },
             interactive: true,
+            keep_alive: config::KeepAlive::PATIENT,
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };

@@ -76,6 +76,7 @@ impl NodeFaultArgs {
             kubeconfig: which.kubeconfig,
             context: which.context,
             interactive: true,
+            keep_alive: config::KeepAlive::PATIENT,
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };

@@ -3,7 +3,7 @@
 use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};
 use super::connection_attempts::ConnectionAttempts;
 use super::credentials::{AuthService, Credentials};
-use super::{ConfigSource, ConnectError, ConnectSettings, Connected};
+use super::{ConfigSource, ConnectError, ConnectSettings, Connected, KeepAlive};
 use crate::error_text::{one_line, quiet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,16 +28,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::text::error_chain;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
-
-/// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP. With
-/// [`PING_WAIT`], a dead one is given up within four seconds: whatever the server tells, it tells a new one, and a renewal
-/// of the lease over a new one fits into the renew deadline (10 s by default): a request that is given up leaves its
-/// HTTP/2 connection as it is.
-const PING_AFTER: Duration = Duration::from_millis(1_500);
-
-/// How long such a sign may take. It waits for nothing the server does; a machine that is short of processor time may
-/// take a second.
-const PING_WAIT: Duration = Duration::from_millis(2_500);
 
 /// Builds clients over connections of their own: a busy one holds up none of the others (L10).
 pub(super) fn connected(
@@ -65,6 +55,7 @@ pub(super) fn connected(
         config,
         credentials,
         timeout: settings.connect_timeout,
+        keep_alive: settings.keep_alive,
     };
     let (server, default_namespace) = (&stack.config.cluster_url, stack.config.default_namespace.clone());
     Ok(Connected {
@@ -86,6 +77,7 @@ struct ClientLayers {
     config: Config,
     credentials: Credentials,
     timeout: Duration,
+    keep_alive: KeepAlive,
 }
 
 impl ClientLayers {
@@ -114,15 +106,15 @@ impl ClientLayers {
         C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
         C::Response: Connection + Read + Write + Send + Unpin + 'static,
     {
-        let (server_name, timeout) = (self.server_name.clone(), self.timeout);
+        let (server_name, timeout, keep_alive) = (self.server_name.clone(), self.timeout, self.keep_alive);
         let http = move |tls: &ClientConfig| {
             let dial = dial(tls).map_response(move |io| CoalescingStream::new(io, moment));
             let connector = ConnectionAttempts::new(https(tls, server_name.clone(), dial), timeout);
             legacy::Client::builder(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .pool_timer(TokioTimer::new())
-                .http2_keep_alive_interval(PING_AFTER)
-                .http2_keep_alive_timeout(PING_WAIT)
+                .http2_keep_alive_interval(keep_alive.after)
+                .http2_keep_alive_timeout(keep_alive.timeout)
                 .http2_keep_alive_while_idle(true)
                 .build::<_, Body>(connector)
         };
@@ -140,7 +132,7 @@ fn tcp(limit: Duration) -> HttpConnector {
     tcp.set_connect_timeout(Some(limit));
     // Small requests leave at once.
     tcp.set_nodelay(true);
-    // In whole seconds.
+    // For older HTTP, in whole seconds: answered by the server's kernel.
     tcp.set_keepalive(Some(Duration::from_secs(2)));
     tcp.set_keepalive_interval(Some(Duration::from_secs(1)));
     tcp.set_keepalive_retries(Some(2));
