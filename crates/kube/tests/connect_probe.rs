@@ -96,7 +96,7 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
         Permission::everywhere("patch", "", "pods/status"),
         lease,
     ];
-    let missing = check_access(&client, &needs, LIMIT).await.unwrap();
+    let missing = check_access(&client, &needs, None, LIMIT).await.unwrap();
     let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
     assert_eq!(
         missing,
@@ -117,10 +117,11 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
 async fn an_unanswered_question_is_no_permission_and_no_denial() {
     let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
     let refusal =
-        check_access(&client, &[Permission::everywhere("get", "", "nodes")], LIMIT).await.unwrap_err();
+        check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Unavailable);
     let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
-    let missing = check_access(&client, &[Permission::everywhere("get", "", "nodes")], LIMIT).await.unwrap();
+    let missing =
+        check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap();
     assert_eq!(missing.len(), 1, "only an explicit yes is one");
 }
 

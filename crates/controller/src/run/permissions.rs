@@ -12,7 +12,7 @@ const POOLS: &str = "taintward.io";
 
 /// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
 pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSettings) {
-    match check_access(client, &needs(settings), PROBE_MAX).await {
+    match check_access(client, &needs(settings), None, PROBE_MAX).await {
         Ok(missing) => {
             missing.iter().for_each(|missing| tracing::error!(missing = %missing, "permission missing"))
         }

@@ -98,9 +98,9 @@ impl<'a> ResourcePath<'a> {
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 
-    /// Where questions about our own permissions are posted.
-    pub(crate) const fn access_review() -> ResourcePath<'static> {
-        let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");
+    /// Where questions about permissions are posted.
+    pub(crate) const fn access_review(plural: &'static str) -> ResourcePath<'static> {
+        let group = "authorization.k8s.io";
         ResourcePath { group, version: "v1", plural, subresource: "", namespace: "", name: "" }
     }
 

@@ -51,26 +51,37 @@ impl fmt::Display for MissingPermission {
     }
 }
 
-/// Asks for each need whether it is met; waits at most `limit` for each answer.
+/// Asks for each need whether it is met, for the account of this client or for the user `subject`; waits at most `limit`
+/// for each answer.
 ///
 /// # Errors
 /// The first request that got no answer: then nothing is known.
 pub async fn check_access(
     client: &Client,
     needs: &[Permission],
+    subject: Option<&str>,
     limit: Duration,
 ) -> Result<Vec<MissingPermission>, RequestError> {
-    let reviews = needs.iter().map(|need| allowed(client, need, limit));
+    let reviews = needs.iter().map(|need| allowed(client, need, subject, limit));
     let allowed = futures::future::try_join_all(reviews).await?;
     let missing = needs.iter().zip(allowed).filter(|(_, allowed)| !allowed);
     Ok(missing.map(|(need, _)| MissingPermission(need.clone())).collect())
 }
 
-async fn allowed(client: &Client, need: &Permission, limit: Duration) -> Result<bool, RequestError> {
+async fn allowed(
+    client: &Client,
+    need: &Permission,
+    subject: Option<&str>,
+    limit: Duration,
+) -> Result<bool, RequestError> {
     let (resource, subresource) = need.resource.split_once('/').unwrap_or((need.resource, ""));
-    let review = json!({
+    let (kind, plural) = match subject {
+        None => ("SelfSubjectAccessReview", "selfsubjectaccessreviews"),
+        Some(_) => ("SubjectAccessReview", "subjectaccessreviews"),
+    };
+    let mut review = json!({
         "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
+        "kind": kind,
         "spec": { "resourceAttributes": {
             "verb": need.verb,
             "group": need.group,
@@ -80,7 +91,11 @@ async fn allowed(client: &Client, need: &Permission, limit: Duration) -> Result<
             "name": need.name.as_deref().unwrap_or_default(),
         } },
     });
-    let on = ResourcePath::access_review();
+    if let Some(user) = subject {
+        review["spec"]["user"] = json!(user);
+        review["spec"]["groups"] = json!(groups(user));
+    }
+    let on = ResourcePath::access_review(plural);
     let what = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
     let reviews = ask(client, &Method::POST, &on, on.path(), what);
     let answer = match tokio::time::timeout(limit, reviews).await {
@@ -90,4 +105,16 @@ async fn allowed(client: &Client, need: &Permission, limit: Duration) -> Result<
     let review: Value = serde_json::from_slice(&answer.body)
         .map_err(|why| RequestError::unreadable(&on, &why.to_string()))?;
     Ok(review["status"]["allowed"] == json!(true))
+}
+
+/// The groups that a user is in by its name: those of a service account.
+fn groups(user: &str) -> Vec<String> {
+    let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
+    let all = "system:authenticated".to_owned();
+    match account {
+        Some((namespace, _)) => {
+            vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}"), all]
+        }
+        None => vec![all],
+    }
 }
