@@ -8,6 +8,7 @@ mod tests;
 
 use crate::completion::{self, CompletionArgs};
 use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
+use crate::doctor::{self, DoctorArgs, DoctorOptions};
 use crate::exit_codes;
 use crate::explain::{self, ExplainArgs, ExplainOptions};
 use crate::install::{self, InstallArgs, InstallOptions};
@@ -48,6 +49,8 @@ pub(crate) enum ParsedCommand {
     Explain(Box<ExplainOptions>),
     /// List the pods that leave.
     Pending(Box<PendingOptions>),
+    /// Check a cluster.
+    Doctor(Box<DoctorOptions>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintOptions>),
     /// Tell versions.
@@ -140,6 +143,15 @@ enum ProgramCommand {
             --fail-on says, 2 something found, 1 something could not be read or the command line makes no sense."
     )]
     Lint(Box<LintArgs>),
+    /// Checks a cluster before and after Taintward is installed, and says what to change
+    #[command(
+        args_override_self = true,
+        after_help = "taintward doctor --pre    before an installation: can it be installed, and what has to change for it\n\
+            taintward doctor          afterwards: does Taintward evict, and nothing else\n\n\
+            It only reads. Exit codes: 0 no check failed, 1 something could not be read, or the command line is wrong, 2 a \
+            check failed."
+    )]
+    Doctor(Box<DoctorArgs>),
     /// Adds taints to nodes and removes them, as kubectl taint does, and loses nobody's edit
     #[command(
         args_override_self = true,
@@ -205,6 +217,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "pending" => &pending::EXIT_CODES,
         "taint" => &taint::EXIT_CODES,
         "lint" => &lint::EXIT_CODES,
+        "doctor" => &doctor::EXIT_CODES,
         "version" => &version::EXIT_CODES,
         "completion" | "docs" => &exit_codes::PRINTING,
         _ => &exit_codes::EXIT_CODES,
@@ -242,6 +255,10 @@ fn parse_from(
         Some(ProgramCommand::Install(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Install(Box::new(plan))),
             Err(complaint) => Err(blame("install", complaint)),
+        },
+        Some(ProgramCommand::Doctor(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Doctor(Box::new(options))),
+            Err(complaint) => Err(blame("doctor", complaint)),
         },
         Some(ProgramCommand::Lint(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Lint(Box::new(plan))),

@@ -3,9 +3,10 @@
 use crate::cli::{self, ParsedCommand};
 use crate::complete;
 use crate::docs::{self, DocsOptions};
+use crate::doctor::{self, DoctorOptions, LintCounts};
 use crate::explain;
 use crate::install;
-use crate::lint;
+use crate::lint::{self, LintSource};
 use crate::output;
 use crate::pending;
 use crate::plan;
@@ -28,6 +29,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(ParsedCommand::Sandbox(command)) => sandbox::run(command),
         Ok(ParsedCommand::Install(plan)) => install::run(&plan),
         Ok(ParsedCommand::Lint(plan)) => lint::run(&plan),
+        Ok(ParsedCommand::Doctor(options)) => doctor::run(&options, &lint_summary),
         Ok(ParsedCommand::Plan(options)) => plan::run(*options),
         Ok(ParsedCommand::Explain(options)) => explain::run(&options),
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
@@ -47,6 +49,18 @@ pub(crate) fn main() -> ExitCode {
                 _ => ExitCode::from(cli::misuse_code()),
             }
         }
+    }
+}
+
+/// What `lint` finds where `doctor` looks.
+fn lint_summary(options: &DoctorOptions) -> LintCounts {
+    let from = match options.files.is_empty() {
+        true => LintSource::Cluster(Box::new(options.cluster.clone())),
+        false => LintSource::Files(options.files.clone()),
+    };
+    match lint::count(&from) {
+        Ok((errors, warnings)) => LintCounts { errors, warnings, failure: None },
+        Err(why) => LintCounts { failure: Some(why), ..LintCounts::default() },
     }
 }
 

@@ -32,6 +32,7 @@ use report::LintReportData;
 use serde_json::Value;
 use std::io;
 use std::process::ExitCode;
+use taintward_core::lint::Severity;
 use taintward_kube::config::{ConnectError, ProbeError};
 
 /// Exit codes of `taintward lint`.
@@ -100,17 +101,31 @@ pub(crate) fn run(plan: &LintOptions) -> ExitCode {
     }
 }
 
+/// Counts what the rules find, without config and baseline: errors, and warnings.
+pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
+    let gathered = gather(from).map_err(|why| why.to_string())?;
+    let report = LintReportData::new(gathered, &LintConfig::default(), Baseline::default());
+    match report.gaps.first() {
+        Some(gap) => Err(gap.clone()),
+        None => Ok((report.count(Severity::Error), report.count(Severity::Warning))),
+    }
+}
+
 fn look(plan: &LintOptions) -> Result<LintReportData, LintError> {
     let config = LintConfig::load(plan.config.as_deref())?;
     let baseline = Baseline::load(plan.baseline.as_deref())?;
-    let mut gathered = match &plan.from {
+    let mut gathered = gather(&plan.from)?;
+    gathered.facts.numeric = plan.numeric;
+    Ok(LintReportData::new(gathered, &config, baseline))
+}
+
+fn gather(from: &LintSource) -> Result<CollectedObjects, LintError> {
+    Ok(match from {
         LintSource::Nothing => CollectedObjects::default(),
         LintSource::Files(paths) => CollectedObjects::from_files(paths),
         LintSource::Cluster(cluster) => cluster::read(cluster)?,
         LintSource::Both(paths, cluster) => cluster::around(cluster, CollectedObjects::from_files(paths))?,
-    };
-    gathered.facts.numeric = plan.numeric;
-    Ok(LintReportData::new(gathered, &config, baseline))
+    })
 }
 
 fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {

@@ -15,6 +15,7 @@ mod completion_kind;
 mod described;
 mod dispatch;
 mod docs;
+mod doctor;
 mod exit_codes;
 mod explain;
 mod install;

@@ -178,6 +178,11 @@ fn named(taint: &Taint) -> String {
     }
 }
 
+/// `1 node`, `2 nodes`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// Why a pod is out of reach (D6).
 pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
     match exemption {

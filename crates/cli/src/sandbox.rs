@@ -13,6 +13,7 @@ mod tour;
 
 pub(crate) use sandbox_args::{SandboxArgs, SandboxCommand};
 
+use crate::messages::counted;
 use crate::runtime::Runtime;
 use crate::say;
 use fakekube::api::{self, ApiServer};
@@ -261,11 +262,6 @@ fn opening(plan: &SandboxOptions, server: &ApiServer, url: &str, kubeconfig: &Pa
         );
     }
     lines
-}
-
-/// `1 node`, `2 nodes`.
-fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 fn tried(command: &str, what: &str) -> String {

@@ -81,7 +81,12 @@ fn what_stands_in_a_file_is_only_shown() {
         assert!(has(&object, &meant), "{form}: {out}");
     }
     for form in ["table", "wide", "name", "json", "yaml"] {
-        for verb in [&["pending"][..], &["explain", "node", "x"], &["plan", "--taint", "*", "a:NoExecute"]] {
+        for verb in [
+            &["pending"][..],
+            &["doctor"],
+            &["explain", "node", "x"],
+            &["plan", "--taint", "*", "a:NoExecute"],
+        ] {
             run(&folder, &[verb, &["-f", &file, "-o", form]].concat());
         }
     }
@@ -122,6 +127,8 @@ fn what_a_server_says_is_only_shown() {
         &["lint", "-o", "github"],
         &["lint", "-o", "name"],
         &["pending"],
+        &["doctor"],
+        &["doctor", "-o", "yaml"],
         &["pending", "-o", "yaml"],
         &["explain", "node", "nowhere"],
         &["plan", "--taint", "nowhere", "a:NoExecute"],

@@ -138,6 +138,12 @@ impl KubeArgs {
 }
 
 impl ClusterOptions {
+    /// Everything in the cluster of a server.
+    pub(crate) fn all_of(server: ServerOptions) -> Self {
+        let ServerOptions { settings, patience } = server;
+        Self { settings, patience, all_namespaces: true, ..Self::default() }
+    }
+
     /// The namespace that is meant; all if empty.
     pub(crate) fn namespace<'a>(&'a self, connected: &'a Connected) -> &'a str {
         match &self.namespace {

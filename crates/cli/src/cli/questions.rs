@@ -1,7 +1,7 @@
 //! Says in the help which command answers which question.
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 8] = [
+pub(crate) const QUESTIONS: [(&str, &str); 9] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -14,6 +14,10 @@ pub(crate) const QUESTIONS: [(&str, &str); 8] = [
     ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
     ("Who leaves next, and when?", "pending -A, pending -w"),
     ("Does this toleration do what its author thinks?", "lint -f FILE"),
+    (
+        "Is this cluster ready, is the original off, does exactly one controller evict?",
+        "doctor --pre, doctor",
+    ),
     ("How does it get into a cluster, and out again?", "install --image IMAGE, install --uninstall"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];

@@ -34,6 +34,11 @@ impl ServerClock {
         Now { wall: Wall::from_micros(now.wall.as_micros().saturating_add(self.ahead)), ..now }
     }
 
+    /// How far the server's clock is ahead of this machine's, in microseconds; below zero: behind.
+    pub(crate) const fn ahead(&self) -> i64 {
+        self.ahead
+    }
+
     /// What there is to say.
     pub(crate) fn remark(&self) -> Option<String> {
         let length = crate::output::age(Span::from_micros(self.ahead.saturating_abs()));

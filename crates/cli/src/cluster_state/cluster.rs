@@ -19,6 +19,8 @@ use taintward_kube::snapshot;
 pub(crate) struct ClusterReader<'c> {
     pub(crate) cluster: &'c ClusterOptions,
     pub(crate) connected: Connected,
+    /// The API server's, such as `v1.36.3`.
+    pub(crate) version: String,
     /// The server's.
     pub(crate) clock: ServerClock,
 }
@@ -46,7 +48,7 @@ impl<'c> ClusterReader<'c> {
         let asked = local.now().wall;
         let greeting = greet(&connected.client, cluster.patience).await.map_err(unreachable)?;
         let clock = ServerClock::of(asked, local.now().wall, greeting.date);
-        Ok(Self { cluster, connected, clock })
+        Ok(Self { cluster, connected, version: greeting.version, clock })
     }
 
     /// Tells each object of a list.

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 12] = [
+const PAGES: [CommandPage; 13] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -84,6 +84,14 @@ const PAGES: [CommandPage; 12] = [
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
         besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
+    },
+    CommandPage {
+        verb: "doctor",
+        example: Some((
+            include_str!("../../tests/cmd/doctor.trycmd"),
+            "taintward doctor --pre -f kubeadm.yaml",
+        )),
+        besides: "Every check, and what it needs: [docs/doctor.md](../doctor.md).",
     },
     CommandPage {
         verb: "version",

@@ -128,8 +128,12 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().resolve();
     cluster.patience = Duration::from_secs(30);
-    let reader =
-        ClusterReader { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
+    let reader = ClusterReader {
+        cluster: &cluster,
+        connected: connected(server),
+        version: String::new(),
+        clock: ServerClock::local(),
+    };
     let namespace = Some("default".to_owned());
     let pods = names.iter().cloned().collect();
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };

@@ -5,6 +5,7 @@
 use super::running::Folder;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
 /// What stands at a path.
 pub(crate) enum There {
@@ -19,7 +20,7 @@ pub(crate) enum There {
 }
 
 /// Serves what `there` says of each path; `/version` is always there.
-pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + 'static) -> String {
+pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + Sync + 'static) -> String {
     serve_at(folder, "", there)
 }
 
@@ -27,11 +28,18 @@ pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + 'sta
 pub(crate) fn serve_at(
     folder: &Folder,
     date: &'static str,
-    there: impl Fn(&str) -> There + Send + 'static,
+    there: impl Fn(&str) -> There + Send + Sync + 'static,
 ) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap(), date, &there)));
+    let there = Arc::new(there);
+    // A client opens connections that it then does not need.
+    std::thread::spawn(move || {
+        listener.incoming().for_each(|stream| {
+            let there = Arc::clone(&there);
+            std::thread::spawn(move || answer(stream.unwrap(), date, &*there));
+        });
+    });
     folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
 }
 

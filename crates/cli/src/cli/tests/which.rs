@@ -18,7 +18,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
         server: Some("http://127.0.0.1:1".into()),
         acting: Some(acting),
     };
-    for verb in ["plan", "pending", "explain pod/a", "lint", "taint node n1 a-", "version"] {
+    for verb in ["plan", "pending", "explain pod/a", "lint", "doctor", "taint node n1 a-", "version"] {
         let settings = match typed(&format!("{verb} {flags}")).unwrap() {
             ParsedCommand::Plan(options) => options.cluster.settings,
             ParsedCommand::Pending(options) => options.cluster.settings,
@@ -27,6 +27,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
                 lint::LintSource::Cluster(cluster) => cluster.settings,
                 other => panic!("{other:?}"),
             },
+            ParsedCommand::Doctor(options) => options.cluster.settings,
             ParsedCommand::Taint(plan) => plan.cluster.settings,
             ParsedCommand::Version(plan) => plan.server.unwrap().settings,
             other => panic!("{other:?}"),

@@ -1,0 +1,101 @@
+//! Runs `taintward doctor`: checks a cluster before and after Taintward is installed, and says what to change.
+//!
+//! - Invariant: reads only. What cannot be read makes a check unknown; it ends no other check.
+//! - See `doctor/checks.rs` for the checks, `doctor/distribution.rs` for what differs between distributions.
+
+mod check;
+mod checks;
+mod collect;
+mod controllers_flag;
+mod distribution;
+mod doctor_args;
+mod facts;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use doctor_args::{DoctorArgs, DoctorOptions};
+
+use crate::cluster_state::{ClusterReader, ClusterStateError, ReadError};
+use crate::output::PrintError;
+use crate::runtime::Runtime;
+use crate::say;
+use check::CheckVerdict;
+use checks::DoctorScope;
+use distribution::RecognizedDistribution;
+use facts::ClusterFacts;
+use report::DoctorReport;
+use std::io;
+use std::process::ExitCode;
+
+/// Exit codes of `taintward doctor`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "No check failed, and each could be carried out"),
+    (1, "The cluster or a file could not be read, or a check could not be carried out; no other failed"),
+    (2, "A check failed"),
+];
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+enum DoctorError {
+    #[error(transparent)]
+    ClusterState(#[from] ClusterStateError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error("not all of the files can be read; mend them, or leave them out")]
+    Files(Vec<ReadError>),
+}
+
+/// What `taintward lint` finds in the same cluster or files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LintCounts {
+    pub(crate) errors: usize,
+    pub(crate) warnings: usize,
+    /// Why it finds nothing.
+    pub(crate) failure: Option<String>,
+}
+
+/// Runs `taintward lint`; passed in, because commands do not import each other.
+pub(crate) type Lint<'l> = &'l dyn Fn(&DoctorOptions) -> LintCounts;
+
+pub(crate) fn run(options: &DoctorOptions, lint: Lint<'_>) -> ExitCode {
+    match examine(options, lint) {
+        Ok(code) => code,
+        Err(why) => {
+            if let DoctorError::Files(faults) = &why {
+                faults.iter().for_each(say::error);
+            }
+            say::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorError> {
+    let facts = if options.files.is_empty() { read(options)? } else { collect::from_files(&options.files)? };
+    let report = diagnose(&facts, options, &lint(options));
+    options.output.print(&report)?;
+    Ok(match () {
+        () if report.count(CheckVerdict::Failed) > 0 => ExitCode::from(2),
+        () if report.count(CheckVerdict::Unknown) > 0 => ExitCode::FAILURE,
+        () => ExitCode::SUCCESS,
+    })
+}
+
+fn read(options: &DoctorOptions) -> Result<ClusterFacts, DoctorError> {
+    let runtime = Runtime::new()?;
+    Ok(runtime.block_on(async {
+        let reader = ClusterReader::of(&options.cluster).await?;
+        Ok::<_, ClusterStateError>(collect::from_cluster(&reader, options).await)
+    })?)
+}
+
+fn diagnose(facts: &ClusterFacts, options: &DoctorOptions, lint: &LintCounts) -> DoctorReport {
+    let recognized = RecognizedDistribution::of(facts);
+    let scope =
+        DoctorScope { facts, recognized: &recognized, pre: options.pre, namespace: &options.namespace, lint };
+    let checks = checks::run(&scope);
+    DoctorReport { recognized, checks }
+}

@@ -1,0 +1,112 @@
+//! Defines the result of one check.
+
+use std::fmt;
+
+/// The part of a cluster that a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DoctorGroup {
+    ApiServer,
+    ControlPlane,
+    Taintward,
+    Evictions,
+    Workloads,
+}
+
+impl DoctorGroup {
+    /// For people.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::ApiServer => "API server",
+            Self::ControlPlane => "Control plane",
+            Self::Taintward => "Taintward",
+            Self::Evictions => "Evictions",
+            Self::Workloads => "Nodes and workloads",
+        }
+    }
+
+    /// For programs.
+    pub(crate) const fn id(self) -> &'static str {
+        match self {
+            Self::ApiServer => "api-server",
+            Self::ControlPlane => "control-plane",
+            Self::Taintward => "taintward",
+            Self::Evictions => "evictions",
+            Self::Workloads => "workloads",
+        }
+    }
+}
+
+/// How a check ended; a later one is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CheckVerdict {
+    /// As it should be.
+    Passed,
+    /// Worth knowing; nothing has to be done.
+    Note,
+    /// Works, with a risk or a cost.
+    Warning,
+    /// Could not be found out.
+    Unknown,
+    /// Has to be changed.
+    Failed,
+}
+
+impl CheckVerdict {
+    pub(crate) const ALL: [Self; 5] = [Self::Passed, Self::Note, Self::Warning, Self::Unknown, Self::Failed];
+
+    /// One word, for people and for programs.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "ok",
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Unknown => "unknown",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The same width for people: `ok     `, `warning`.
+impl fmt::Display for CheckVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DoctorCheck {
+    pub(crate) group: DoctorGroup,
+    /// Stable; programs and exclusions name checks by it.
+    pub(crate) id: &'static str,
+    pub(crate) verdict: CheckVerdict,
+    /// One or two sentences.
+    pub(crate) finding: String,
+    /// What to do, step by step; commands and file contents stand on lines of their own.
+    pub(crate) fix: Vec<String>,
+    /// A page of the documentation, with its section.
+    pub(crate) page: Option<String>,
+}
+
+impl DoctorCheck {
+    pub(crate) fn new(
+        (group, id): (DoctorGroup, &'static str),
+        verdict: CheckVerdict,
+        finding: impl Into<String>,
+    ) -> Self {
+        Self { group, id, verdict, finding: finding.into(), fix: Vec::new(), page: None }
+    }
+
+    /// Adds a step of the fix.
+    #[must_use]
+    pub(crate) fn fix(mut self, step: impl Into<String>) -> Self {
+        self.fix.push(step.into());
+        self
+    }
+
+    /// Adds the page that explains it.
+    #[must_use]
+    pub(crate) fn page(self, page: impl Into<String>) -> Self {
+        Self { page: Some(page.into()), ..self }
+    }
+}

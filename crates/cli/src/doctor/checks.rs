@@ -1,0 +1,48 @@
+//! Runs every check on the facts, in the order in which they are printed.
+//!
+//! - Invariant: what could not be read makes a check unknown, never passed.
+
+mod api_server;
+mod control_plane;
+mod evictions;
+mod taintward;
+mod workloads;
+
+use super::LintCounts;
+use super::check::DoctorCheck;
+use super::controllers_flag::UpstreamController;
+use super::distribution::RecognizedDistribution;
+use super::facts::ClusterFacts;
+use crate::args::controllers;
+
+/// What the checks are run for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DoctorScope<'a> {
+    pub(crate) facts: &'a ClusterFacts,
+    pub(crate) recognized: &'a RecognizedDistribution,
+    /// Nothing is installed yet.
+    pub(crate) pre: bool,
+    /// Where Taintward is, or is to be.
+    pub(crate) namespace: &'a str,
+    /// What `taintward lint` finds in this cluster.
+    pub(crate) lint: &'a LintCounts,
+}
+
+impl DoctorScope<'_> {
+    /// The controllers of kube-controller-manager that Taintward replaces here. Where no installation is seen, evictions.
+    fn replaced(&self) -> Vec<UpstreamController> {
+        let installed: Vec<_> = self.facts.deployments.iter().filter(|one| one.is_controller()).collect();
+        let carries_out = |controller| installed.iter().any(|one| taintward::carries_out(one, controller));
+        let evicts = installed.is_empty() || carries_out(controllers::TAINT_EVICTION);
+        let eviction = evicts.then_some(UpstreamController::TaintEviction);
+        let lifecycle = carries_out(controllers::NODE_LIFECYCLE).then_some(UpstreamController::NodeLifecycle);
+        eviction.into_iter().chain(lifecycle).collect()
+    }
+}
+
+/// All checks.
+pub(crate) fn run(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    let parts: [fn(&DoctorScope<'_>) -> Vec<DoctorCheck>; 5] =
+        [api_server::checks, control_plane::checks, taintward::checks, evictions::checks, workloads::checks];
+    parts.into_iter().flat_map(|part| part(scope)).collect()
+}

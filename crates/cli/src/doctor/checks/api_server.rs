@@ -1,0 +1,120 @@
+//! Checks the API server: version, clock, API priority and fairness.
+
+use super::DoctorScope;
+use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::output::age;
+use taintward_core::time::Span;
+
+/// The minor versions of Kubernetes 1 that are supported.
+pub(crate) const SUPPORTED: std::ops::RangeInclusive<u32> = 30..=37;
+
+pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    // Files say nothing of the server.
+    if scope.facts.now.is_none() {
+        return Vec::new();
+    }
+    vec![version(scope), clock(scope), flow_schemas(scope)]
+}
+
+/// The minor version of `v1.36.3-eks-1`.
+fn minor(version: &str) -> Option<u32> {
+    version.strip_prefix("v1.")?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn version(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "server-version");
+    let version = &scope.facts.server_version;
+    let (least, most) = (SUPPORTED.start(), SUPPORTED.end());
+    match minor(version) {
+        Some(minor) if minor < *least => DoctorCheck::new(
+            ID,
+            CheckVerdict::Failed,
+            format!("the API server is {version}; Taintward supports 1.{least} to 1.{most}"),
+        )
+        .fix(format!("upgrade the cluster to 1.{least} or later")),
+        Some(minor) if minor > *most => DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!(
+                "the API server is {version}, newer than the versions Taintward is tested with (1.{least} to 1.{most})"
+            ),
+        ),
+        Some(_) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("the API server is {version}; 1.{least} to 1.{most} are supported"),
+        ),
+        None => DoctorCheck::new(
+            ID,
+            CheckVerdict::Unknown,
+            format!("{version:?} is not a version of Kubernetes that Taintward knows"),
+        ),
+    }
+}
+
+fn clock(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "clock");
+    match scope.facts.clock_offset {
+        0 => DoctorCheck::new(ID, CheckVerdict::Passed, "this machine's clock agrees with the API server's"),
+        micros => {
+            let length = age(Span::from_micros(micros.saturating_abs()));
+            let side = if micros > 0 { "behind" } else { "ahead of" };
+            DoctorCheck::new(
+                ID,
+                CheckVerdict::Warning,
+                format!(
+                    "this machine's clock is {length} {side} the API server's; Taintward counts by the API server's clock"
+                ),
+            )
+            .fix("synchronize both machines with NTP (chronyc tracking, timedatectl)")
+        }
+    }
+}
+
+fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "priority-and-fairness");
+    let facts = scope.facts;
+    if let Some(why) = facts.unread("flowschemas") {
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("FlowSchemas cannot be read: {why}"));
+    }
+    let is_ours = |name: &&String| name.starts_with("taintward");
+    let ours = facts.flow_schemas.iter().filter(is_ours).count();
+    match (ours, scope.pre) {
+        (0, true) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!(
+                "API priority and fairness answers ({} FlowSchemas); the installation adds its own",
+                facts.flow_schemas.len()
+            ),
+        ),
+        (0, false) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            "Taintward has no FlowSchema: on a loaded API server its requests wait behind those of workloads",
+        )
+        .fix("taintward install --image IMAGE --apply adds them"),
+        (ours, _) => {
+            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{ours} FlowSchemas are for Taintward"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_have_suffixes() {
+        for (version, wanted) in [
+            ("v1.36.3", Some(36)),
+            ("v1.30.0-eks-1", Some(30)),
+            ("v1.33+", Some(33)),
+            ("v2.0.0", None),
+            ("1.30", None),
+            ("", None),
+        ] {
+            assert_eq!(minor(version), wanted, "{version}");
+        }
+    }
+}

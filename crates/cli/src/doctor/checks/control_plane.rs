@@ -1,0 +1,338 @@
+//! Checks the control plane: distribution, `--controllers` on every replica, what it must switch off and keep on.
+
+use super::DoctorScope;
+use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::controllers_flag::{ControllersFlag, UpstreamController, flag_values};
+use crate::doctor::distribution::{Distribution, k3s_flag};
+use crate::doctor::facts::{ClusterFacts, DoctorNode, NamedCount, ProgramFacts};
+
+/// The page of all distributions.
+const PAGE: &str = "docs/switch-off.md";
+
+/// Without it, taint eviction was a part of the node lifecycle controller; Kubernetes 1.38 no longer knows it.
+const GATE: &str = "SeparateTaintEvictionController";
+
+/// The value of `--controllers` on one replica.
+pub(super) struct ReplicaFlag<'a> {
+    program: &'a ProgramFacts,
+    pub(super) value: ControllersFlag,
+}
+
+/// The value on each replica whose command line is known.
+pub(super) fn replicas(facts: &ClusterFacts) -> Vec<ReplicaFlag<'_>> {
+    let flag = |program: &ProgramFacts| match program.is_embedded {
+        true => k3s_flag(&program.arguments),
+        false => ControllersFlag::of_arguments(&program.arguments).unwrap_or_default(),
+    };
+    facts.controller_managers.iter().map(|program| ReplicaFlag { program, value: flag(program) }).collect()
+}
+
+/// Whether some replica runs a controller; `None`: no command line is known.
+pub(super) fn runs(facts: &ClusterFacts, controller: UpstreamController) -> Option<bool> {
+    let replicas = replicas(facts);
+    (!replicas.is_empty()).then(|| replicas.iter().any(|replica| replica.value.enables(controller)))
+}
+
+pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    let mut checks = vec![distribution(scope), flag(scope)];
+    checks.extend(scope.replaced().into_iter().map(|controller| switched_off(scope, controller)));
+    checks.extend([
+        kept(scope, UpstreamController::BootstrapSigner),
+        kept(scope, UpstreamController::TokenCleaner),
+    ]);
+    checks.extend(feature_gate(scope));
+    checks
+}
+
+fn page(scope: &DoctorScope<'_>) -> String {
+    let distribution = scope.recognized.distribution;
+    match distribution.guide() {
+        Some(guide) => format!("{PAGE}#{}", guide.section),
+        None if distribution.is_managed() => format!("{PAGE}#where-nobody-can"),
+        None => PAGE.to_owned(),
+    }
+}
+
+fn distribution(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "distribution");
+    let recognized = scope.recognized;
+    if let Some(why) = scope.facts.unread("nodes") {
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("nodes cannot be read: {why}"))
+            .fix("grant the verb list on nodes, or run it as a user that has it (--as)");
+    }
+    match recognized.distribution {
+        Distribution::Unknown => DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!("this distribution is not known to Taintward ({})", read(scope.facts)),
+        )
+        .fix(
+            "find out where kube-controller-manager gets its flags: a static pod's manifest, a systemd unit, or the \
+             configuration of the tool that made the cluster",
+        )
+        .page(PAGE),
+        known => DoctorCheck::new(ID, CheckVerdict::Passed, format!("{}, by {}", known.name(), recognized.evidence)),
+    }
+}
+
+/// What was read, for someone who has to go on alone.
+fn read(facts: &ClusterFacts) -> String {
+    let first = facts.nodes.first();
+    let node = first.map(|node| {
+        format!(
+            "kubelet {}, operating system {}, provider id {}",
+            or_none(&node.kubelet_version),
+            or_none(&node.os_image),
+            or_none(&node.provider_id)
+        )
+    });
+    format!(
+        "API server {}, {}",
+        or_none(&facts.server_version),
+        node.unwrap_or_else(|| "no nodes".to_owned())
+    )
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "(not given)" } else { text }
+}
+
+/// Nodes of the control plane on which no kube-controller-manager is seen.
+fn unseen(facts: &ClusterFacts) -> NamedCount {
+    let is_seen = |node: &&DoctorNode| facts.controller_managers.iter().any(|one| one.node == node.name);
+    let nodes = facts.nodes.iter().filter(|node| node.is_control_plane() && !is_seen(node));
+    nodes.map(|node| node.name.as_str()).collect()
+}
+
+fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "controllers-flag");
+    let (facts, distribution) = (scope.facts, scope.recognized.distribution);
+    let replicas = replicas(facts);
+    let Some(first) = replicas.first() else {
+        let why = facts.unread("pods").or(facts.unread("nodes"));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let finding = format!("the flags of kube-controller-manager cannot be seen from here{why}");
+        if distribution.is_managed() {
+            let finding = format!("{finding}; {} does not show them", distribution.name());
+            return DoctorCheck::new(ID, CheckVerdict::Note, finding).page(page(scope));
+        }
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, finding)
+            .fix(match distribution {
+                Distribution::Hosted => {
+                    "where the control plane runs: look for --controllers in the pod of kube-controller-manager"
+                }
+                _ => "on a node of the control plane: ps -C kube-controller-manager -o args, and look for --controllers",
+            })
+            .page(page(scope));
+    };
+    let shown: Vec<String> =
+        replicas.iter().map(|one| format!("{} has --controllers={}", one.program.place, one.value)).collect();
+    let shown = shown.join("; ");
+    let unseen = unseen(facts);
+    if replicas.iter().any(|one| one.value != first.value) {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!("the replicas of kube-controller-manager differ: {shown}"),
+        )
+        .fix("give all replicas the same value: whichever leads decides")
+        .page(page(scope));
+    }
+    if unseen.count > 0 {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Unknown,
+            format!("{shown}; on {} no kube-controller-manager is seen", unseen.names()),
+        )
+        .fix("check the replicas on these nodes by hand: ps -C kube-controller-manager -o args");
+    }
+    DoctorCheck::new(ID, CheckVerdict::Passed, shown)
+}
+
+fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck {
+    let id = match controller {
+        UpstreamController::NodeLifecycle => "node-lifecycle-off",
+        _ => "taint-eviction-off",
+    };
+    let id = (DoctorGroup::ControlPlane, id);
+    let (distribution, name) = (scope.recognized.distribution, controller.name());
+    if distribution.is_managed() {
+        let finding = format!(
+            "{} runs {name} and does not let anyone switch it off: Taintward's own evictions cannot replace it here",
+            distribution.name()
+        );
+        return DoctorCheck::new(id, CheckVerdict::Note, finding)
+            .fix(
+                "use what works beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and the webhook",
+            )
+            .page(page(scope));
+    }
+    let replicas = replicas(scope.facts);
+    let on: NamedCount = replicas
+        .iter()
+        .filter(|one| one.value.enables(controller))
+        .map(|one| one.program.place.as_str())
+        .collect();
+    if replicas.is_empty() {
+        let check = DoctorCheck::new(
+            id,
+            CheckVerdict::Unknown,
+            format!("whether {name} is on cannot be told without the flags of kube-controller-manager"),
+        );
+        return steps(check, scope, None);
+    }
+    if on.count == 0 {
+        let now = &replicas[0].value;
+        let undo = distribution.guide().map(|guide| guide.edit(now, &scope.replaced()).undo);
+        let undo = undo.map(|undo| format!("; to go back, {undo}")).unwrap_or_default();
+        let seen = replicas.len();
+        return DoctorCheck::new(
+            id,
+            CheckVerdict::Passed,
+            format!("{name} is off in {seen} of {seen} replicas of kube-controller-manager{undo}"),
+        );
+    }
+    let verdict = if scope.pre { CheckVerdict::Warning } else { CheckVerdict::Failed };
+    let check = DoctorCheck::new(id, verdict, format!("{name} is on: {}", on.names()));
+    let now = replicas.iter().find(|one| one.value.enables(controller)).map(|one| &one.value);
+    steps(check, scope, now)
+}
+
+/// What to write, where, how it takes effect, and what takes it back. `now` is the value in force, where it is known.
+fn steps(check: DoctorCheck, scope: &DoctorScope<'_>, now: Option<&ControllersFlag>) -> DoctorCheck {
+    let Some(guide) = scope.recognized.distribution.guide() else {
+        let off = scope.replaced();
+        let value = now.map(|now| off.iter().fold(now.clone(), |flag, one| flag.without(*one)));
+        let value = value.map_or_else(
+            || "its present value, and ,-taint-eviction-controller behind it".to_owned(),
+            |value| format!("--controllers={value}"),
+        );
+        return check
+            .fix(format!("start every kube-controller-manager with {value}"))
+            .fix(format!(
+                "to go back: {}",
+                now.map_or_else(|| "its present value".to_owned(), |now| format!("--controllers={now}"))
+            ))
+            .page(PAGE);
+    };
+    let (own, off) = (guide.own(), scope.replaced());
+    let edit = guide.edit(now.unwrap_or(&own), &off);
+    let mut check = match now {
+        Some(_) => check.fix(format!("write: {}", edit.write)),
+        None => check.fix(format!(
+            "write, if the value is {own}, as {} sets it: {}",
+            guide.distribution.name(),
+            edit.write
+        )),
+    };
+    if now.is_none() {
+        for (when, other) in guide.variants {
+            let edit = guide.edit(&ControllersFlag::parse(other), &off);
+            check = check.fix(format!("write, if the value is {other} ({when}): {}", edit.write));
+        }
+    }
+    let check = check.fix(format!("into: {}", guide.place));
+    let check = guide.apply.iter().fold(check, |check, step| check.fix(format!("then: {step}")));
+    check.fix(format!("to go back: {}", edit.undo)).page(page(scope))
+}
+
+/// Controllers that run only where they are named, and that a new value must not forget.
+fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck {
+    let (id, harm) = match controller {
+        UpstreamController::BootstrapSigner => (
+            "bootstrap-signer",
+            "new nodes cannot join with kubeadm join, because kube-public/cluster-info is not signed",
+        ),
+        _ => ("token-cleaner", "expired bootstrap tokens are never deleted"),
+    };
+    let id = (DoctorGroup::ControlPlane, id);
+    let name = match controller {
+        UpstreamController::BootstrapSigner => "bootstrap signer",
+        _ => "token cleaner",
+    };
+    let distribution = scope.recognized.distribution;
+    let replicas = replicas(scope.facts);
+    let signatures = match (controller, scope.facts.cluster_info_signatures) {
+        (UpstreamController::BootstrapSigner, Some(1..)) => "; kube-public/cluster-info is signed",
+        _ => "",
+    };
+    let should = distribution.guide().is_some_and(|guide| guide.own().enables(controller));
+    let Some(on) = runs(scope.facts, controller) else {
+        let verdict = if distribution.is_managed() { CheckVerdict::Note } else { CheckVerdict::Unknown };
+        let finding = format!(
+            "whether the {name} is on cannot be told without the flags of kube-controller-manager{signatures}"
+        );
+        return DoctorCheck::new(id, verdict, finding);
+    };
+    let off: NamedCount = replicas
+        .iter()
+        .filter(|one| !one.value.enables(controller))
+        .map(|one| one.program.place.as_str())
+        .collect();
+    match (should, off.count) {
+        (_, 0) => DoctorCheck::new(id, CheckVerdict::Passed, format!("the {name} is on{signatures}")),
+        (true, _) => {
+            let value =
+                replicas.iter().find(|one| !one.value.enables(controller)).map(|one| one.value.clone());
+            let value = value.unwrap_or_default();
+            let check = DoctorCheck::new(
+                id,
+                CheckVerdict::Failed,
+                format!("{name} is off ({}): {harm}; {} switches it on", off.names(), distribution.name()),
+            );
+            let check = distribution.guide().into_iter().fold(check, |check, guide| {
+                let check = check.fix(format!("write: {}", guide.repair(&value)));
+                let check = check.fix(format!("into: {}", guide.place));
+                guide.apply.iter().fold(check, |check, step| check.fix(format!("then: {step}")))
+            });
+            check.page(page(scope))
+        }
+        (false, _) if on => DoctorCheck::new(
+            id,
+            CheckVerdict::Warning,
+            format!("the {name} is off in some replicas of kube-controller-manager: {}", off.names()),
+        ),
+        (false, _) => {
+            let verdict = if distribution == Distribution::Unknown {
+                CheckVerdict::Warning
+            } else {
+                CheckVerdict::Note
+            };
+            let finding = match distribution {
+                Distribution::Unknown => {
+                    format!("{name} is off: if nodes join this cluster with bootstrap tokens, {harm}")
+                }
+                known => format!("{name} is off, as {} has it", known.name()),
+            };
+            DoctorCheck::new(id, verdict, finding)
+        }
+    }
+}
+
+/// A gate that Kubernetes 1.38 refuses to start with.
+fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "feature-gates");
+    let set = |program: &ProgramFacts| {
+        let gates = flag_values(&program.arguments, "feature-gates").join(",");
+        let value = gates
+            .split(',')
+            .find_map(|gate| gate.trim().strip_prefix(GATE)?.strip_prefix('=').map(str::to_owned));
+        value.map(|value| (program.place.clone(), value))
+    };
+    let found: Vec<(String, String)> = scope.facts.controller_managers.iter().filter_map(set).collect();
+    let (place, value) = found.first()?;
+    let off = value.eq_ignore_ascii_case("false");
+    let (verdict, consequence) = if off {
+        (
+            CheckVerdict::Failed,
+            "taint eviction then runs inside node-lifecycle-controller, and cannot be switched off alone",
+        )
+    } else {
+        (CheckVerdict::Warning, "kube-controller-manager 1.38 does not know this gate and refuses to start")
+    };
+    let finding = format!("{place} has --feature-gates={GATE}={value}: {consequence}");
+    Some(
+        DoctorCheck::new(ID, verdict, finding)
+            .fix(format!("remove {GATE} from --feature-gates of kube-controller-manager")),
+    )
+}

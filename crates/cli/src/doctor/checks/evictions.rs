@@ -1,0 +1,186 @@
+//! Checks that exactly one controller evicts, and what stands between it and the pods.
+
+use super::DoctorScope;
+use super::control_plane::runs;
+use super::taintward::{is_held, lease};
+use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::controllers_flag::{UpstreamController, flag_values};
+use crate::doctor::facts::NamedCount;
+use crate::messages::counted;
+use crate::output::age;
+use taintward_core::time::Span;
+
+/// A trace of an eviction that is older says nothing of now.
+const RECENT: i64 = 600;
+
+/// A webhook that takes longer holds up evictions noticeably.
+const SLOW: i64 = 10;
+
+/// A plugin of the API server that gives every pod five minutes on nodes that are not ready or unreachable.
+const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
+
+pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    vec![one_evictor(scope), webhooks(scope), default_toleration_seconds(scope), budgets(scope)]
+}
+
+fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "one-evictor");
+    let facts = scope.facts;
+    let evicts = scope.replaced().contains(&UpstreamController::TaintEviction);
+    let ours = evicts && facts.now.is_some_and(|now| lease(scope).is_some_and(|lease| is_held(lease, now)));
+    let age_of_trace = facts
+        .now
+        .zip(facts.evictions.last_by_upstream)
+        .map(|(now, at)| now.as_micros().saturating_sub(at.as_microsecond()) / 1_000_000);
+    let is_recent = age_of_trace.is_some_and(|age| age <= RECENT);
+    let trace = age_of_trace.map(|seconds| {
+        let length = age(Span::from_micros(seconds.saturating_mul(1_000_000)));
+        format!(
+            "kube-controller-manager evicted {}, the last one {length} ago",
+            facts.evictions.by_upstream.names()
+        )
+    });
+    let upstream = runs(facts, UpstreamController::TaintEviction)
+        .or_else(|| (is_recent || scope.recognized.distribution.is_managed()).then_some(true));
+    let trace_text = trace.as_deref().map(|trace| format!(" ({trace})")).unwrap_or_default();
+    match (ours, upstream) {
+        (true, Some(false)) if is_recent => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!("Taintward leads, and the flags switch the original off, but it was at work lately{trace_text}"),
+        )
+        .fix("run this again in ten minutes; if it stays, a replica of kube-controller-manager has other flags"),
+        (true, Some(false)) => DoctorCheck::new(ID, CheckVerdict::Passed, "Taintward is the only one that evicts"),
+        (true, Some(true)) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Failed,
+            format!("two evict: Taintward and kube-controller-manager{trace_text}; the earlier of their times counts"),
+        )
+        .fix("switch the original off: see control-plane/taint-eviction-off; or run Taintward with --mode=observe"),
+        (false, Some(true)) if scope.pre || !evicts => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("kube-controller-manager evicts, and Taintward does not{trace_text}"),
+        ),
+        (false, Some(true)) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!("kube-controller-manager evicts, and Taintward does not lead{trace_text}"),
+        )
+        .fix("see taintward/installation and taintward/leader"),
+        (false, Some(false)) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Failed,
+            "no controller evicts: Taintward does not lead, and the original is switched off",
+        )
+        .fix("start Taintward (see taintward/installation), or switch the original on again"),
+        (ours, None) => {
+            let evicts = if ours { "Taintward evicts" } else { "Taintward does not evict" };
+            DoctorCheck::new(
+                ID,
+                CheckVerdict::Unknown,
+                format!(
+                    "{evicts}; whether kube-controller-manager does cannot be told: its flags cannot be seen, and it \
+                     has left no trace of an eviction"
+                ),
+            )
+            .fix("taint a node that has a test pod with NoExecute, and run this again: an eviction leaves an event")
+        }
+    }
+}
+
+fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "admission-webhooks");
+    let facts = scope.facts;
+    for plural in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
+        if let Some(why) = facts.unread(plural) {
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+        }
+    }
+    let described: Vec<String> = facts
+        .webhooks
+        .iter()
+        .filter(|hook| hook.fails_closed || hook.timeout > SLOW)
+        .map(|hook| {
+            let closed = if hook.fails_closed { "failurePolicy Fail" } else { "failurePolicy Ignore" };
+            format!("{} sees {} ({closed}, timeout {}s)", hook.place, hook.sees.join(" and "), hook.timeout)
+        })
+        .collect();
+    let Some(first) = described.first() else {
+        return DoctorCheck::new(ID, CheckVerdict::Passed, "no admission webhook can hold up an eviction");
+    };
+    let check = DoctorCheck::new(
+        ID,
+        CheckVerdict::Warning,
+        format!("{} can hold up evictions, such as {first}", counted(described.len(), "admission webhook")),
+    );
+    let check = described[1..].iter().fold(check, |check, hook| check.fix(format!("also: {hook}")));
+    check.fix("while such a webhook is down, no pod is evicted: set failurePolicy: Ignore, or exclude DELETE of pods")
+}
+
+fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "default-toleration-seconds");
+    let facts = scope.facts;
+    if let Some(why) = facts.unread("pods") {
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("pods cannot be read: {why}"));
+    }
+    let disabled = facts.api_servers.iter().find(|program| {
+        let plugins = flag_values(&program.arguments, "disable-admission-plugins").join(",");
+        plugins.split(',').any(|plugin| plugin == DEFAULT_TOLERATION_SECONDS)
+    });
+    if let Some(program) = disabled {
+        let finding = format!(
+            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods leave nodes that are not ready or unreachable at once",
+            program.place
+        );
+        return DoctorCheck::new(ID, CheckVerdict::Warning, finding)
+            .fix("if that is not wanted, remove it from --disable-admission-plugins of kube-apiserver");
+    }
+    let (with, without) = (facts.pods.with_health_tolerations, &facts.pods.without_health_tolerations);
+    match (with, without.count) {
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "there are no pods to see it by"),
+        (with, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("all {with} pods have a toleration for not-ready and unreachable")),
+        (0, _) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!("{DEFAULT_TOLERATION_SECONDS} seems to be off: no pod tolerates not-ready and unreachable, such as {}", without.names()),
+        )
+        .fix("check --disable-admission-plugins of kube-apiserver"),
+        (_, count) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!("{count} pods do not tolerate not-ready and unreachable, and leave such nodes at once: {}", without.names()),
+        ),
+    }
+}
+
+fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "disruption-budgets");
+    let facts = scope.facts;
+    if let Some(why) = facts.unread("poddisruptionbudgets") {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Unknown,
+            format!("PodDisruptionBudgets cannot be read: {why}"),
+        );
+    }
+    let none: &NamedCount = &facts.budgets.without_disruptions;
+    match (none.count, facts.budgets.count) {
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, "there are no PodDisruptionBudgets"),
+        (0, all) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("{} allow a disruption now, or have no pods", counted(all, "PodDisruptionBudget")),
+        ),
+        (count, all) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!(
+                "{count} of {all} PodDisruptionBudgets allow no disruption now: {}; drains and evictions from dedicated \
+                 pools wait for them, NoExecute taints do not",
+                none.names()
+            ),
+        )
+        .fix("add a replica, or lower minAvailable, where one pod has to be able to leave"),
+    }
+}

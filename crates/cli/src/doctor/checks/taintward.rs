@@ -1,0 +1,154 @@
+//! Checks the installation of Taintward: its Deployment, its permissions, its leader.
+
+use super::DoctorScope;
+use crate::args::controllers;
+use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::controllers_flag::flag_values;
+use crate::doctor::facts::{DeploymentFacts, LeaseFacts};
+use crate::output::age;
+use taintward_core::time::{Span, Wall};
+
+/// A lease may be old by so many of its own lengths before it counts as left behind: clocks differ.
+const LENGTHS: i64 = 4;
+
+/// The lease by which Taintward's controllers lead.
+pub(super) const LEASE: &str = "taintward";
+
+/// Whether a Deployment runs one of Taintward's controllers, and writes.
+pub(super) fn carries_out(deployment: &DeploymentFacts, controller: &str) -> bool {
+    let list = flag_values(&deployment.arguments, "controllers").join(",");
+    let list = if list.is_empty() { "*" } else { &list };
+    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
+    deployment.is_controller() && !deployment.observes() && controllers::is_on(&entries, controller)
+}
+
+pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    let mut checks = vec![deployment(scope)];
+    checks.extend(permissions(scope));
+    if !scope.pre {
+        checks.push(leader(scope));
+    }
+    checks
+}
+
+fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "installation");
+    let (facts, namespace) = (scope.facts, scope.namespace);
+    if let Some(why) = facts.unread("deployments") {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Unknown,
+            format!("Deployments of namespace {namespace} cannot be read: {why}"),
+        );
+    }
+    let found = facts.deployments.iter().find(|one| one.is_controller());
+    let Some(DeploymentFacts { name, replicas, ready, .. }) = found else {
+        let finding = format!("no Deployment in namespace {namespace} runs Taintward's controllers");
+        return match scope.pre {
+            true => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
+            false => DoctorCheck::new(ID, CheckVerdict::Failed, finding)
+                .fix("install it: taintward install --image IMAGE --apply")
+                .fix("or name the namespace it is in: --namespace; before an installation, use --pre")
+                .page("docs/install.md"),
+        };
+    };
+    let finding = format!("Deployment {namespace}/{name}: {ready} of {replicas} replicas are ready");
+    if ready < replicas || *ready == 0 {
+        return DoctorCheck::new(ID, CheckVerdict::Failed, finding)
+            .fix(format!("kubectl --namespace {namespace} describe pods"))
+            .fix(format!("kubectl --namespace {namespace} logs deployment/{name}"));
+    }
+    match found.is_some_and(DeploymentFacts::observes) {
+        true => DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!("{finding}; it observes and evicts nothing (--mode=observe)"),
+        ),
+        false => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
+    }
+}
+
+fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "permissions");
+    let asked = scope.facts.permissions.as_ref()?;
+    let account = &asked.account;
+    Some(match &asked.missing {
+        Ok(missing) if missing.is_empty() => {
+            let may = if scope.pre { "install Taintward" } else { "do what Taintward's controllers need" };
+            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{account} may {may}"))
+        }
+        Ok(missing) => {
+            let check = DoctorCheck::new(ID, CheckVerdict::Failed, format!("{account} {}", missing[0]));
+            let more = missing[1..].iter();
+            let check = more.fold(check, |check, missing| check.fix(format!("{account} {missing}")));
+            match scope.pre {
+                true => {
+                    check.fix("run it as a user that may, such as a cluster administrator (--as, --context)")
+                }
+                false => check.fix("taintward install --image IMAGE --apply repairs roles and bindings"),
+            }
+        }
+        Err(why) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Unknown,
+            format!("what {account} may do cannot be told: {why}"),
+        ),
+    })
+}
+
+/// Whether a lease was renewed lately.
+pub(super) fn is_held(lease: &LeaseFacts, now: Wall) -> bool {
+    let length = lease.duration.saturating_mul(LENGTHS).saturating_mul(1_000_000);
+    let age = lease.renewed.map(|at| now.as_micros().saturating_sub(at.as_microsecond()));
+    !lease.holder.is_empty() && age.is_some_and(|age| age <= length)
+}
+
+/// Taintward's lease, in the namespace it is installed in or in that of its default.
+pub(super) fn lease<'a>(scope: &DoctorScope<'a>) -> Option<&'a LeaseFacts> {
+    let ours = scope.facts.leader_leases.iter().filter(|lease| lease.name == LEASE);
+    ours.max_by_key(|lease| lease.renewed)
+}
+
+fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "leader");
+    let facts = scope.facts;
+    let Some(found) = lease(scope) else {
+        if let Some(why) = facts.unread("leases") {
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("leases cannot be read: {why}"));
+        }
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Failed,
+            format!("there is no lease {}/{LEASE}: Taintward does not lead", scope.namespace),
+        )
+        .fix(format!("kubectl --namespace {} logs deployment/taintward", scope.namespace));
+    };
+    let LeaseFacts { namespace, name, holder, renewed, .. } = found;
+    let Some(now) = facts.now else {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!("lease {namespace}/{name} names {holder:?}"),
+        );
+    };
+    if is_held(found, now) {
+        return DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("{holder} holds lease {namespace}/{name}"),
+        );
+    }
+    let since = renewed.map_or_else(
+        || "was never renewed".to_owned(),
+        |at| {
+            let length = Span::from_micros(now.as_micros().saturating_sub(at.as_microsecond()));
+            format!("was last renewed {} ago", age(length))
+        },
+    );
+    DoctorCheck::new(
+        ID,
+        CheckVerdict::Failed,
+        format!("lease {namespace}/{name} {since}: Taintward does not lead"),
+    )
+    .fix(format!("kubectl --namespace {namespace} logs deployment/taintward"))
+}

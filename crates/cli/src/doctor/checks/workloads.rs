@@ -1,0 +1,108 @@
+//! Checks nodes and workloads: heartbeat leases, taints that no pod tolerates, findings of `taintward lint`.
+
+use super::DoctorScope;
+use crate::doctor::LintCounts;
+use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::facts::NamedCount;
+use crate::messages::counted;
+use std::collections::BTreeSet;
+
+pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    vec![node_leases(scope), taints(scope), lint(scope.lint)]
+}
+
+fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "node-leases");
+    let facts = scope.facts;
+    for plural in ["nodes", "leases"] {
+        if let Some(why) = facts.unread(plural) {
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+        }
+    }
+    let without: NamedCount = facts
+        .nodes
+        .iter()
+        .map(|node| node.name.as_str())
+        .filter(|name| !facts.node_leases.contains(*name))
+        .collect();
+    match (without.count, facts.nodes.len()) {
+        (0, all) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("each node has a lease in kube-node-lease ({})", counted(all, "node"))),
+        (count, all) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Warning,
+            format!(
+                "{count} of {all} nodes have no lease in kube-node-lease: {}; their health shows only in their status, \
+                 which kubelets write every 5 minutes where nothing changes",
+                without.names()
+            ),
+        )
+        .fix("check the kubelets of these nodes: journalctl --unit kubelet, and look for \"lease\""),
+    }
+}
+
+fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "untolerated-taints");
+    let facts = scope.facts;
+    for plural in ["nodes", "pods"] {
+        if let Some(why) = facts.unread(plural) {
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+        }
+    }
+    let all: BTreeSet<_> = facts
+        .nodes
+        .iter()
+        .flat_map(|node| &node.taints)
+        .filter(|taint| taint.effect != "PreferNoSchedule")
+        .collect();
+    let untolerated: NamedCount = all
+        .iter()
+        .filter(|taint| !facts.pods.tolerate(taint))
+        .map(|taint| match taint.value.as_str() {
+            "" => format!("{}:{}", taint.key, taint.effect),
+            value => format!("{}={value}:{}", taint.key, taint.effect),
+        })
+        .collect();
+    match (all.len(), untolerated.count) {
+        (0, _) => DoctorCheck::new(ID, CheckVerdict::Passed, "no node has a NoSchedule or NoExecute taint"),
+        (all, 0) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("nodes have {}, and some pod tolerates each", counted(all, "taint")),
+        ),
+        (all, count) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Note,
+            format!(
+                "{count} of {all} taints are tolerated by no pod of the cluster: {}",
+                untolerated.names()
+            ),
+        )
+        .fix("if a taint is left over, remove it: taintward taint node NAME KEY-"),
+    }
+}
+
+fn lint(summary: &LintCounts) -> DoctorCheck {
+    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "lint");
+    let LintCounts { errors, warnings, .. } = summary;
+    let verdict = match (&summary.failure, errors, warnings) {
+        (Some(why), ..) => {
+            return DoctorCheck::new(
+                ID,
+                CheckVerdict::Unknown,
+                format!("taintward lint cannot read the cluster: {why}"),
+            );
+        }
+        (None, 0, 0) => CheckVerdict::Passed,
+        (None, ..) => CheckVerdict::Warning,
+    };
+    let check = DoctorCheck::new(
+        ID,
+        verdict,
+        format!("taintward lint finds {} and {}", counted(*errors, "error"), counted(*warnings, "warning")),
+    );
+    if verdict == CheckVerdict::Passed {
+        check
+    } else {
+        check.fix("taintward lint --all-namespaces lists them").page("docs/lint.md")
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads the facts from a running cluster or from files; what cannot be read is noted and does not end the reading.
+
+use super::facts::{ClusterFacts, PermissionFacts};
+use super::{DoctorError, DoctorOptions};
+use crate::cluster_state::{ClusterReader, ReadError};
+use crate::manifest::{self, YamlNode, files};
+use futures::future::join_all;
+use std::cell::RefCell;
+use std::fmt;
+use std::path::PathBuf;
+use taintward_kube::api::{Permission, check_access};
+use taintward_kube::paged_list::{self, ListRequest};
+
+/// A list that is read.
+struct Listing {
+    group: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+    namespace: Namespace,
+    fields: &'static str,
+}
+
+/// Where the objects of a list are.
+enum Namespace {
+    All,
+    Named(&'static str),
+    /// Where Taintward is installed.
+    Taintward,
+}
+
+const fn all(group: &'static str, plural: &'static str, kind: &'static str) -> Listing {
+    Listing { group, plural, kind, namespace: Namespace::All, fields: "" }
+}
+
+const LISTINGS: [Listing; 11] = [
+    all("", "nodes", "Node"),
+    all("", "pods", "Pod"),
+    all("policy", "poddisruptionbudgets", "PodDisruptionBudget"),
+    all("admissionregistration.k8s.io", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    all("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    all("flowcontrol.apiserver.k8s.io", "flowschemas", "FlowSchema"),
+    Listing { fields: "reason=TaintManagerEviction", ..all("", "events", "Event") },
+    Listing { namespace: Namespace::Named("kube-node-lease"), ..all(LEASES.0, LEASES.1, "Lease") },
+    Listing { namespace: Namespace::Named("kube-system"), ..all(LEASES.0, LEASES.1, "Lease") },
+    Listing { namespace: Namespace::Taintward, ..all(LEASES.0, LEASES.1, "Lease") },
+    Listing { namespace: Namespace::Taintward, ..all("apps", "deployments", "Deployment") },
+];
+
+const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
+
+/// ConfigMaps that say how nodes join.
+const CONFIG_MAPS: [(&str, &str); 2] = [("kube-system", "kubeadm-config"), ("kube-public", "cluster-info")];
+
+/// Everything that may be read of a running cluster. The lists are read at the same time: a server that does not answer
+/// some of them costs the time of one.
+pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOptions) -> ClusterFacts {
+    let facts = RefCell::new(ClusterFacts {
+        server_version: reader.version.clone(),
+        now: Some(reader.clock.now().wall),
+        clock_offset: reader.clock.ahead(),
+        ..ClusterFacts::default()
+    });
+    let note = |plural, why: &dyn fmt::Display| {
+        facts.borrow_mut().unread.entry(plural).or_insert_with(|| why.to_string());
+    };
+    let lists = LISTINGS.iter().map(async |listing| {
+        let Listing { group, plural, kind, fields, .. } = *listing;
+        let namespace = match listing.namespace {
+            Namespace::All => "",
+            Namespace::Named(name) => name,
+            Namespace::Taintward => &options.namespace,
+        };
+        let request = ListRequest { group, plural, namespace, selector: "", fields };
+        let add = &mut |json: &[u8]| {
+            let object: YamlNode = serde_json::from_slice(json).map_err(|why| why.to_string())?;
+            facts.borrow_mut().add(&object.called("v1", kind));
+            Ok(())
+        };
+        if let Err(why) = reader.each(request, add).await {
+            note(plural, &why);
+        }
+    });
+    let (client, limit) = (&reader.connected.client, reader.cluster.patience);
+    let config_maps = CONFIG_MAPS.iter().map(async |(namespace, name)| {
+        match paged_list::object(client, ("", "configmaps"), namespace, name, limit).await {
+            Ok(Some(json)) => match serde_json::from_slice::<YamlNode>(&json) {
+                Ok(object) => facts.borrow_mut().add(&object.called("v1", "ConfigMap")),
+                Err(why) => note("configmaps", &why),
+            },
+            Ok(None) => {}
+            Err(why) => note("configmaps", &why),
+        }
+    });
+    let permissions = permissions(reader, options);
+    let (_, _, permissions) = tokio::join!(join_all(lists), join_all(config_maps), permissions);
+    ClusterFacts { permissions: Some(permissions), ..facts.into_inner() }
+}
+
+/// Before an installation what the user may do, afterwards what the controllers may do.
+async fn permissions(reader: &ClusterReader<'_>, options: &DoctorOptions) -> PermissionFacts {
+    let (client, limit) = (&reader.connected.client, reader.cluster.patience);
+    let namespace = &options.namespace;
+    let (account, needs, subject) = if options.pre {
+        ("you".to_owned(), installation_permissions(namespace), None)
+    } else {
+        let account = format!("system:serviceaccount:{namespace}:taintward");
+        (format!("service account {namespace}/taintward"), controller_permissions(namespace), Some(account))
+    };
+    let missing = check_access(client, &needs, subject.as_deref(), limit).await;
+    let missing = missing.map(|missing| missing.iter().map(ToString::to_string).collect());
+    PermissionFacts { account, missing: missing.map_err(|why| why.to_string()) }
+}
+
+/// What `taintward install --apply` creates.
+fn installation_permissions(namespace: &str) -> Vec<Permission> {
+    let cluster = [
+        ("", "namespaces"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ];
+    let namespaced = [
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("apps", "deployments"),
+        ("policy", "poddisruptionbudgets"),
+        ("networking.k8s.io", "networkpolicies"),
+        ("rbac.authorization.k8s.io", "roles"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+    ];
+    let everywhere = cluster.map(|(group, resource)| Permission::everywhere("patch", group, resource));
+    let inside = namespaced.map(|(group, resource)| Permission {
+        namespace: Some(namespace.to_owned()),
+        ..Permission::everywhere("patch", group, resource)
+    });
+    everywhere.into_iter().chain(inside).collect()
+}
+
+/// What evictions need, whatever else is switched on.
+fn controller_permissions(namespace: &str) -> Vec<Permission> {
+    let evictions = [
+        ("list", "", "nodes"),
+        ("watch", "", "nodes"),
+        ("get", "", "nodes"),
+        ("list", "", "pods"),
+        ("watch", "", "pods"),
+        ("get", "", "pods"),
+        ("delete", "", "pods"),
+        ("patch", "", "pods/status"),
+        ("create", "events.k8s.io", "events"),
+    ];
+    let lease = Permission {
+        namespace: Some(namespace.to_owned()),
+        name: Some("taintward".to_owned()),
+        ..Permission::everywhere("update", LEASES.0, LEASES.1)
+    };
+    let evictions = evictions.map(|(verb, group, resource)| Permission::everywhere(verb, group, resource));
+    evictions.into_iter().chain([lease]).collect()
+}
+
+/// What files hold, as `kubectl get -o yaml` prints it.
+pub(crate) fn from_files(paths: &[PathBuf]) -> Result<ClusterFacts, DoctorError> {
+    let mut facts = ClusterFacts::default();
+    let mut faults = Vec::new();
+    files::each(paths, &mut |file| {
+        let fault = |at, why: String| ReadError { file: file.name.clone(), at, why };
+        match &file.text {
+            Ok(text) => {
+                let broken = manifest::each(text, |object| facts.add(object));
+                faults.extend(broken.into_iter().map(|error| fault(error.at, error.why)));
+            }
+            Err(why) => faults.push(fault(why.at(), why.to_string())),
+        }
+    });
+    if faults.is_empty() { Ok(facts) } else { Err(DoctorError::Files(faults)) }
+}

@@ -1,0 +1,48 @@
+//! Defines the flags of `taintward doctor`.
+
+use crate::args::kube_args::{ClusterOptions, ServerArgs, WHICH};
+use crate::args::object_names;
+use crate::output::{OutputArgs, OutputError, OutputOptions};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Checks whether Taintward can be installed, and says what to change; without it, the installation is checked
+    #[arg(long)]
+    pre: bool,
+    /// The namespace Taintward is in, or is to be installed in
+    #[arg(short, long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
+    namespace: String,
+    /// Objects in files, as kubectl get -o yaml or json prints them, a folder of them, or - for standard input; may be
+    /// repeated. Without it the current cluster is read
+    #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// What `taintward doctor` is to do.
+#[derive(Debug)]
+pub(crate) struct DoctorOptions {
+    pub(crate) pre: bool,
+    pub(crate) namespace: String,
+    /// Empty: the cluster is read.
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) cluster: ClusterOptions,
+    pub(crate) output: OutputOptions,
+}
+
+impl DoctorArgs {
+    pub(crate) fn resolve(self) -> Result<DoctorOptions, OutputError> {
+        Ok(DoctorOptions {
+            pre: self.pre,
+            namespace: self.namespace,
+            files: self.filename,
+            cluster: ClusterOptions::all_of(self.server.resolve()),
+            output: self.output.resolve()?,
+        })
+    }
+}

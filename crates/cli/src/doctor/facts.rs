@@ -1,0 +1,339 @@
+//! Keeps what the checks need of a cluster's objects: nodes, the control plane's programs, leases, webhooks, budgets.
+//!
+//! - Invariant: pods are reduced as they come, so that a large cluster needs little memory.
+
+mod pod_totals;
+mod webhook;
+
+pub(crate) use pod_totals::{PodTotals, TaintFacts};
+pub(crate) use webhook::WebhookFacts;
+
+use super::controllers_flag::flag_values;
+use crate::manifest::YamlNode;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::time::Wall;
+
+/// Names that are kept of objects with the same finding; the rest is counted.
+const NAMES_MOST: usize = 3;
+
+/// Programs of the control plane, by the last part of their path.
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+const API_SERVER: &str = "kube-apiserver";
+
+/// Annotations in which k3s and RKE2 keep a server's command line.
+const NODE_ARGUMENTS: [&str; 2] = ["k3s.io/node-args", "rke2.io/node-args"];
+
+/// Everything that the checks look at.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterFacts {
+    /// Of the API server; empty if it is not known.
+    pub(crate) server_version: String,
+    /// The moment of reading, by the server's clock.
+    pub(crate) now: Option<Wall>,
+    /// How far the server's clock is ahead of this machine's, in microseconds; zero where both may be the same.
+    pub(crate) clock_offset: i64,
+    pub(crate) nodes: Vec<DoctorNode>,
+    /// Each replica of kube-controller-manager whose command line could be read.
+    pub(crate) controller_managers: Vec<ProgramFacts>,
+    pub(crate) api_servers: Vec<ProgramFacts>,
+    pub(crate) pods: PodTotals,
+    /// Nodes that have a lease.
+    pub(crate) node_leases: BTreeSet<String>,
+    pub(crate) leader_leases: Vec<LeaseFacts>,
+    pub(crate) budgets: BudgetTotals,
+    pub(crate) webhooks: Vec<WebhookFacts>,
+    pub(crate) flow_schemas: BTreeSet<String>,
+    pub(crate) deployments: Vec<DeploymentFacts>,
+    pub(crate) evictions: EvictionTotals,
+    /// The ConfigMap kubeadm-config: its ClusterConfiguration.
+    pub(crate) kubeadm_config: Option<String>,
+    /// The ConfigMap cluster-info: how many tokens have signed it.
+    pub(crate) cluster_info_signatures: Option<usize>,
+    /// What the account that was asked about may not do; `None`: it was not asked about.
+    pub(crate) permissions: Option<PermissionFacts>,
+    /// What could not be read: the plural, and why.
+    pub(crate) unread: BTreeMap<&'static str, String>,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DoctorNode {
+    pub(crate) name: String,
+    pub(crate) kubelet_version: String,
+    pub(crate) os_image: String,
+    pub(crate) provider_id: String,
+    /// The keys of its labels and annotations.
+    pub(crate) keys: BTreeSet<String>,
+    pub(crate) taints: Vec<TaintFacts>,
+}
+
+impl DoctorNode {
+    pub(crate) fn is_control_plane(&self) -> bool {
+        let roles = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+        roles.iter().any(|role| self.keys.contains(*role))
+    }
+}
+
+/// A program of the control plane.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramFacts {
+    /// For people: `pod kube-system/kube-controller-manager-cp1`.
+    pub(crate) place: String,
+    pub(crate) namespace: String,
+    pub(crate) node: String,
+    pub(crate) arguments: Vec<String>,
+    /// A kubelet runs it from a file.
+    pub(crate) is_static_pod: bool,
+    /// It runs inside a k3s or RKE2 server, whose arguments these are.
+    pub(crate) is_embedded: bool,
+}
+
+/// How many objects, and the names of the first few.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedCount {
+    pub(crate) count: usize,
+    first: Vec<String>,
+}
+
+impl NamedCount {
+    pub(crate) fn add(&mut self, name: impl Into<String>) {
+        if self.first.len() < NAMES_MOST {
+            self.first.push(name.into());
+        }
+        self.count += 1;
+    }
+
+    /// `a, b, c and 4 more`.
+    pub(crate) fn names(&self) -> String {
+        let first = self.first.join(", ");
+        match self.count - self.first.len() {
+            0 => first,
+            more => format!("{first} and {more} more"),
+        }
+    }
+}
+
+impl<T: Into<String>> FromIterator<T> for NamedCount {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
+        let mut count = Self::default();
+        names.into_iter().for_each(|name| count.add(name));
+        count
+    }
+}
+
+/// A lease by which a program leads.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseFacts {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) holder: String,
+    pub(crate) renewed: Option<Timestamp>,
+    /// Seconds.
+    pub(crate) duration: i64,
+}
+
+/// Disruption budgets.
+#[derive(Debug, Default)]
+pub(crate) struct BudgetTotals {
+    pub(crate) count: usize,
+    /// Those that allow no disruption although they have pods.
+    pub(crate) without_disruptions: NamedCount,
+}
+
+/// A Deployment in Taintward's namespace.
+#[derive(Clone, Debug)]
+pub(crate) struct DeploymentFacts {
+    pub(crate) name: String,
+    pub(crate) replicas: i64,
+    pub(crate) ready: i64,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl DeploymentFacts {
+    /// It runs Taintward's controllers.
+    pub(crate) fn is_controller(&self) -> bool {
+        self.arguments.first().is_some_and(|verb| verb == "run")
+    }
+
+    /// It writes nothing.
+    pub(crate) fn observes(&self) -> bool {
+        flag_values(&self.arguments, "mode").last() == Some(&"observe")
+    }
+}
+
+/// What an account may not do.
+#[derive(Debug)]
+pub(crate) struct PermissionFacts {
+    /// For people: `you`, or the name of a service account.
+    pub(crate) account: String,
+    /// The missing ones, one sentence each, or why the server did not answer.
+    pub(crate) missing: Result<Vec<String>, String>,
+}
+
+/// Evictions that kube-controller-manager has left a trace of.
+#[derive(Debug, Default)]
+pub(crate) struct EvictionTotals {
+    pub(crate) by_upstream: NamedCount,
+    pub(crate) last_by_upstream: Option<Timestamp>,
+}
+
+impl ClusterFacts {
+    /// Adds an object of any kind; one that the checks do not need is ignored.
+    pub(crate) fn add(&mut self, object: &YamlNode) {
+        let text = |path: &[&str]| object.at(path).map_or("", YamlNode::as_text).to_owned();
+        let (namespace, name) = (text(&["metadata", "namespace"]), text(&["metadata", "name"]));
+        match object.text("kind") {
+            "Node" => self.add_node(object, name),
+            "Pod" => self.add_pod(object, &namespace, &name),
+            "Lease" if namespace == "kube-node-lease" => {
+                self.node_leases.insert(name);
+            }
+            "Lease" => self.leader_leases.push(LeaseFacts {
+                holder: text(&["spec", "holderIdentity"]),
+                renewed: text(&["spec", "renewTime"]).parse().ok(),
+                duration: text(&["spec", "leaseDurationSeconds"]).parse().unwrap_or(15),
+                namespace,
+                name,
+            }),
+            "PodDisruptionBudget" => {
+                self.budgets.count += 1;
+                if text(&["status", "disruptionsAllowed"]) == "0"
+                    && !matches!(text(&["status", "expectedPods"]).as_str(), "" | "0")
+                {
+                    self.budgets.without_disruptions.add(format!("{namespace}/{name}"));
+                }
+            }
+            kind @ ("ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration") => {
+                let hooks = object.get("webhooks").map_or(&[][..], YamlNode::items);
+                self.webhooks.extend(hooks.iter().filter_map(|hook| WebhookFacts::of(kind, &name, hook)));
+            }
+            "FlowSchema" => {
+                self.flow_schemas.insert(name);
+            }
+            "Deployment" => self.deployments.push(DeploymentFacts {
+                replicas: text(&["spec", "replicas"]).parse().unwrap_or(1),
+                ready: text(&["status", "readyReplicas"]).parse().unwrap_or(0),
+                arguments: containers(object.at(&["spec", "template", "spec"]))
+                    .next()
+                    .map(|container| strings(container.get("args")))
+                    .unwrap_or_default(),
+                name,
+            }),
+            "Event" => self.add_event(object, &namespace),
+            "ConfigMap" => match (namespace.as_str(), name.as_str()) {
+                ("kube-system", "kubeadm-config") => {
+                    self.kubeadm_config = Some(text(&["data", "ClusterConfiguration"]));
+                }
+                ("kube-public", "cluster-info") => {
+                    let data = object.get("data").map_or(&[][..], YamlNode::entries);
+                    let signatures = data.iter().filter(|entry| entry.key.starts_with("jws-kubeconfig-"));
+                    self.cluster_info_signatures = Some(signatures.count());
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn add_node(&mut self, node: &YamlNode, name: String) {
+        let text = |path: &[&str]| node.at(path).map_or("", YamlNode::as_text).to_owned();
+        let entries = |field| node.at(&["metadata", field]).map_or(&[][..], YamlNode::entries);
+        let keys = entries("labels").iter().chain(entries("annotations"));
+        for annotation in entries("annotations") {
+            if NODE_ARGUMENTS.contains(&&*annotation.key) {
+                let arguments: Vec<String> =
+                    serde_json::from_str(annotation.value.as_text()).unwrap_or_default();
+                if arguments.first().is_some_and(|mode| mode == "server") {
+                    self.controller_managers.push(ProgramFacts {
+                        place: format!("annotation {} of node {name}", annotation.key),
+                        namespace: String::new(),
+                        node: name.clone(),
+                        arguments,
+                        is_static_pod: false,
+                        is_embedded: true,
+                    });
+                }
+            }
+        }
+        let taints = node.at(&["spec", "taints"]).map_or(&[][..], YamlNode::items);
+        let taint = |taint: &YamlNode| TaintFacts {
+            key: taint.text("key").to_owned(),
+            value: taint.text("value").to_owned(),
+            effect: taint.text("effect").to_owned(),
+        };
+        self.nodes.push(DoctorNode {
+            kubelet_version: text(&["status", "nodeInfo", "kubeletVersion"]),
+            os_image: text(&["status", "nodeInfo", "osImage"]),
+            provider_id: text(&["spec", "providerID"]),
+            keys: keys.map(|entry| entry.key.to_string()).collect(),
+            taints: taints.iter().map(taint).collect(),
+            name,
+        });
+    }
+
+    fn add_pod(&mut self, pod: &YamlNode, namespace: &str, name: &str) {
+        let is_static_pod = pod.at(&["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
+        let spec = pod.get("spec");
+        for container in containers(spec) {
+            let mut arguments = strings(container.get("command"));
+            arguments.extend(strings(container.get("args")));
+            let list = match program(&arguments) {
+                Some(CONTROLLER_MANAGER) => &mut self.controller_managers,
+                Some(API_SERVER) => &mut self.api_servers,
+                _ => continue,
+            };
+            list.push(ProgramFacts {
+                place: format!("pod {namespace}/{name}"),
+                namespace: namespace.to_owned(),
+                node: spec.map_or("", |spec| spec.text("nodeName")).to_owned(),
+                arguments,
+                is_static_pod,
+                is_embedded: false,
+            });
+        }
+        self.pods.add(spec, is_static_pod, || format!("{namespace}/{name}"));
+    }
+
+    /// Taintward's events name an instance, those of kube-controller-manager none.
+    fn add_event(&mut self, event: &YamlNode, namespace: &str) {
+        let by = |field| event.text(field) == "taint-eviction-controller";
+        let component = event.at(&["source", "component"]).map_or("", YamlNode::as_text);
+        let has_instance = !event.text("reportingInstance").is_empty()
+            || event.at(&["source", "host"]).is_some_and(|host| !host.as_text().is_empty());
+        let is_eviction = event.text("reason") == "TaintManagerEviction";
+        if !is_eviction
+            || has_instance
+            || !(by("reportingComponent") || component == "taint-eviction-controller")
+        {
+            return;
+        }
+        let pod = event.at(&["involvedObject", "name"]).map_or("", YamlNode::as_text);
+        let times = ["lastTimestamp", "eventTime", "firstTimestamp"];
+        let at = times.iter().find_map(|field| event.text(field).parse::<Timestamp>().ok());
+        self.evictions.by_upstream.add(format!("{namespace}/{pod}"));
+        self.evictions.last_by_upstream = self.evictions.last_by_upstream.max(at);
+    }
+
+    /// Why objects of a kind could not be read.
+    pub(crate) fn unread(&self, plural: &str) -> Option<&str> {
+        self.unread.get(plural).map(String::as_str)
+    }
+}
+
+fn containers(spec: Option<&YamlNode>) -> impl Iterator<Item = &YamlNode> {
+    spec.and_then(|spec| spec.get("containers")).map_or(&[][..], YamlNode::items).iter()
+}
+
+fn strings(list: Option<&YamlNode>) -> Vec<String> {
+    list.map_or(&[][..], YamlNode::items).iter().map(|item| item.as_text().to_owned()).collect()
+}
+
+/// Which program of the control plane a command line starts.
+fn program(arguments: &[String]) -> Option<&'static str> {
+    let words = arguments.iter().flat_map(|argument| argument.split_whitespace());
+    words.filter(|word| !word.starts_with('-')).find_map(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        [CONTROLLER_MANAGER, API_SERVER].into_iter().find(|known| name == *known)
+    })
+}

@@ -1,0 +1,50 @@
+//! Recognizes admission webhooks that see requests by which pods are evicted.
+
+use super::strings;
+use crate::manifest::YamlNode;
+
+/// A webhook that sees requests by which pods are evicted.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookFacts {
+    /// `ValidatingWebhookConfiguration NAME, webhook NAME`.
+    pub(crate) place: String,
+    /// What it sees: `DELETE pods`.
+    pub(crate) sees: Vec<String>,
+    pub(crate) fails_closed: bool,
+    /// Seconds.
+    pub(crate) timeout: i64,
+}
+
+impl WebhookFacts {
+    /// A webhook that sees an eviction, or what comes before one; `None` for the others, and for Taintward's own.
+    pub(crate) fn of(kind: &str, configuration: &str, hook: &YamlNode) -> Option<Self> {
+        if hook.text("name").ends_with(".taintward.io") {
+            return None;
+        }
+        let rules = hook.get("rules").map_or(&[][..], YamlNode::items);
+        let has = |rule: &YamlNode, field: &str, wanted: &[&str]| {
+            let values = strings(rule.get(field));
+            values.iter().any(|value| wanted.contains(&value.as_str()))
+        };
+        let steps = [
+            ("DELETE", "pods", ["pods", "*", "*/*"]),
+            ("UPDATE", "pods/status", ["pods/status", "pods/*", "*/*"]),
+            ("CREATE", "pods/eviction", ["pods/eviction", "pods/*", "*/*"]),
+        ];
+        let sees = |(operation, resource, named): &(&str, &str, [&str; 3])| {
+            let seen = rules.iter().any(|rule| {
+                has(rule, "apiGroups", &["", "*"])
+                    && has(rule, "operations", &[operation, "*"])
+                    && has(rule, "resources", named)
+            });
+            seen.then(|| format!("{operation} {resource}"))
+        };
+        let sees: Vec<String> = steps.iter().filter_map(sees).collect();
+        (!sees.is_empty()).then(|| Self {
+            place: format!("{kind} {configuration}, webhook {}", hook.text("name")),
+            sees,
+            fails_closed: hook.text("failurePolicy") != "Ignore",
+            timeout: hook.text("timeoutSeconds").parse().unwrap_or(10),
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! Tests that the pages say what the checks say, and the checks on small clusters.
+
+use super::check::{CheckVerdict, DoctorCheck};
+use super::controllers_flag::{ControllersFlag, UpstreamController};
+use super::distribution::{Distribution, GUIDES, RecognizedDistribution, SwitchOffGuide};
+use super::facts::ClusterFacts;
+use super::{LintCounts, checks};
+use crate::manifest;
+use std::collections::BTreeMap;
+use std::path::Path;
+use taintward_core::time::Wall;
+
+/// The lines between which the table stands in `docs/switch-off.md`.
+const TABLE: [&str; 2] = ["<!-- distributions -->\n", "<!-- /distributions -->\n"];
+
+fn row(guide: &SwitchOffGuide, when: &str, own: &str) -> String {
+    let edit = guide.edit(&ControllersFlag::parse(own), &[UpstreamController::TaintEviction]);
+    let name = format!("[{}](#{})", name(guide.distribution), guide.section);
+    let name = if when.is_empty() { name } else { format!("{name}, {when}") };
+    format!("| {name} | `{own}` | `{}` | {} |\n", edit.write, guide.place)
+}
+
+fn name(distribution: Distribution) -> &'static str {
+    match distribution {
+        Distribution::Kubeadm => "kubeadm, kubespray",
+        Distribution::Hosted => "Kamaji",
+        Distribution::VCluster => "vCluster with nodes of its own",
+        other => other.name(),
+    }
+}
+
+fn table() -> String {
+    let mut table = "\n| distribution | its own value | write | into |\n|---|---|---|---|\n".to_owned();
+    for guide in &GUIDES {
+        table += &row(guide, "", guide.own_value);
+        table.extend(guide.variants.iter().map(|(when, own)| row(guide, when, own)));
+    }
+    table + "\n"
+}
+
+/// `EXAMPLES=overwrite cargo test -p taintward --bin taintward doctor` writes it.
+#[test]
+fn the_page_has_the_table_of_the_program() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/switch-off.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(TABLE[0]).unwrap();
+    let (found, after) = rest.split_once(TABLE[1]).unwrap();
+    if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
+        let page = [before, TABLE[0], &table(), TABLE[1], after].concat();
+        std::fs::write(&path, page).unwrap();
+    } else {
+        assert_eq!(found, table(), "EXAMPLES=overwrite writes it");
+    }
+}
+
+/// What is written switches eviction off and nothing else, and what undoes it restores the distribution's own value.
+#[test]
+fn every_guide_keeps_what_its_distribution_switches_on() {
+    for guide in &GUIDES {
+        let section = format!("### {}", guide.section);
+        let owns = std::iter::once(guide.own_value).chain(guide.variants.iter().map(|(_, own)| *own));
+        for own in owns {
+            let own = ControllersFlag::parse(own);
+            let edit = guide.edit(&own, &[UpstreamController::TaintEviction]);
+            assert!(edit.write.contains("-taint-eviction-controller"), "{section}: {edit:?}");
+            assert!(!edit.undo.contains("-taint-eviction-controller"), "{section}: {edit:?}");
+            let names = ["tokencleaner", "bootstrapsigner", "-nodeipam"];
+            for name in names.into_iter().filter(|name| own.to_string().contains(name)) {
+                let adds = ["controllers+=", "-taint"].iter().any(|start| edit.write.starts_with(start));
+                assert!(adds || edit.write.contains(name), "{section}: {edit:?}");
+            }
+        }
+    }
+}
+
+/// A cluster after an installation; `value` is that of `--controllers`.
+fn cluster(value: &str) -> ClusterFacts {
+    let objects = format!(
+        "
+apiVersion: v1
+kind: Node
+metadata:
+  name: cp1
+  labels: {{node-role.kubernetes.io/control-plane: ''}}
+  annotations: {{kubeadm.alpha.kubernetes.io/cri-socket: x}}
+status: {{nodeInfo: {{kubeletVersion: v1.36.3}}}}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {{name: cp1, namespace: kube-node-lease}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: kcm, namespace: kube-system, annotations: {{kubernetes.io/config.mirror: x}}}}
+spec:
+  nodeName: cp1
+  containers: [{{command: [/usr/local/bin/kube-controller-manager, '--controllers={value}']}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: web, namespace: shop}}
+spec:
+  tolerations:
+  - {{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}}
+  - {{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 300}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: taintward, namespace: taintward-system}}
+spec: {{replicas: 2, template: {{spec: {{containers: [{{args: [run]}}]}}}}}}
+status: {{readyReplicas: 2}}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {{name: taintward, namespace: taintward-system}}
+spec: {{holderIdentity: a, renewTime: '2026-11-21T14:00:00.000000Z', leaseDurationSeconds: 15}}
+---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata: {{name: taintward}}
+"
+    );
+    let mut facts = ClusterFacts::default();
+    let broken = manifest::each(&objects, |object| facts.add(object));
+    assert_eq!(broken, []);
+    facts.server_version = "v1.36.3".to_owned();
+    facts.now = Some(moment("2026-11-21T14:00:10Z"));
+    facts
+}
+
+fn moment(text: &str) -> Wall {
+    Wall::from_micros(text.parse::<jiff::Timestamp>().unwrap().as_microsecond())
+}
+
+fn checked(facts: &ClusterFacts, pre: bool) -> BTreeMap<&'static str, DoctorCheck> {
+    let recognized = RecognizedDistribution::of(facts);
+    let lint = LintCounts::default();
+    let scope = checks::DoctorScope {
+        facts,
+        recognized: &recognized,
+        pre,
+        namespace: "taintward-system",
+        lint: &lint,
+    };
+    checks::run(&scope).into_iter().map(|check| (check.id, check)).collect()
+}
+
+fn bad(facts: &ClusterFacts, pre: bool) -> Vec<(&'static str, CheckVerdict)> {
+    let checks = checked(facts, pre);
+    let all = checks.values().map(|check| (check.id, check.verdict));
+    all.filter(|(_, verdict)| *verdict > CheckVerdict::Note).collect()
+}
+
+const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
+
+#[test]
+fn an_installation_is_right_only_once_the_original_is_off() {
+    let off = format!("{KUBEADM},-taint-eviction-controller");
+    assert_eq!(bad(&cluster(&off), false), []);
+    assert_eq!(
+        bad(&cluster(KUBEADM), false),
+        [("one-evictor", CheckVerdict::Failed), ("taint-eviction-off", CheckVerdict::Failed)]
+    );
+    assert_eq!(
+        bad(&cluster(KUBEADM), true),
+        [("one-evictor", CheckVerdict::Failed), ("taint-eviction-off", CheckVerdict::Warning)]
+    );
+}
+
+#[test]
+fn a_value_that_replaced_the_whole_flag_is_told_from_one_that_was_added_to() {
+    let facts = cluster("*,-taint-eviction-controller");
+    assert_eq!(
+        bad(&facts, false),
+        [("bootstrap-signer", CheckVerdict::Failed), ("token-cleaner", CheckVerdict::Failed)]
+    );
+    let signer = &checked(&facts, false)["bootstrap-signer"];
+    assert!(signer.finding.contains("bootstrap signer is off"), "{signer:?}");
+    assert_eq!(signer.fix[0], "write: *,-taint-eviction-controller,bootstrapsigner,tokencleaner");
+}
+
+/// An installation that leaves evictions to the original, as on a managed cluster.
+#[test]
+fn an_installation_without_evictions_leaves_the_original_on() {
+    for argument in ["--mode=observe", "--controllers=dedicated-pool-controller"] {
+        let mut facts = cluster(KUBEADM);
+        facts.deployments[0].arguments.push(argument.to_owned());
+        assert_eq!(bad(&facts, false), [], "{argument}");
+    }
+    let mut facts = cluster(&format!("{KUBEADM},-taint-eviction-controller"));
+    facts.deployments[0].arguments.push("--controllers=*,node-lifecycle-controller".to_owned());
+    assert_eq!(bad(&facts, false), [("node-lifecycle-off", CheckVerdict::Failed)]);
+}
+
+#[test]
+fn what_has_changed_since_is_noticed() {
+    let off = format!("{KUBEADM},-taint-eviction-controller");
+    let verdict = |change: &dyn Fn(&mut ClusterFacts), id: &str| {
+        let mut facts = cluster(&off);
+        change(&mut facts);
+        checked(&facts, false)[id].verdict
+    };
+    let later = |facts: &mut ClusterFacts| facts.now = Some(moment("2026-11-21T15:00:00Z"));
+    assert_eq!(verdict(&later, "leader"), CheckVerdict::Failed);
+    assert_eq!(verdict(&later, "one-evictor"), CheckVerdict::Failed);
+    let trace = |facts: &mut ClusterFacts| {
+        facts.evictions.by_upstream.add("shop/web");
+        facts.evictions.last_by_upstream = Some("2026-11-21T13:59:00Z".parse().unwrap());
+    };
+    assert_eq!(verdict(&trace, "one-evictor"), CheckVerdict::Warning);
+    let second = |facts: &mut ClusterFacts| {
+        let mut other = facts.controller_managers[0].clone();
+        other.arguments = vec!["kube-controller-manager".to_owned()];
+        facts.controller_managers.push(other);
+    };
+    assert_eq!(verdict(&second, "controllers-flag"), CheckVerdict::Warning);
+    assert_eq!(verdict(&second, "taint-eviction-off"), CheckVerdict::Failed);
+    let unseen = |facts: &mut ClusterFacts| {
+        let mut other = facts.nodes[0].clone();
+        other.name = "cp2".to_owned();
+        facts.nodes.push(other);
+    };
+    assert_eq!(verdict(&unseen, "controllers-flag"), CheckVerdict::Unknown);
+    assert_eq!(verdict(&unseen, "node-leases"), CheckVerdict::Warning);
+    let old = |facts: &mut ClusterFacts| facts.server_version = "v1.29.0".to_owned();
+    assert_eq!(verdict(&old, "server-version"), CheckVerdict::Failed);
+    let stopped = |facts: &mut ClusterFacts| facts.deployments[0].ready = 1;
+    assert_eq!(verdict(&stopped, "installation"), CheckVerdict::Failed);
+}
+
+/// Each list that is refused turns the checks that rest on it into unknown ones, and no other into a better one.
+#[test]
+fn what_cannot_be_read_is_never_passed() {
+    let off = format!("{KUBEADM},-taint-eviction-controller");
+    let whole = checked(&cluster(&off), false);
+    for (plural, ids) in [
+        ("nodes", &["distribution", "node-leases", "untolerated-taints"][..]),
+        ("pods", &["default-toleration-seconds", "untolerated-taints"]),
+        ("poddisruptionbudgets", &["disruption-budgets"]),
+        ("validatingwebhookconfigurations", &["admission-webhooks"]),
+        ("mutatingwebhookconfigurations", &["admission-webhooks"]),
+        ("flowschemas", &["priority-and-fairness"]),
+        ("deployments", &["installation"]),
+    ] {
+        let mut facts = cluster(&off);
+        facts.unread.insert(plural, "may not".to_owned());
+        for (id, check) in checked(&facts, false) {
+            if ids.contains(&id) {
+                assert_eq!(check.verdict, CheckVerdict::Unknown, "{plural}: {check:?}");
+                assert!(check.finding.contains("may not"), "{check:?}");
+            } else {
+                assert!(check.verdict >= whole[id].verdict, "{plural}: {check:?}");
+            }
+        }
+    }
+}
