@@ -21,6 +21,11 @@ const NAMES_MOST: usize = 3;
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const API_SERVER: &str = "kube-apiserver";
 
+/// Where the control plane of this cluster runs, if it runs in it. In other namespaces run those of other clusters, and
+/// what anyone calls so.
+const CONTROL_PLANE: [&str; 3] =
+    ["kube-system", "openshift-kube-controller-manager", "openshift-kube-apiserver"];
+
 /// Annotations in which k3s and RKE2 keep a server's command line.
 const NODE_ARGUMENTS: [&str; 2] = ["k3s.io/node-args", "rke2.io/node-args"];
 
@@ -178,6 +183,13 @@ pub(crate) struct EvictionTotals {
     pub(crate) last_by_upstream: Option<Timestamp>,
 }
 
+impl EvictionTotals {
+    fn add(&mut self, pod: String, at: Option<Timestamp>) {
+        self.by_upstream.add(pod);
+        self.last_by_upstream = self.last_by_upstream.max(at);
+    }
+}
+
 impl ClusterFacts {
     /// Adds an object of any kind; one that the checks do not need is ignored.
     pub(crate) fn add(&mut self, object: &YamlNode) {
@@ -275,7 +287,10 @@ impl ClusterFacts {
     fn add_pod(&mut self, pod: &YamlNode, namespace: &str, name: &str) {
         let is_static_pod = pod.at(&["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
         let spec = pod.get("spec");
-        for container in containers(spec) {
+        let is_over =
+            matches!(pod.at(&["status", "phase"]).map_or("", YamlNode::as_text), "Failed" | "Succeeded");
+        let runs_control_plane = CONTROL_PLANE.contains(&namespace) && !is_over;
+        for container in containers(spec).filter(|_| runs_control_plane) {
             let mut arguments = strings(container.get("command"));
             arguments.extend(strings(container.get("args")));
             let list = match program(&arguments) {
@@ -291,6 +306,9 @@ impl ClusterFacts {
                 is_static_pod,
                 is_embedded: false,
             });
+        }
+        if let Some(at) = marked_by_upstream(pod) {
+            self.evictions.add(format!("{namespace}/{name}"), at);
         }
         self.pods.add(spec, is_static_pod, || format!("{namespace}/{name}"));
     }
@@ -311,14 +329,29 @@ impl ClusterFacts {
         let pod = event.at(&["involvedObject", "name"]).map_or("", YamlNode::as_text);
         let times = ["lastTimestamp", "eventTime", "firstTimestamp"];
         let at = times.iter().find_map(|field| event.text(field).parse::<Timestamp>().ok());
-        self.evictions.by_upstream.add(format!("{namespace}/{pod}"));
-        self.evictions.last_by_upstream = self.evictions.last_by_upstream.max(at);
+        self.evictions.add(format!("{namespace}/{pod}"), at);
     }
 
     /// Why objects of a kind could not be read.
     pub(crate) fn unread(&self, plural: &str) -> Option<&str> {
         self.unread.get(plural).map(String::as_str)
     }
+}
+
+/// When kube-controller-manager set the condition of a taint eviction, which it does right before it deletes the pod.
+/// `None`: it has not.
+fn marked_by_upstream(pod: &YamlNode) -> Option<Option<Timestamp>> {
+    let conditions = pod.at(&["status", "conditions"]).map_or(&[][..], YamlNode::items);
+    let is_mark = |condition: &&YamlNode| {
+        condition.text("type") == "DisruptionTarget" && condition.text("reason") == "DeletionByTaintManager"
+    };
+    let mark = conditions.iter().find(is_mark)?;
+    let owners = pod.at(&["metadata", "managedFields"]).map_or(&[][..], YamlNode::items);
+    let condition = ["fieldsV1", "f:status", "f:conditions", r#"k:{"type":"DisruptionTarget"}"#];
+    let by_upstream = owners
+        .iter()
+        .any(|owner| owner.text("manager") == CONTROLLER_MANAGER && owner.at(&condition).is_some());
+    by_upstream.then(|| mark.text("lastTransitionTime").parse().ok())
 }
 
 fn containers(spec: Option<&YamlNode>) -> impl Iterator<Item = &YamlNode> {

@@ -208,6 +208,20 @@ fn what_has_changed_since_is_noticed() {
         facts.evictions.last_by_upstream = Some("2026-11-21T13:59:00Z".parse().unwrap());
     };
     assert_eq!(verdict(&trace, "one-evictor"), CheckVerdict::Warning);
+    let condition = |manager: &str| {
+        let pod = format!(
+            r#"{{"kind": "Pod", "metadata": {{"name": "web", "namespace": "shop", "managedFields": [{{"manager": "{manager}",
+            "fieldsV1": {{"f:status": {{"f:conditions": {{"k:{{\"type\":\"DisruptionTarget\"}}": {{}}}}}}}}}}]}},
+            "spec": {{"tolerations": [{{"operator": "Exists"}}]}}, "status": {{"conditions": [{{"type": "DisruptionTarget",
+            "reason": "DeletionByTaintManager", "lastTransitionTime": "2026-11-21T13:59:00Z"}}]}}}}"#
+        );
+        verdict(
+            &|facts: &mut ClusterFacts| assert_eq!(manifest::each(&pod, |pod| facts.add(pod)), []),
+            "one-evictor",
+        )
+    };
+    assert_eq!(condition("kube-controller-manager"), CheckVerdict::Warning);
+    assert_eq!(condition("taintward"), CheckVerdict::Passed);
     let second = |facts: &mut ClusterFacts| {
         let mut other = facts.controller_managers[0].clone();
         other.arguments = vec!["kube-controller-manager".to_owned()];
@@ -226,6 +240,16 @@ fn what_has_changed_since_is_noticed() {
     assert_eq!(verdict(&old, "server-version"), CheckVerdict::Failed);
     let stopped = |facts: &mut ClusterFacts| facts.deployments[0].ready = 1;
     assert_eq!(verdict(&stopped, "installation"), CheckVerdict::Failed);
+}
+
+/// A pod of another cluster's control plane, or one that only calls itself so, says nothing of this cluster.
+#[test]
+fn control_planes_in_other_namespaces_are_of_other_clusters() {
+    let mut facts = cluster(KUBEADM);
+    let pod = "{kind: Pod, metadata: {name: kcm, namespace: tenant-a}, spec: {containers: [{command: \
+               [kube-controller-manager, '--controllers=*,-taint-eviction-controller']}]}}";
+    assert_eq!(manifest::each(pod, |pod| facts.add(pod)), []);
+    assert_eq!(facts.controller_managers.len(), 1);
 }
 
 /// Each list that is refused turns the checks that rest on it into unknown ones, and no other into a better one.

@@ -13,6 +13,9 @@ use taintward_core::time::Span;
 /// A trace of an eviction that is older says nothing of now.
 const RECENT: i64 = 600;
 
+/// The lease by which replicas of kube-controller-manager elect one, in kube-system.
+const UPSTREAM_LEASE: &str = "kube-controller-manager";
+
 /// A webhook that takes longer holds up evictions noticeably.
 const SLOW: i64 = 10;
 
@@ -80,12 +83,26 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
                 ID,
                 CheckVerdict::Unknown,
                 format!(
-                    "{evicts}; whether kube-controller-manager does cannot be told: its flags cannot be seen, and it \
-                     has left no trace of an eviction"
+                    "{evicts}; whether kube-controller-manager does cannot be told: its flags cannot be seen, {}, and it \
+                     has left no trace of an eviction",
+                    upstream_lease(scope)
                 ),
             )
             .fix("taint a node that has a test pod with NoExecute, and run this again: an eviction leaves an event")
         }
+    }
+}
+
+/// What the lease of kube-controller-manager says; it is the same lease whichever controllers are on.
+fn upstream_lease(scope: &DoctorScope<'_>) -> String {
+    let facts = scope.facts;
+    let found =
+        facts.leader_leases.iter().find(|one| one.namespace == "kube-system" && one.name == UPSTREAM_LEASE);
+    match (found, facts.now) {
+        _ if facts.unread("leases").is_some() => "its lease cannot be read".to_owned(),
+        (Some(lease), Some(now)) if is_held(lease, now) => format!("{} holds its lease", lease.holder),
+        (Some(_), _) => "its lease was not renewed lately".to_owned(),
+        (None, _) => "it has no lease here".to_owned(),
     }
 }
 
