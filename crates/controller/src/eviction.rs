@@ -9,8 +9,6 @@ mod reporting;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use messages::{length, moment};
-
 use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
 use crate::controller_context::ControllerContext;
 use crate::effect_executor::EffectRequest;

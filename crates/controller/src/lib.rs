@@ -26,6 +26,7 @@ pub mod settings;
 pub mod shutdown;
 pub mod stream_health;
 mod tasks;
+mod text_time;
 mod time_added_writer;
 mod watch_queues;
 mod write_log;

@@ -3,8 +3,8 @@
 //! - Invariant: one write per taint instance, which loses no concurrent edit.
 
 use crate::controller_context::ControllerContext;
-use crate::eviction::moment;
 use crate::metrics::Effect;
+use crate::text_time::moment;
 use futures::future::BoxFuture;
 use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;

@@ -1,11 +1,11 @@
 //! Formats the messages of events and log lines about an eviction: upstream's words first (TE-34), then taint,
 //! toleration and times (D8).
 
-use jiff::Timestamp;
+use crate::text_time::{length, moment};
 use taintward_core::eviction::EvictionReason;
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::taint_start::TaintStartSource;
-use taintward_core::time::{Mono, Now, Span};
+use taintward_core::time::{Now, Span};
 
 /// The event of a pod that was deleted.
 pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
@@ -62,29 +62,12 @@ pub(crate) const fn source(source: TaintStartSource) -> &'static str {
     }
 }
 
-/// A moment as RFC 3339 in UTC, to the second; beyond what can be written: `never`.
-pub(crate) fn moment(at: Mono, now: Now) -> String {
-    let micros = now.wall_of(at).as_micros();
-    Timestamp::from_microsecond(micros).map_or_else(|_| "never".into(), |at| format!("{at:.0}"))
-}
-
-/// A length as Go writes it, to the second: `4m12s`, `300s` being `5m0s`.
-pub(crate) fn length(span: Span) -> String {
-    let seconds = span.as_micros() / 1_000_000;
-    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{rest}s"),
-        (0, _) => format!("{minutes}m{rest}s"),
-        _ => format!("{hours}h{minutes}m{rest}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use taintward_core::taint::{Taint, TaintEffect};
     use taintward_core::taint_start::TaintStart;
-    use taintward_core::time::Wall;
+    use taintward_core::time::{Mono, Wall};
 
     const NOW: Now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
 
@@ -130,15 +113,5 @@ mod tests {
                 .ends_with("1m0s (toleration 2), held for 1m30s until 2027-01-15T08:00:00Z")
         );
         assert!(cancelled(&node, &late.name).starts_with("Cancelling deletion of Pod shop/web-0: "));
-    }
-
-    #[test]
-    fn lengths_and_moments_beyond_measure() {
-        for (seconds, text) in
-            [(0, "0s"), (59, "59s"), (300, "5m0s"), (3661, "1h1m1s"), (i64::MAX, "2562047788h0m54s")]
-        {
-            assert_eq!(length(Span::from_secs(seconds)), text);
-        }
-        assert_eq!(moment(Mono::NEVER, NOW), "never");
     }
 }

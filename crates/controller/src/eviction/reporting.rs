@@ -6,6 +6,7 @@ use crate::controller_context::ControllerContext;
 use crate::event_recorder::PodEvent;
 use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};
+use crate::text_time::{length, moment};
 use crate::time_added_writer::PendingTimestamp;
 use taintward_core::eviction::{EvictionEngine, EvictionNotice, EvictionReason};
 use taintward_core::identity::{PodName, PodRef};
@@ -124,12 +125,8 @@ impl<'a> EvictionReport<'a> {
         }
         let Some((name, verdict, taints)) = self.engine.explain(pod, now) else { return };
         let taint = verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
-        let (name, node, until, left) = (
-            name.as_str(),
-            pod.node.as_str(),
-            messages::moment(until, now),
-            messages::length(until.since(now.mono)),
-        );
+        let (name, node, until, left) =
+            (name.as_str(), pod.node.as_str(), moment(until, now), length(until.since(now.mono)));
         match observing {
             true => tracing::info!(pod = name, node, taint, until, left, "{message}"),
             false => tracing::debug!(pod = name, node, taint, until, left, "{message}"),

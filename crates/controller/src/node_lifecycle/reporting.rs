@@ -4,8 +4,8 @@
 
 use crate::controller::ReportSink;
 use crate::controller_context::ControllerContext;
-use crate::eviction::{length, moment};
 use crate::metrics::ControllerMetrics;
+use crate::text_time::{length, moment};
 use crate::write_log::WriteLogLimits;
 use taintward_core::identity::{PodName, PodRef};
 use taintward_core::node_lifecycle::{
