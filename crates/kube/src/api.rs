@@ -23,7 +23,6 @@ pub use request_error::RequestError;
 pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 
-pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{InvalidPath, ResourcePath, push_encoded};
 pub(crate) use request_error::{ErrorHints, seconds_asked};
 pub(crate) use response::{RawResponse, RequestSpec, Response, ask, exchange};

@@ -1,6 +1,6 @@
 //! Builds Kubernetes Events in events.k8s.io/v1 and core/v1.
 
-use crate::api::{micro_time, second_time};
+use crate::api_time::{micro_time, second_time};
 use serde_json::{Value, json};
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::node_lifecycle::{NodeRef, event_messages};

@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+mod api_time;
 pub mod clock;
 pub mod config;
 pub mod decode;

@@ -1,6 +1,6 @@
 //! Builds the JSON Patch that sets `timeAdded` of a taint (`--stamp-taints`), with tests against concurrent edits.
 
-use super::bodies::second_time;
+use crate::api_time::second_time;
 use bytes::Bytes;
 use serde_json::json;
 use taintward_core::fact::NodeFact;

@@ -4,7 +4,7 @@
 //!   deadline (S5); after any outage election goes on by itself (L8).
 
 use super::{ElectionAction, Leadership, LeaseRecord, LeaseResponse};
-use crate::api::micro_time;
+use crate::api_time::micro_time;
 use crate::split_mix::SplitMix64;
 use taintward_core::time::{Mono, Now, Span, Wall};
 

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: it applies only to the version that was read, and names every field that earlier versions wrote.
 
-use crate::api::second_time;
+use crate::api_time::second_time;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{AppliedMark, NamedPod};

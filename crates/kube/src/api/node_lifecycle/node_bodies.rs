@@ -1,8 +1,8 @@
 //! Reads nodes and pods that node lifecycle changes, and builds the patches of taints, conditions, labels and readiness.
 
-use crate::api::bodies::second_time;
 use crate::api::path::ResourcePath;
 use crate::api::request_error::RequestError;
+use crate::api_time::second_time;
 use crate::error_text::quiet;
 use bytes::Bytes;
 use serde::Deserialize;
