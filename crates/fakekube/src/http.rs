@@ -15,7 +15,6 @@ mod tests;
 
 use crate::api::{ApiServer, FieldValidation, RequestUser, WriteOptions};
 use crate::api_status::StatusError;
-use crate::serve::BodyTimeout;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -32,6 +31,7 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::error::Error;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// The longest body that is read, as a real server has it.
 pub const BODY_MOST: usize = 3 << 20;
@@ -298,6 +298,11 @@ enum ResponseContent {
     Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
     Stream(BoxStream<'static, Bytes>),
 }
+
+/// A body did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the body did not arrive within {0:?}")]
+pub struct BodyTimeout(pub Duration);
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";

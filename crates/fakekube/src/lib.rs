@@ -59,6 +59,7 @@
 //! Not here: what lives in a cluster. No kubelet, scheduler or controller runs, and no garbage is collected; webhooks,
 //! policies and definitions that clients create are kept and not acted on; and every account may do everything.
 
+mod age;
 pub mod api;
 pub mod api_status;
 mod bootstrap;
@@ -67,6 +68,7 @@ pub mod clock;
 pub mod custom;
 pub mod defaults;
 pub mod fault;
+pub mod field_error;
 pub mod http;
 pub mod id_generator;
 pub mod json_ext;

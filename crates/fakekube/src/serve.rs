@@ -8,8 +8,6 @@ mod bodies;
 mod request_guard;
 mod write_timeout;
 
-pub use bodies::BodyTimeout;
-
 use crate::api::ApiServer;
 use crate::http::ResponseBody;
 use crate::token::BearerToken;

@@ -10,156 +10,14 @@ mod workload;
 
 use crate::api_status::StatusError;
 use crate::custom;
+use crate::field_error::{FieldError, FieldErrors};
 use crate::json_ext::{entries, list, text};
 use crate::name_format;
 use crate::resource::{ResourceType, Subresource};
 use crate::select::from_object;
-use serde_json::{Value, json};
-use std::fmt;
+use serde_json::Value;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-
-/// What kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldErrorKind {
-    /// Nothing stands where something must.
-    Required,
-    /// What stands there is not right.
-    Invalid,
-    /// What stands there is not one of the few words that may.
-    NotSupported,
-    /// It stands there twice.
-    Duplicate,
-    /// Nothing may stand there, or it may not change.
-    Forbidden,
-    /// Too many bytes.
-    TooLong,
-    /// Too many elements.
-    TooMany,
-    /// A number where text belongs, or the like.
-    TypeInvalid,
-}
-
-impl FieldErrorKind {
-    /// The `reason` of a Status' cause, and how its message begins.
-    const fn texts(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Required => ("FieldValueRequired", "Required value"),
-            Self::Invalid => ("FieldValueInvalid", "Invalid value"),
-            Self::NotSupported => ("FieldValueNotSupported", "Unsupported value"),
-            Self::Duplicate => ("FieldValueDuplicate", "Duplicate value"),
-            Self::Forbidden => ("FieldValueForbidden", "Forbidden"),
-            Self::TooLong => ("FieldValueTooLong", "Too long"),
-            Self::TooMany => ("FieldValueTooMany", "Too many"),
-            Self::TypeInvalid => ("FieldValueTypeInvalid", "Invalid value"),
-        }
-    }
-}
-
-/// One fault of one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
-    /// The field's path: `spec.tolerations[0].effect`.
-    pub field: String,
-    /// What kind of fault.
-    pub kind: FieldErrorKind,
-    /// What stands there, if the message shows it.
-    pub value: Option<Value>,
-    /// What should.
-    pub detail: String,
-}
-
-impl FieldError {
-    /// The message without the path.
-    fn body(&self) -> String {
-        let mut body = self.kind.texts().1.to_owned();
-        if let Some(value) = &self.value {
-            body += &format!(": {value}");
-        }
-        if !self.detail.is_empty() {
-            body += &format!(": {}", self.detail);
-        }
-        body
-    }
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.body())
-    }
-}
-
-/// The refusal of an object with faults. Two equal faults are one in the message and two among the causes.
-pub fn invalid(group: &str, kind: &str, name: &str, faults: &[FieldError]) -> StatusError {
-    let mut messages: Vec<String> = Vec::new();
-    for message in faults.iter().map(ToString::to_string) {
-        if !messages.contains(&message) {
-            messages.push(message);
-        }
-    }
-    let cause = |fault: &FieldError| json!({"reason": fault.kind.texts().0, "message": fault.body(), "field": fault.field});
-    StatusError::invalid(group, kind, name, &messages, faults.iter().map(cause).collect())
-}
-
-/// The faults found so far.
-#[derive(Debug, Default)]
-struct FieldErrors(Vec<FieldError>);
-
-impl FieldErrors {
-    fn push(&mut self, field: String, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
-        self.0.push(FieldError { field, kind, value, detail: detail.to_owned() });
-    }
-
-    fn required(&mut self, field: impl Into<String>, detail: &str) {
-        self.push(field.into(), FieldErrorKind::Required, None, detail);
-    }
-
-    fn invalid(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
-        self.push(field.into(), FieldErrorKind::Invalid, Some(value.into()), detail);
-    }
-
-    fn unsupported(&mut self, field: impl Into<String>, word: &str, known: &[&str]) {
-        let known: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
-        let detail = format!("supported values: {}", known.join(", "));
-        self.push(field.into(), FieldErrorKind::NotSupported, Some(word.into()), &detail);
-    }
-
-    fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Value>, detail: &str) {
-        self.push(field.into(), FieldErrorKind::Duplicate, Some(value.into()), detail);
-    }
-
-    fn forbidden(&mut self, field: impl Into<String>, detail: &str) {
-        self.push(field.into(), FieldErrorKind::Forbidden, None, detail);
-    }
-
-    fn too_long(&mut self, field: impl Into<String>, limit: usize) {
-        self.push(
-            field.into(),
-            FieldErrorKind::TooLong,
-            None,
-            &format!("may not be more than {limit} bytes"),
-        );
-    }
-
-    /// A field that has changed and may not.
-    fn immutable(&mut self, field: impl Into<String>) {
-        self.push(field.into(), FieldErrorKind::Invalid, None, "field is immutable");
-    }
-
-    /// One fault for each message.
-    fn each(&mut self, field: &str, value: &str, messages: Vec<String>) {
-        for message in messages {
-            self.invalid(field, value, &message);
-        }
-    }
-
-    /// A number below zero.
-    fn not_negative(&mut self, field: impl Into<String>, number: Option<i64>) {
-        if let Some(number) = number.filter(|number| *number < 0) {
-            self.invalid(field, number, "must be greater than or equal to 0");
-        }
-    }
-}
 
 /// What a name must look like.
 type NameValidator = fn(&str) -> Vec<String>;
@@ -181,14 +39,14 @@ pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
         meta::whole(&mut faults, object, false, name_format::dns_subdomain);
-        definition.judge(object, None, &mut faults.0);
-        return faults.0;
+        definition.judge(object, None, faults.list_mut());
+        return faults.into_list();
     }
     itself(&mut faults, resource, object);
-    if faults.0.is_empty() && resource.plural != "bindings" {
+    if faults.is_empty() && resource.plural != "bindings" {
         meta::whole(&mut faults, object, resource.namespaced, name_format::path_segment);
     }
-    faults.0
+    faults.into_list()
 }
 
 /// What is wrong with the name and the namespace of an object that is taken as it is.
@@ -210,7 +68,7 @@ pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusErr
     (unnamed && strict).then(|| {
         let mut faults = FieldErrors::default();
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
-        invalid(resource.group, resource.plural, text(&new["metadata"], "name"), &faults.0)
+        faults.refusal(resource.group, resource.plural, text(&new["metadata"], "name"))
     })
 }
 
@@ -226,8 +84,8 @@ pub fn on_update(
         meta::whole(&mut faults, new, false, name_format::path_segment);
         // A server judges the change of metadata twice, and tells of it once.
         (0..2).for_each(|_| meta::update(&mut faults, old, new));
-        definition.judge(new, subresource, &mut faults.0);
-        return faults.0;
+        definition.judge(new, subresource, faults.list_mut());
+        return faults.into_list();
     }
     meta::whole(&mut faults, new, resource.namespaced, name_format::path_segment);
     meta::update(&mut faults, old, new);
@@ -244,7 +102,7 @@ pub fn on_update(
         }
         _ => {}
     }
-    faults.0
+    faults.into_list()
 }
 
 /// What is wrong with an object by itself.
@@ -366,7 +224,7 @@ fn is_empty_selector(selector: &Value) -> bool {
 fn is_broken_selector(selector: &Value) -> bool {
     let mut faults = FieldErrors::default();
     check_selector(&mut faults, selector, "");
-    !faults.0.is_empty()
+    !faults.is_empty()
 }
 
 /// Whether it picks an object with these labels. None at all picks nothing.

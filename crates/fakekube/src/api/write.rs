@@ -21,7 +21,7 @@ use crate::patch::{self, FieldWriter};
 use crate::resource::{ResourceType, Subresource};
 use crate::schema::{Schema, TypeId};
 use crate::store::{self, StoredObject};
-use crate::{custom, defaults, validate};
+use crate::{custom, defaults, field_error};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn complete(body: Value) -> Result<Value, StatusError> {
 fn refuse_invalid(
     resource: &ResourceType,
     object: &Value,
-    faults: &[validate::FieldError],
+    faults: &[field_error::FieldError],
 ) -> Result<(), StatusError> {
     if faults.is_empty() {
         return Ok(());
@@ -125,7 +125,7 @@ fn refuse_invalid(
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     // Events are judged, and named, in the form in which they are kept.
     let group = if resource.kind == "Event" { "" } else { resource.group };
-    Err(validate::invalid(group, resource.kind, name, faults))
+    Err(field_error::invalid(group, resource.kind, name, faults))
 }
 
 /// What a server says of an object that it takes.

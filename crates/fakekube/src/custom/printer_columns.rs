@@ -3,7 +3,7 @@
 //! - Invariant: an unsupported path stops the server at start.
 
 use super::ResourceDefinition;
-use crate::table_columns::ago;
+use crate::age::ago;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

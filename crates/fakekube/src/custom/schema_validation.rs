@@ -4,8 +4,8 @@
 
 use super::ResourceDefinition;
 use super::read::step;
+use crate::field_error::{FieldError, FieldErrorKind};
 use crate::resource::Subresource;
-use crate::validate::{FieldError, FieldErrorKind};
 use serde_json::Value;
 use std::collections::HashSet;
 

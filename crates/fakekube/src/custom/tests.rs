@@ -2,7 +2,7 @@
 
 use super::OpenApiTypes;
 use super::{CustomResource, ResourceDefinition, schema_validation};
-use crate::validate::FieldErrorKind;
+use crate::field_error::FieldErrorKind;
 use serde_json::{Value, json};
 
 const DEFINITION: &str = r#"

@@ -1,5 +1,6 @@
 //! Limits the time and the memory of unfinished request bodies.
 
+use crate::http::BodyTimeout;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http_body::{Body, Frame, SizeHint};
@@ -13,11 +14,6 @@ use tokio::time::{Sleep, sleep};
 
 /// Bodies up to this size are read without asking for room.
 const SMALL: usize = 64 << 10;
-
-/// A body did not arrive in time.
-#[derive(Debug, thiserror::Error)]
-#[error("the body did not arrive within {0:?}")]
-pub struct BodyTimeout(pub Duration);
 
 type BoxError = Box<dyn Error + Send + Sync>;
 

@@ -1,9 +1,10 @@
 //! Prints the columns of nodes, namespaces, leases, disruption budgets and events.
 
 use super::{
-    AGE, Made, MadeNow, NAME, TableColumn, Text, TextOr, ago, flag, given, integer, list, number, or_none,
-    string, string_or, text, time, wide,
+    AGE, Made, MadeNow, NAME, TableColumn, Text, TextOr, flag, given, integer, list, number, or_none, string,
+    string_or, text, time, wide,
 };
+use crate::age::ago;
 use crate::resource::ResourceType;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,9 +1,10 @@
 //! Prints the columns of Pods, with the status computed from phase, conditions and containers.
 
 use super::{
-    AGE, Made, MadeNow, NAME, TableColumn, TextOr, ago, condition, flag, given, is_true, list, number,
-    or_none, string, string_or, text, time, wide,
+    AGE, Made, MadeNow, NAME, TableColumn, TextOr, condition, flag, given, is_true, list, number, or_none,
+    string, string_or, text, time, wide,
 };
+use crate::age::ago;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

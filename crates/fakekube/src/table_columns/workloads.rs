@@ -1,9 +1,10 @@
 //! Prints the columns of Deployments, ReplicaSets, DaemonSets and Jobs.
 
 use super::{
-    AGE, Made, MadeNow, NAME, Number, TableColumn, condition, given, human, integer, is_true, list, number,
-    or_none, seconds, string, text, time, wide,
+    AGE, Made, MadeNow, NAME, Number, TableColumn, condition, given, integer, is_true, list, number, or_none,
+    string, text, time, wide,
 };
+use crate::age::{human, seconds};
 use crate::resource::ResourceType;
 use crate::select::{format_labels, format_selector};
 use jiff::Timestamp;

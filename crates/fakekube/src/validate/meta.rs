@@ -1,7 +1,8 @@
 //! Validates metadata, and what of it may not change.
 
-use super::{FieldErrors, NameValidator};
+use super::NameValidator;
 use super::{check_annotations, check_label_map};
+use crate::field_error::FieldErrors;
 use crate::json_ext::{at, has, list, number, text};
 use crate::name_format;
 use serde_json::{Value, json};

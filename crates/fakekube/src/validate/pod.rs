@@ -4,12 +4,12 @@
 
 pub(super) mod update;
 
-use super::FieldErrors;
 use super::between;
 use super::{
     check_annotations, check_label_map, check_operator, check_values, is_empty_selector, selector_picks,
 };
 use super::{meta, taints};
+use crate::field_error::FieldErrors;
 use crate::json_ext::{has, list, number, text};
 use crate::name_format;
 use crate::quantity::Amount;

@@ -1,10 +1,10 @@
 //! Validates Nodes, Namespaces, Events, PodDisruptionBudgets, Leases, PriorityClasses and Bindings.
 
-use super::FieldErrors;
 use super::check_selector;
 use super::pod::amount;
 use super::workload::{at_most_all, share};
 use super::{meta, taints};
+use crate::field_error::FieldErrors;
 use crate::json_ext::{entries, has, list, number, text};
 use crate::name_format;
 use crate::quantity::Amount;

@@ -1,6 +1,6 @@
 //! Validates taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
 
-use super::FieldErrors;
+use crate::field_error::FieldErrors;
 use crate::json_ext::{has, list, text};
 use crate::name_format;
 use serde_json::Value;

@@ -1,9 +1,9 @@
 //! Validates Deployments, ReplicaSets, DaemonSets and Jobs.
 
-use super::FieldErrors;
 use super::pod;
 use super::put;
 use super::{check_selector, is_broken_selector, is_empty_selector, selector_picks};
+use crate::field_error::FieldErrors;
 use crate::json_ext::{has, number, text};
 use crate::name_format;
 use crate::resource::ResourceType;

@@ -1,6 +1,6 @@
 //! Validates changes of pods (VAL-6).
 
-use super::FieldErrors;
+use crate::field_error::FieldErrors;
 use crate::json_ext::{has, list, number, text};
 use crate::name_format;
 use crate::validate::{between, put};
