@@ -11,7 +11,7 @@ use std::fmt;
 use fakekube::canonicalize::normal;
 use fakekube::defaults::AdmissionDefaults;
 use fakekube::resource::{ResourceType, known};
-use fakekube::{defaults, validate};
+use fakekube::{defaults, field_error, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
 
@@ -244,12 +244,12 @@ impl Case {
         self.verdict(resource, new, &found)
     }
 
-    fn verdict(&self, resource: &ResourceType, object: Value, found: &[validate::FieldError]) -> Verdict {
+    fn verdict(&self, resource: &ResourceType, object: Value, found: &[field_error::FieldError]) -> Verdict {
         if found.is_empty() {
             return Verdict::accepted(object);
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let refusal = validate::invalid(resource.group, resource.kind, name, found);
+        let refusal = field_error::invalid(resource.group, resource.kind, name, found);
         Verdict::of(422, refusal.status(), "case-0", UID)
     }
 }
