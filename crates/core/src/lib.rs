@@ -113,5 +113,6 @@ pub mod taint_start;
 pub mod text;
 pub mod time;
 pub mod toleration;
+pub mod toleration_hold;
 pub mod toleration_matching;
 pub mod verdict;

@@ -1,0 +1,211 @@
+//! Decides how the countdowns of a pod are stopped and started again where kube-controller-manager's own taint eviction
+//! stays on: by its tolerations' seconds alone.
+//!
+//! ```text
+//! tolerations, record, node, intent, time ──> next_step ──> seconds to write, and the record that remembers the pod's own
+//! ```
+//!
+//! - The mechanism: kube-controller-manager forgets an armed countdown when the seconds go, and counts anew when they
+//!   come back. It ignores any other change of them (D2). So seconds are only ever set where there were none before,
+//!   and [`OBSERVATION_PAUSE`] after they went.
+//! - Invariant: the record stands in the pod itself and changes in the same write as the seconds. Whoever reads the pod
+//!   knows all; a crash between two writes loses nothing.
+//! - Invariant: a toleration without seconds of its own is never touched, and none stays without seconds beyond
+//!   [`HoldRecord::ends_at`].
+//! - See `countdown_hold` for time that does not count in this project's own eviction.
+
+mod coverage;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use coverage::{HoldCoverage, UncoveredReason};
+pub use record::{HeldToleration, HoldRecord, MAX_HOLD, REMAINDER_MIN};
+
+use crate::taint_start::RESOLUTION;
+use crate::time::{Span, Wall};
+use crate::toleration::Toleration;
+use alloc::vec::Vec;
+
+/// For so long seconds stay away before they come back, so that kube-controller-manager has seen that they were gone:
+/// it works on the newest state of a pod, and would not notice two changes in a row.
+pub const OBSERVATION_PAUSE: Span = Span::from_secs(5);
+
+/// Who asked for a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HoldOrigin {
+    /// A person. Holds again what was released before it was asked for.
+    Person,
+    /// The limit of silent nodes. Holds a pod once for each time that its node falls silent.
+    Limit,
+}
+
+/// A hold that includes the pod's node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HoldOrder {
+    /// Who asked for it.
+    pub origin: HoldOrigin,
+    /// Since when; server time.
+    pub since: Wall,
+    /// When it ends by itself; server time.
+    pub until: Wall,
+}
+
+/// What a pod that is no longer held gets back while its node still bears the taint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReleaseMode {
+    /// What was left of its countdown, [`REMAINDER_MIN`] at least, and never more than its own seconds.
+    #[default]
+    Remainder,
+    /// Its own seconds.
+    Full,
+}
+
+/// What is wanted for the pods of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HoldIntent {
+    /// Their countdowns stand still.
+    Hold(HoldOrder),
+    /// Their countdowns run.
+    Release(ReleaseMode),
+}
+
+/// One write: new seconds, and the record that belongs to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldWrite {
+    /// Positions in the pod's list of tolerations, and the seconds each gets.
+    pub seconds: Vec<(usize, Option<i64>)>,
+    /// The record afterwards; `None` takes it away.
+    pub record: Option<HoldRecord>,
+}
+
+/// What is to be done about one pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HoldStep {
+    /// Nothing before this moment, unless a fact changes; `None`: not by the passing of time.
+    Wait(Option<Wall>),
+    /// This write, now.
+    Write(HoldWrite),
+}
+
+/// The next step for a pod with these tolerations and this record.
+///
+/// `counts_since` is since when the pod's countdown would count: the node bears the NoExecute taint `not-ready` or
+/// `unreachable` since then, or the pod was bound later; `None` if the node bears neither. All times are the API
+/// server's.
+pub fn next_step(
+    tolerations: &[Toleration],
+    record: Option<&HoldRecord>,
+    counts_since: Option<Wall>,
+    intent: HoldIntent,
+    now: Wall,
+) -> HoldStep {
+    let order = match intent {
+        HoldIntent::Hold(order) if now < order.until => Some(order),
+        HoldIntent::Hold(_) | HoldIntent::Release(_) => None,
+    };
+    let Some(record) = record else {
+        return order.map_or(HoldStep::Wait(None), |order| hold(tolerations, order, counts_since, now));
+    };
+    let kept = record.without_changed_by_others(tolerations);
+    if kept.tolerations().is_empty() {
+        return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
+    }
+    let step = if kept.is_released() {
+        released_step(tolerations, &kept, counts_since, order, now)
+    } else {
+        let mode = if let HoldIntent::Release(mode) = intent { mode } else { ReleaseMode::Remainder };
+        held_step(tolerations, &kept, counts_since, order, mode, now)
+    };
+    match step {
+        HoldStep::Wait(_) if kept != *record => {
+            HoldStep::Write(HoldWrite { seconds: Vec::new(), record: Some(kept) })
+        }
+        step => step,
+    }
+}
+
+/// A pod that was not held until now.
+fn hold(tolerations: &[Toleration], order: HoldOrder, counts_since: Option<Wall>, now: Wall) -> HoldStep {
+    let positions = HoldCoverage::of(tolerations).positions;
+    if positions.is_empty() {
+        return HoldStep::Wait(None);
+    }
+    let held = positions.iter().filter_map(|at| HeldToleration::of(&tolerations[*at])).collect();
+    let ran = counts_since.map_or(Span::ZERO, |since| counted(since, now));
+    let record = HoldRecord::new(held, now, order.until, ran);
+    HoldStep::Write(clearing(tolerations, record))
+}
+
+/// A pod whose seconds are gone.
+fn held_step(
+    tolerations: &[Toleration],
+    record: &HoldRecord,
+    counts_since: Option<Wall>,
+    order: Option<HoldOrder>,
+    mode: ReleaseMode,
+    now: Wall,
+) -> HoldStep {
+    let ends_at = order.map(|order| record.ends_at(order, now));
+    if let Some(ends_at) = ends_at.filter(|ends_at| now < *ends_at) {
+        return HoldStep::Wait(Some(ends_at));
+    }
+    let may_set = record.changed().plus(OBSERVATION_PAUSE);
+    if now < may_set && record.changed() <= now {
+        return HoldStep::Wait(Some(may_set));
+    }
+    let Some(since) = counts_since else {
+        let record = record.with_given(now, |held| Some(held.own()));
+        return HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: None });
+    };
+    let ran = if since > record.changed() { Span::ZERO } else { record.ran() };
+    let given = |held: &HeldToleration| match mode {
+        ReleaseMode::Remainder => held.remainder(ran),
+        ReleaseMode::Full => held.own(),
+    };
+    let record = record.with_given(now, |held| Some(given(held)));
+    HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) })
+}
+
+/// A pod that has seconds again, on a node that still bore the taint then.
+fn released_step(
+    tolerations: &[Toleration],
+    record: &HoldRecord,
+    counts_since: Option<Wall>,
+    order: Option<HoldOrder>,
+    now: Wall,
+) -> HoldStep {
+    let Some(since) = counts_since else {
+        if record.has_own_seconds() {
+            return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
+        }
+        // The pod's own seconds are more than it has, and a countdown may have begun again meanwhile: by way of none.
+        return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO)).at(now));
+    };
+    let is_new_incident = since > record.changed();
+    let again = order.filter(|order| match order.origin {
+        HoldOrigin::Person => record.changed() < order.since || is_new_incident,
+        HoldOrigin::Limit => is_new_incident,
+    });
+    let Some(order) = again else { return HoldStep::Wait(None) };
+    let before = if is_new_incident { Span::ZERO } else { record.ran() };
+    let ran = before.saturating_add(counted(since.max(record.changed()), now));
+    HoldStep::Write(clearing(tolerations, record.again(now, order.until, ran)))
+}
+
+fn clearing(tolerations: &[Toleration], record: HoldRecord) -> HoldWrite {
+    let record = record.with_given_unchanged(|_| None);
+    HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) }
+}
+
+impl HoldWrite {
+    fn at(self, now: Wall) -> Self {
+        Self { record: self.record.map(|record| record.changed_at(now)), ..self }
+    }
+}
+
+/// For how long a countdown has run for certain: what the API says is cut to whole seconds.
+fn counted(since: Wall, now: Wall) -> Span {
+    let micros = now.as_micros().saturating_sub(since.as_micros()).saturating_sub(RESOLUTION.as_micros());
+    Span::from_micros(micros.max(0))
+}

@@ -1,0 +1,182 @@
+//! Defines what a held pod's record remembers: each toleration's own seconds, and since and until when it is held.
+//!
+//! - Invariant: a toleration that another writer changed meanwhile is no longer ours; it is dropped, never overwritten.
+
+use super::{HoldOrder, HoldOrigin};
+use crate::taint::TaintEffect;
+use crate::time::{Span, Wall};
+use crate::toleration::{Toleration, TolerationOperator};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// No hold lasts longer, whatever its record says: a forged one ends, too.
+pub const MAX_HOLD: Span = Span::from_secs(24 * 60 * 60);
+
+/// A released pod gets at least so many seconds, or its own if those are fewer.
+pub const REMAINDER_MIN: i64 = 30;
+
+/// A toleration whose seconds a hold has cleared or given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldToleration {
+    key: Box<str>,
+    operator: TolerationOperator,
+    value: Box<str>,
+    effect: Option<TaintEffect>,
+    own: i64,
+    given: Option<i64>,
+}
+
+impl HeldToleration {
+    /// Of a toleration that has seconds.
+    pub fn of(toleration: &Toleration) -> Option<Self> {
+        let Toleration { key, operator, value, effect, seconds } = toleration.clone();
+        Some(Self { key, operator, value, effect, own: seconds?, given: seconds })
+    }
+
+    /// As a record says: the toleration with its own seconds, and the seconds it has now (`None`: held).
+    pub fn recorded(toleration: &Toleration, given: Option<i64>) -> Option<Self> {
+        Self::of(toleration).map(|held| Self { given, ..held })
+    }
+
+    /// Its own seconds.
+    pub const fn own(&self) -> i64 {
+        self.own
+    }
+
+    /// The seconds it has now; `None` while it is held.
+    pub const fn given(&self) -> Option<i64> {
+        self.given
+    }
+
+    /// The toleration with its own seconds.
+    pub fn toleration(&self) -> Toleration {
+        let Self { key, operator, value, effect, own, .. } = self.clone();
+        Toleration { key, operator, value, effect, seconds: Some(own) }
+    }
+
+    /// What it gets back after its countdown ran so long: whole seconds, rounded up.
+    pub(super) fn remainder(&self, ran: Span) -> i64 {
+        let ran = ran.as_micros() / Span::from_secs(1).as_micros();
+        self.own.saturating_sub(ran).max(self.own.min(REMAINDER_MIN))
+    }
+
+    /// The first toleration of this identity: of equal ones, only the first counts (MATCH-9).
+    fn position_in(&self, tolerations: &[Toleration]) -> Option<usize> {
+        tolerations.iter().position(|one| {
+            one.key == self.key
+                && one.operator == self.operator
+                && one.value == self.value
+                && one.effect == self.effect
+        })
+    }
+}
+
+/// What the annotation of a held or released pod says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HoldRecord {
+    since: Wall,
+    until: Wall,
+    changed: Wall,
+    ran: Span,
+    tolerations: Vec<HeldToleration>,
+}
+
+impl HoldRecord {
+    pub(super) const fn new(tolerations: Vec<HeldToleration>, since: Wall, until: Wall, ran: Span) -> Self {
+        Self { since, until, changed: since, ran, tolerations }
+    }
+
+    /// As the annotation says; `changed` is when the seconds were last written.
+    pub const fn recorded(
+        tolerations: Vec<HeldToleration>,
+        [since, until, changed]: [Wall; 3],
+        ran: Span,
+    ) -> Self {
+        Self { since, until, changed, ran, tolerations }
+    }
+
+    /// Since when the pod is or was held.
+    pub const fn since(&self) -> Wall {
+        self.since
+    }
+
+    /// Until when it was to be held when the record was written.
+    pub const fn until(&self) -> Wall {
+        self.until
+    }
+
+    /// When the seconds were last written.
+    pub const fn changed(&self) -> Wall {
+        self.changed
+    }
+
+    /// For how long the countdown had run before.
+    pub const fn ran(&self) -> Span {
+        self.ran
+    }
+
+    /// The tolerations concerned.
+    pub fn tolerations(&self) -> &[HeldToleration] {
+        &self.tolerations
+    }
+
+    /// Whether the pod has seconds again.
+    pub fn is_released(&self) -> bool {
+        self.tolerations.iter().any(|held| held.given.is_some())
+    }
+
+    /// When the hold of this pod ends under this order. A person's newer order may prolong it, and any may shorten it.
+    /// A record that claims to begin in the future ends now.
+    pub fn ends_at(&self, order: HoldOrder, now: Wall) -> Wall {
+        if self.since > now {
+            return now;
+        }
+        let own = if order.origin == HoldOrigin::Person { order.until } else { self.until.min(order.until) };
+        own.min(self.since.plus(MAX_HOLD))
+    }
+
+    pub(super) fn has_own_seconds(&self) -> bool {
+        self.tolerations.iter().all(|held| held.given == Some(held.own))
+    }
+
+    /// Those that the pod still has as this record says.
+    pub(super) fn without_changed_by_others(&self, tolerations: &[Toleration]) -> Self {
+        let mut record = self.clone();
+        record.tolerations.retain(|held| {
+            held.position_in(tolerations).is_some_and(|at| tolerations[at].seconds == held.given)
+        });
+        record
+    }
+
+    pub(super) fn with_given(&self, now: Wall, given: impl Fn(&HeldToleration) -> Option<i64>) -> Self {
+        self.clone().with_given_unchanged(given).changed_at(now)
+    }
+
+    pub(super) fn with_given_unchanged(mut self, given: impl Fn(&HeldToleration) -> Option<i64>) -> Self {
+        for held in &mut self.tolerations {
+            held.given = given(held);
+        }
+        self
+    }
+
+    pub(super) fn changed_at(self, now: Wall) -> Self {
+        Self { changed: now, ..self }
+    }
+
+    pub(super) fn with_ran(&self, ran: Span) -> Self {
+        Self { ran, ..self.clone() }
+    }
+
+    /// Held once more.
+    pub(super) fn again(&self, now: Wall, until: Wall, ran: Span) -> Self {
+        Self { since: now, until, changed: now, ran, ..self.clone() }
+    }
+
+    /// Where each toleration stands in the pod's list, and the seconds that the record gives it.
+    pub(super) fn seconds_in(&self, tolerations: &[Toleration]) -> Vec<(usize, Option<i64>)> {
+        self.tolerations
+            .iter()
+            .filter_map(|held| Some((held.position_in(tolerations)?, held.given)))
+            .collect()
+    }
+}
