@@ -1,18 +1,10 @@
 //! Decides how the countdowns of a pod are stopped and started again where kube-controller-manager's own taint eviction
 //! stays on: by its tolerations' seconds alone.
 //!
-//! ```text
-//! tolerations, record, node, intent, time ──> next_step ──> seconds to write, and the record that remembers the pod's own
-//! ```
-//!
-//! - The mechanism: kube-controller-manager forgets an armed countdown when the seconds go, and counts anew when they
-//!   come back. It ignores any other change of them (D2). So seconds are only ever set where there were none before,
-//!   and [`OBSERVATION_PAUSE`] after they went.
-//! - Invariant: the record stands in the pod itself and changes in the same write as the seconds. Whoever reads the pod
-//!   knows all; a crash between two writes loses nothing.
-//! - Invariant: a toleration without seconds of its own is never touched, and none stays without seconds beyond
-//!   [`HoldRecord::ends_at`].
-//! - See `countdown_hold` for time that does not count in this project's own eviction.
+//! - Seconds are only ever set where there were none before, and [`OBSERVATION_PAUSE`] after they went: see [`next_step`].
+//! - Invariant: the record stands in the pod itself and changes in the same write as the seconds, so a crash between two
+//!   writes loses nothing.
+//! - Invariant: no toleration stays without its seconds beyond [`HoldRecord::ends_at`]; one that had none is not touched.
 
 mod coverage;
 mod record;
@@ -89,6 +81,9 @@ pub enum HoldStep {
 }
 
 /// The next step for a pod with these tolerations and this record.
+///
+/// kube-controller-manager forgets an armed countdown when the seconds go, and counts anew when they come back. It
+/// ignores any other change of them (D2): hence each write either clears seconds or sets them where there were none.
 ///
 /// `counts_since` is since when the pod's countdown would count: the node bears the NoExecute taint `not-ready` or
 /// `unreachable` since then, or the pod was bound later; `None` if the node bears neither. All times are the API
