@@ -177,15 +177,22 @@ fn released_step(
         // The pod's own seconds are more than it has, and a countdown may have begun again meanwhile: by way of none.
         return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO)).at(now));
     };
-    let is_new_incident = since > record.changed();
+    // A taint's time is cut to whole seconds, so one of the same second may be the newer.
+    let is_new_incident = since.plus(RESOLUTION) > record.changed();
     let again = order.filter(|order| match order.origin {
         HoldOrigin::Person => record.changed() < order.since || is_new_incident,
         HoldOrigin::Limit => is_new_incident,
     });
-    let Some(order) = again else { return HoldStep::Wait(None) };
     let before = if is_new_incident { Span::ZERO } else { record.ran() };
     let ran = before.saturating_add(counted(since.max(record.changed()), now));
-    HoldStep::Write(clearing(tolerations, record.again(now, order.until, ran)))
+    match again {
+        Some(order) => HoldStep::Write(clearing(tolerations, record.again(now, order.until, ran))),
+        // The remainder belongs to an earlier silence than this one.
+        None if is_new_incident && !record.has_own_seconds() => {
+            HoldStep::Write(clearing(tolerations, record.with_ran(ran)).at(now))
+        }
+        None => HoldStep::Wait(None),
+    }
 }
 
 fn clearing(tolerations: &[Toleration], record: HoldRecord) -> HoldWrite {

@@ -1,0 +1,228 @@
+//! Holds and releases against a model of kube-controller-manager's own taint eviction.
+//!
+//! kube-controller-manager may see a change of the pod at once or seconds later, either side may crash, the node may
+//! fall silent and recover, holds may begin and end. Held against each history: no pod leaves before its own seconds,
+//! none stays without a limit, and nothing is left once the node has recovered.
+
+mod original;
+
+use original::OriginalController;
+use proptest::prelude::*;
+use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::time::Wall;
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_hold::{
+    HoldIntent, HoldOrder, HoldOrigin, HoldRecord, HoldStep, REMAINDER_MIN, ReleaseMode, next_step,
+};
+
+/// A pod's own seconds: more than the least that a release gives.
+const OWN: i64 = 60;
+/// Its hold ends by itself after this.
+const HOLD_FOR: i64 = 90;
+/// kube-controller-manager sees a change of the pod within this many seconds: fewer than the pause between two writes.
+const LAG_MAX: i64 = 4;
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    NodeFallsSilent,
+    NodeRecovers,
+    PersonHolds,
+    LimitHolds,
+    Released(ReleaseMode),
+    OriginalRestarts,
+    OriginalIsLate,
+    NothingHappens,
+}
+
+fn event() -> impl Strategy<Value = (Event, i64)> {
+    let kind = prop_oneof![
+        4 => Just(Event::NodeFallsSilent),
+        4 => Just(Event::NodeRecovers),
+        2 => Just(Event::PersonHolds),
+        2 => Just(Event::LimitHolds),
+        2 => Just(Event::Released(ReleaseMode::Remainder)),
+        1 => Just(Event::Released(ReleaseMode::Full)),
+        1 => Just(Event::OriginalRestarts),
+        4 => Just(Event::OriginalIsLate),
+        2 => Just(Event::NothingHappens),
+    ];
+    (kind, prop_oneof![4 => 0_i64..6, 1 => 6_i64..60])
+}
+
+/// Histories that begin with a release, and others: what may go wrong then takes too many steps to be found by chance.
+fn events() -> impl Strategy<Value = Vec<(Event, i64)>> {
+    let released = vec![
+        (Event::NodeFallsSilent, OWN - 10),
+        (Event::PersonHolds, 6),
+        (Event::Released(ReleaseMode::Remainder), 2),
+    ];
+    let beginning = prop_oneof![Just(Vec::new()), Just(released)];
+    let rest = prop::collection::vec(event(), 1..20);
+    (beginning, rest).prop_map(|(beginning, rest)| [beginning, rest].concat())
+}
+
+fn at(second: i64) -> Wall {
+    Wall::from_secs(1_800_000_000 + second)
+}
+
+struct History {
+    now: i64,
+    tolerations: Vec<Toleration>,
+    record: Option<HoldRecord>,
+    silent_since: Option<i64>,
+    intent: HoldIntent,
+    original: OriginalController,
+    /// The tolerations that kube-controller-manager knows.
+    seen: Vec<Toleration>,
+    /// Until then it sees no change of the pod.
+    late_until: i64,
+    /// When its seconds were last written.
+    written_at: Option<i64>,
+    /// The second the pod went in.
+    gone_at: Option<i64>,
+    /// For how long its node had been silent then.
+    silent_for: Option<i64>,
+}
+
+impl History {
+    fn new() -> Self {
+        let toleration = |key: &str| Toleration {
+            key: key.into(),
+            operator: TolerationOperator::Exists,
+            value: "".into(),
+            effect: Some(TaintEffect::NoExecute),
+            seconds: Some(OWN),
+        };
+        let tolerations = vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)];
+        Self {
+            now: 0,
+            seen: tolerations.clone(),
+            tolerations,
+            record: None,
+            silent_since: None,
+            intent: HoldIntent::Release(ReleaseMode::Remainder),
+            original: OriginalController::default(),
+            late_until: 0,
+            written_at: None,
+            gone_at: None,
+            silent_for: None,
+        }
+    }
+
+    fn hold(&mut self, origin: HoldOrigin) {
+        let (since, until) = (at(self.now), at(self.now + HOLD_FOR));
+        self.intent = HoldIntent::Hold(HoldOrder { origin, since, until });
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::NodeFallsSilent => self.silent_since = self.silent_since.or(Some(self.now)),
+            Event::NodeRecovers => {
+                self.silent_since = None;
+                self.original.look(false, &self.seen, self.now);
+            }
+            Event::PersonHolds => self.hold(HoldOrigin::Person),
+            Event::LimitHolds => self.hold(HoldOrigin::Limit),
+            Event::Released(mode) => self.intent = HoldIntent::Release(mode),
+            Event::OriginalRestarts => self.original = OriginalController::default(),
+            Event::OriginalIsLate if self.now > self.late_until => self.late_until = self.now + LAG_MAX,
+            Event::OriginalIsLate => {}
+            Event::NothingHappens => {}
+        }
+    }
+
+    /// One step of ours, on nothing but what the objects say: each step may be a new process.
+    fn reconcile(&mut self) -> bool {
+        let since = self.silent_since.map(at);
+        match next_step(&self.tolerations, self.record.as_ref(), since, self.intent, at(self.now)) {
+            HoldStep::Wait(_) => false,
+            HoldStep::Write(write) => {
+                if !write.seconds.is_empty() {
+                    self.written_at = Some(self.now);
+                }
+                for (position, seconds) in write.seconds {
+                    self.tolerations[position].seconds = seconds;
+                }
+                self.record = write.record;
+                true
+            }
+        }
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        for _ in 0..seconds {
+            if self.gone_at.is_some() {
+                return;
+            }
+            self.reconcile();
+            if self.now >= self.late_until {
+                self.seen.clone_from(&self.tolerations);
+            }
+            self.original.look(self.silent_since.is_some(), &self.seen, self.now);
+            if self.original.evicts(self.now) {
+                self.gone_at = Some(self.now);
+                self.silent_for = self.silent_since.map(|since| self.now - since);
+            }
+            self.now += 1;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn none_leaves_early_none_stays_for_ever_nothing_is_left(
+        events in events(),
+    ) {
+        let mut history = History::new();
+        for (event, seconds) in &events {
+            history.happen(*event);
+            history.pass(*seconds);
+        }
+        if let Some(gone_at) = history.gone_at {
+            prop_assert!(history.silent_for.is_some_and(|silent| silent >= OWN), "{gone_at}: {:?}", history.silent_for);
+            let since_written = history.written_at.map(|written| gone_at - written);
+            let least = if history.tolerations.iter().all(|one| one.seconds.is_some()) {
+                REMAINDER_MIN
+            } else {
+                0
+            };
+            prop_assert!(since_written.is_none_or(|since| since >= least), "{gone_at}: {since_written:?} after a release");
+            prop_assert!(least > 0 || since_written.is_none_or(|since| since <= LAG_MAX), "{gone_at}: it was held");
+            return Ok(());
+        }
+        // Whatever happened: a node that stays silent loses its pod within its seconds and what a hold may last.
+        let mut silent = history;
+        let mut recovers = History { tolerations: silent.tolerations.clone(), record: silent.record.clone(), ..History::new() };
+        recovers.now = silent.now;
+        silent.happen(Event::NodeFallsSilent);
+        silent.pass(HOLD_FOR + OWN + 20);
+        prop_assert!(silent.gone_at.is_some(), "{:?} {:?}", silent.tolerations, silent.record);
+        // One that recovers keeps it, with its own seconds and without a trace.
+        recovers.pass(20);
+        prop_assert!(recovers.tolerations.iter().all(|one| one.seconds == Some(OWN)));
+        prop_assert_eq!(recovers.record, None);
+        prop_assert_eq!(recovers.gone_at, None);
+    }
+}
+
+/// Each second of the countdown in which a hold may begin, and each length of it.
+#[test]
+fn a_held_pod_outlives_its_seconds_and_then_leaves() {
+    for hold_at in 0..OWN {
+        for held_for in 5..HOLD_FOR {
+            let mut history = History::new();
+            history.happen(Event::NodeFallsSilent);
+            history.pass(hold_at);
+            history.happen(Event::PersonHolds);
+            history.pass(held_for);
+            assert_eq!(history.gone_at, None, "held at {hold_at} for {held_for}");
+            let released_at = history.now;
+            history.happen(Event::Released(ReleaseMode::Remainder));
+            history.pass(OWN + 10);
+            let left = (OWN - hold_at + 1).min(OWN).max(30);
+            assert_eq!(history.gone_at, Some(released_at + left), "held at {hold_at} for {held_for}");
+        }
+    }
+}
