@@ -221,7 +221,7 @@ fn a_held_pod_outlives_its_seconds_and_then_leaves() {
             let released_at = history.now;
             history.happen(Event::Released(ReleaseMode::Remainder));
             history.pass(OWN + 10);
-            let left = (OWN - hold_at + 1).min(OWN).max(30);
+            let left = (OWN - hold_at + 1).clamp(REMAINDER_MIN, OWN);
             assert_eq!(history.gone_at, Some(released_at + left), "held at {hold_at} for {held_for}");
         }
     }
