@@ -1,4 +1,4 @@
-//! Defines what the three engines (eviction, node lifecycle, dedicated pools) have in common.
+//! Defines what the engines (eviction, node lifecycle, dedicated pools, toleration seconds) have in common.
 //!
 //! - See [`Engine`] for the contract. The controller crate has the one control loop that runs engines.
 

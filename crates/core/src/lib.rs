@@ -8,7 +8,8 @@
 //! facts of nodes and pods ─┐   ┌─ toleration_matching ─ taint_start ─ countdown_hold ─┐
 //!                          ├─> │                      verdict                         │ ─> stays, leaves, until when, why
 //! time ────────────────────┘   └──────────────────────────────────────────────────────┘
-//!        the same facts ─────> engines: eviction, node_lifecycle, dedicated_pools ─────> effects, notices, next wakeup
+//!        the same facts ─────> engines: eviction, node_lifecycle, dedicated_pools,
+//!                              toleration_seconds ───> effects, notices, next wakeup
 //!        a cluster_snapshot ─> forecast: what would happen if nodes changed
 //!        an admission request > admission: what the webhook changes or refuses
 //! ```
@@ -115,4 +116,5 @@ pub mod time;
 pub mod toleration;
 pub mod toleration_hold;
 pub mod toleration_matching;
+pub mod toleration_seconds;
 pub mod verdict;

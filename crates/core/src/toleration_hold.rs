@@ -128,7 +128,7 @@ fn hold(tolerations: &[Toleration], order: HoldOrder, counts_since: Option<Wall>
     }
     let held = positions.iter().filter_map(|at| HeldToleration::of(&tolerations[*at])).collect();
     let ran = counts_since.map_or(Span::ZERO, |since| counted(since, now));
-    let record = HoldRecord::new(held, now, order.until, ran);
+    let record = HoldRecord::new(held, now, order.until).with_ran(ran, counts_since);
     HoldStep::Write(clearing(tolerations, record))
 }
 
@@ -153,12 +153,12 @@ fn held_step(
         let record = record.with_given(now, |held| Some(held.own()));
         return HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: None });
     };
-    let ran = if since > record.changed() { Span::ZERO } else { record.ran() };
+    let ran = if record.counted_since() == Some(since) { record.ran() } else { Span::ZERO };
     let given = |held: &HeldToleration| match mode {
         ReleaseMode::Remainder => held.remainder(ran),
         ReleaseMode::Full => held.own(),
     };
-    let record = record.with_given(now, |held| Some(given(held)));
+    let record = record.with_ran(ran, counts_since).with_given(now, |held| Some(given(held)));
     HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) })
 }
 
@@ -175,21 +175,23 @@ fn released_step(
             return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
         }
         // The pod's own seconds are more than it has, and a countdown may have begun again meanwhile: by way of none.
-        return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO)).at(now));
+        return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO, None)).at(now));
     };
-    // A taint's time is cut to whole seconds, so one of the same second may be the newer.
-    let is_new_incident = since.plus(RESOLUTION) > record.changed();
+    let is_new_incident = record.counted_since() != Some(since);
     let again = order.filter(|order| match order.origin {
         HoldOrigin::Person => record.changed() < order.since || is_new_incident,
         HoldOrigin::Limit => is_new_incident,
     });
-    let before = if is_new_incident { Span::ZERO } else { record.ran() };
-    let ran = before.saturating_add(counted(since.max(record.changed()), now));
+    let ran = match is_new_incident {
+        true => counted(since, now),
+        false => record.ran().saturating_add(counted(record.changed(), now)),
+    };
+    let record = record.with_ran(ran, counts_since);
     match again {
-        Some(order) => HoldStep::Write(clearing(tolerations, record.again(now, order.until, ran))),
+        Some(order) => HoldStep::Write(clearing(tolerations, record.again(now, order.until))),
         // The remainder belongs to an earlier silence than this one.
         None if is_new_incident && !record.has_own_seconds() => {
-            HoldStep::Write(clearing(tolerations, record.with_ran(ran)).at(now))
+            HoldStep::Write(clearing(tolerations, record).at(now))
         }
         None => HoldStep::Wait(None),
     }

@@ -78,12 +78,13 @@ pub struct HoldRecord {
     until: Wall,
     changed: Wall,
     ran: Span,
+    counted_since: Option<Wall>,
     tolerations: Vec<HeldToleration>,
 }
 
 impl HoldRecord {
-    pub(super) const fn new(tolerations: Vec<HeldToleration>, since: Wall, until: Wall, ran: Span) -> Self {
-        Self { since, until, changed: since, ran, tolerations }
+    pub(super) const fn new(tolerations: Vec<HeldToleration>, since: Wall, until: Wall) -> Self {
+        Self { since, until, changed: since, ran: Span::ZERO, counted_since: None, tolerations }
     }
 
     /// As the annotation says; `changed` is when the seconds were last written.
@@ -91,8 +92,9 @@ impl HoldRecord {
         tolerations: Vec<HeldToleration>,
         [since, until, changed]: [Wall; 3],
         ran: Span,
+        counted_since: Option<Wall>,
     ) -> Self {
-        Self { since, until, changed, ran, tolerations }
+        Self { since, until, changed, ran, counted_since, tolerations }
     }
 
     /// Since when the pod is or was held.
@@ -115,6 +117,11 @@ impl HoldRecord {
         self.ran
     }
 
+    /// Since when the countdown counted that [`Self::ran`] is about; `None`: the node was not silent.
+    pub const fn counted_since(&self) -> Option<Wall> {
+        self.counted_since
+    }
+
     /// The tolerations concerned.
     pub fn tolerations(&self) -> &[HeldToleration] {
         &self.tolerations
@@ -123,6 +130,11 @@ impl HoldRecord {
     /// Whether the pod has seconds again.
     pub fn is_released(&self) -> bool {
         self.tolerations.iter().any(|held| held.given.is_some())
+    }
+
+    /// Whether these have not their own seconds for this record's sake.
+    pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
+        !self.has_own_seconds() && !self.without_changed_by_others(tolerations).tolerations.is_empty()
     }
 
     /// When the hold of this pod ends under this order. A person's newer order may prolong it, and any may shorten it.
@@ -163,13 +175,14 @@ impl HoldRecord {
         Self { changed: now, ..self }
     }
 
-    pub(super) fn with_ran(&self, ran: Span) -> Self {
-        Self { ran, ..self.clone() }
+    /// For how long the countdown ran that counts since then.
+    pub(super) fn with_ran(&self, ran: Span, counted_since: Option<Wall>) -> Self {
+        Self { ran, counted_since, ..self.clone() }
     }
 
     /// Held once more.
-    pub(super) fn again(&self, now: Wall, until: Wall, ran: Span) -> Self {
-        Self { since: now, until, changed: now, ran, ..self.clone() }
+    pub(super) fn again(&self, now: Wall, until: Wall) -> Self {
+        Self { since: now, until, changed: now, ..self.clone() }
     }
 
     /// Where each toleration stands in the pod's list, and the seconds that the record gives it.

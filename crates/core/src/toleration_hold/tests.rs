@@ -185,7 +185,7 @@ fn a_forged_record_ends_too() {
     let forged = |since: i64, until: i64| {
         let held = HeldToleration::recorded(&toleration(keys::NOT_READY, Some(300)), None);
         let times = [at(since), at(until), at(since)];
-        HoldRecord::recorded(held.into_iter().collect(), times, Span::ZERO)
+        HoldRecord::recorded(held.into_iter().collect(), times, Span::ZERO, None)
     };
     let day = 24 * 60 * 60;
     let mut pod = Pod::new(both(None, None));

@@ -1,0 +1,139 @@
+//! Decides in which zones, or whether in the whole cluster, so many nodes are silent that their pods are held.
+//!
+//! - Invariant: a pure function of nodes and configuration: a restart comes to the same end of a hold.
+
+use super::object_cache::HoldNodeEntry;
+use crate::identity::NodeName;
+use crate::node_lifecycle::ZoneKey;
+use crate::time::{Span, Wall};
+use crate::toleration_hold::{HoldOrder, HoldOrigin};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// How many nodes may be silent, in each zone and in the cluster, before their pods are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HoldLimit {
+    /// So many; `None`: any number.
+    pub nodes: Option<u32>,
+    /// So many of a hundred, rounded down, one at least; `None`: all.
+    pub percent: Option<u8>,
+    /// A hold ends so long after the limit was exceeded.
+    pub hold_for: Span,
+}
+
+impl HoldLimit {
+    /// How many nodes of so many may be silent: the lower of the two counts.
+    pub fn allowed(&self, nodes: usize) -> usize {
+        let share = |percent: u8| (nodes * usize::from(percent) / 100).max(1);
+        let share = self.percent.map_or(usize::MAX, share);
+        share.min(self.nodes.map_or(usize::MAX, |nodes| nodes as usize))
+    }
+}
+
+/// Where a limit is exceeded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LimitScope {
+    /// In the whole cluster.
+    Cluster,
+    /// In a zone.
+    Zone(ZoneKey),
+}
+
+/// More nodes are silent than the limit allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitExceeded {
+    /// Where.
+    pub scope: LimitScope,
+    /// How many are silent.
+    pub silent: usize,
+    /// How many there are.
+    pub nodes: usize,
+    /// How many may be silent.
+    pub allowed: usize,
+    /// Since when there are more.
+    pub since: Wall,
+    /// When a hold for it ends.
+    pub until: Wall,
+}
+
+/// What changed about a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LimitChange {
+    /// It is exceeded, or by other numbers than before.
+    Exceeded(LimitExceeded),
+    /// It is exceeded no longer.
+    Kept(LimitScope),
+}
+
+/// Where limits are exceeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitPlan(BTreeMap<LimitScope, LimitExceeded>);
+
+/// The nodes of a zone, or all.
+#[derive(Clone, Debug, Default)]
+struct ScopeNodes {
+    nodes: usize,
+    silent_since: Vec<Wall>,
+}
+
+impl LimitPlan {
+    pub(crate) fn of<'n>(
+        limit: Option<HoldLimit>,
+        nodes: impl Iterator<Item = (&'n NodeName, &'n HoldNodeEntry)>,
+    ) -> Self {
+        let Some(limit) = limit else { return Self::default() };
+        let mut scopes = BTreeMap::<LimitScope, ScopeNodes>::new();
+        for (_, node) in nodes {
+            let Some(zone) = node.zone() else { continue };
+            for scope in [LimitScope::Cluster, LimitScope::Zone(zone.clone())] {
+                let counted = scopes.entry(scope).or_default();
+                counted.nodes += 1;
+                counted.silent_since.extend(node.silent_since());
+            }
+        }
+        let exceeded = |(scope, ScopeNodes { nodes, mut silent_since }): (LimitScope, ScopeNodes)| {
+            let (allowed, silent) = (limit.allowed(nodes), silent_since.len());
+            silent_since.sort_unstable();
+            let since = *silent_since.get(allowed)?;
+            let until = since.plus(limit.hold_for);
+            let is = LimitExceeded { scope: scope.clone(), silent, nodes, allowed, since, until };
+            Some((scope, is))
+        };
+        Self(scopes.into_iter().filter_map(exceeded).collect())
+    }
+
+    pub(crate) fn exceeded(&self) -> impl Iterator<Item = &LimitExceeded> {
+        self.0.values()
+    }
+
+    /// The order for the silent nodes of a zone: of zone and cluster the one that lasts longer.
+    pub(crate) fn order(&self, zone: &ZoneKey) -> Option<HoldOrder> {
+        let scopes = [LimitScope::Cluster, LimitScope::Zone(zone.clone())];
+        let exceeded = scopes.iter().filter_map(|scope| self.0.get(scope)).max_by_key(|one| one.until)?;
+        let LimitExceeded { since, until, .. } = *exceeded;
+        Some(HoldOrder { origin: HoldOrigin::Limit, since, until })
+    }
+
+    /// What is not as before.
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<LimitChange> {
+        let exceeded = self.0.iter().filter(|(scope, is)| before.0.get(scope) != Some(is));
+        let exceeded = exceeded.map(|(_, is)| LimitChange::Exceeded(is.clone()));
+        let kept = before.0.keys().filter(|scope| !self.0.contains_key(scope));
+        exceeded.chain(kept.cloned().map(LimitChange::Kept)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lower_of_number_and_share_counts_and_a_share_is_one_at_least() {
+        let limit = |nodes, percent| HoldLimit { nodes, percent, hold_for: Span::from_secs(3600) };
+        assert_eq!(limit(Some(10), Some(30)).allowed(20), 6);
+        assert_eq!(limit(Some(10), Some(30)).allowed(100), 10);
+        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "whoever says none means it");
+        assert_eq!(limit(None, Some(30)).allowed(2), 1);
+        assert_eq!(limit(None, None).allowed(2), usize::MAX);
+    }
+}

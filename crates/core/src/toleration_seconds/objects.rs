@@ -1,0 +1,104 @@
+//! Defines the fields of Nodes and Pods that decisions about holds need.
+
+use crate::fact::{NodeFact, PodFact};
+use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
+use crate::node_lifecycle::ZoneKey;
+use crate::taint::{TaintEffect, keys};
+use crate::time::Wall;
+use crate::toleration::Toleration;
+use crate::toleration_hold::{HoldRecord, ReleaseMode};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// What a person asks for a node, by an annotation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum NodeHoldRequest {
+    /// Nothing, or nothing that can be understood.
+    #[default]
+    None,
+    /// Hold its pods.
+    Hold {
+        /// Since when.
+        since: Wall,
+        /// Until when.
+        until: Wall,
+    },
+    /// Hold no pod of it, not for the limit either, as long as it is silent since before then.
+    Release {
+        /// When that was asked for.
+        at: Wall,
+        /// What its held pods get back.
+        mode: ReleaseMode,
+    },
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HoldNodeFact {
+    /// `metadata.name`.
+    pub name: NodeName,
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Option<ResourceVersion>,
+    /// The failure zone.
+    pub zone: ZoneKey,
+    /// It bears the NoExecute taint `not-ready` or `unreachable`.
+    pub is_silent: bool,
+    /// Since when, if the taints say so; the latest of them.
+    pub silent_since: Option<Wall>,
+    /// What a person asks for it.
+    pub request: NodeHoldRequest,
+}
+
+impl HoldNodeFact {
+    /// Of a node's taints, zone and annotation.
+    pub fn new(node: &NodeFact, zone: ZoneKey, request: NodeHoldRequest) -> Self {
+        let silence = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
+        let taints = node.taints.iter();
+        let taints: Vec<_> =
+            taints.filter(|taint| taint.effect == TaintEffect::NoExecute && silence(&taint.key)).collect();
+        let (is_silent, changed) = (!taints.is_empty(), node.taints_changed);
+        let silent_since = taints.into_iter().filter_map(|taint| taint.time_added.or(changed)).max();
+        let (name, uid, version) = (node.name.clone(), node.uid.clone(), node.version);
+        Self { name, uid, version, zone, is_silent, silent_since, request }
+    }
+}
+
+/// What a pod's annotation says of its hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecordState {
+    /// There is none.
+    #[default]
+    Absent,
+    /// This.
+    Known(Box<HoldRecord>),
+    /// It cannot be decoded (D11): the pod is left alone.
+    Undecodable,
+}
+
+/// A pod that is bound to a node and can still leave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldPodFact {
+    /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
+    pub id: PodId,
+    /// `spec.nodeName`.
+    pub node: NodeName,
+    /// `metadata.resourceVersion`.
+    pub version: Option<ResourceVersion>,
+    /// `spec.tolerations`, in the pod's order.
+    pub tolerations: Vec<Toleration>,
+    /// When it came to the node, if it says so.
+    pub bound: Option<Wall>,
+    /// The annotation.
+    pub record: RecordState,
+}
+
+impl HeldPodFact {
+    /// Of a pod and its annotation.
+    pub fn new(pod: &PodFact, record: RecordState) -> Self {
+        let PodFact { id, node, version, tolerations, arrival, .. } = pod.clone();
+        let bound = arrival.scheduled.or(arrival.started).or(arrival.created);
+        Self { id, node, version, tolerations, bound, record }
+    }
+}

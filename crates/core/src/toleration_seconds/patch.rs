@@ -1,0 +1,104 @@
+//! Defines what goes into the engine of toleration seconds, and what comes out: patches and notices.
+
+use super::effect_queue::HeldPodKey;
+use super::hold_limit::LimitChange;
+use super::object_cache::HeldPodEntry;
+use super::objects::{HeldPodFact, HoldNodeFact};
+use crate::api_error::ApiFailure;
+use crate::identity::{NodeName, PodId};
+use crate::object_event::ObjectEvent;
+use crate::time::Wall;
+use crate::toleration::Toleration;
+use crate::toleration_hold::HoldWrite;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A patch of one pod: it applies only if UID and tolerations are what was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondsPatch {
+    /// The pod.
+    pub pod: PodId,
+    /// Its node.
+    pub node: NodeName,
+    /// Its tolerations as they were seen.
+    pub tolerations: Arc<Vec<Toleration>>,
+    /// Whether it had a record, of any kind.
+    pub has_record: bool,
+    /// What is written.
+    pub write: HoldWrite,
+}
+
+/// Everything the engine can be told.
+#[derive(Clone, Debug)]
+pub enum TolerationSecondsInput {
+    /// What the watch of nodes says.
+    Nodes(ObjectEvent<HoldNodeFact>),
+    /// What the watch of pods says; mirror pods and those that are over or leave are gone.
+    Pods(ObjectEvent<HeldPodFact>),
+    /// What came of a patch.
+    PatchDone {
+        /// The patch.
+        patch: Box<SecondsPatch>,
+        /// The pod afterwards.
+        result: Result<HeldPodFact, ApiFailure>,
+    },
+}
+
+/// What people may want to know. Losing one changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TolerationSecondsNotice {
+    /// Everything was listed once.
+    Synced {
+        /// Nodes there are.
+        nodes: usize,
+        /// Pods there are.
+        pods: usize,
+    },
+    /// A pod's seconds are cleared.
+    PodHeld {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
+        /// Until when.
+        until: Wall,
+    },
+    /// A pod has seconds again.
+    PodReleased {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
+        /// The fewest that one of its tolerations has now.
+        seconds: i64,
+    },
+    /// A limit of silent nodes is exceeded, or no longer.
+    LimitChanged(LimitChange),
+    /// A pod's record cannot be decoded.
+    RecordUndecodable(PodId),
+}
+
+impl SecondsPatch {
+    pub(crate) fn new(pod: &HeldPodEntry, node: NodeName, write: HoldWrite) -> Self {
+        let has_record = pod.has_record_in_object();
+        Self { pod: pod.id().clone(), node, tolerations: pod.shared_tolerations(), has_record, write }
+    }
+
+    pub(crate) fn key(&self) -> HeldPodKey {
+        HeldPodKey { node: self.node.clone(), uid: self.pod.uid().clone() }
+    }
+
+    /// What it says to people once it is carried out. A pause between two writes is none of their business.
+    pub(crate) fn notice(&self) -> Option<TolerationSecondsNotice> {
+        let (pod, node) = (self.pod.clone(), self.node.clone());
+        let given = self.write.seconds.iter();
+        match (given.clone().filter_map(|(_, seconds)| *seconds).min(), &self.write.record) {
+            (Some(seconds), _) => Some(TolerationSecondsNotice::PodReleased { pod, node, seconds }),
+            (None, Some(record)) if given.len() > 0 && record.since() == record.changed() => {
+                Some(TolerationSecondsNotice::PodHeld { pod, node, until: record.until() })
+            }
+            (None, _) => None,
+        }
+    }
+}
