@@ -14,6 +14,7 @@ mod request_error;
 mod request_timeouts;
 mod response;
 mod time_added;
+mod toleration_seconds;
 
 pub use crate::decode::FIELD_MANAGER;
 pub use dedicated_pools::PatchedNode;

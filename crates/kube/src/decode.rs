@@ -36,7 +36,7 @@ pub use node_and_pod::{NODE_LEASES, NodeForAllControllers};
 pub(crate) use object_body::foreign_type;
 pub use object_body::{ObjectBody, object_from_body, status_from_body};
 pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
-pub(crate) use timestamps::from_http as http_date;
+pub(crate) use timestamps::{from_http as http_date, from_text as time_from_text};
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,6 +46,7 @@ pub mod config;
 pub mod decode;
 mod error_text;
 pub mod events;
+pub mod hold_annotations;
 pub mod leader_election;
 pub mod metrics_access;
 pub mod node_client;

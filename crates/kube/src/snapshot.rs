@@ -169,7 +169,7 @@ fn owner<'o>(owner: &'o OwnerReferenceJson<'_>) -> OwnerReference<'o> {
 pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
     let object: NodeJson<'_, TextMap<'_>, Whole> = read_json(json).map_err(broken)?;
     let labels = SelectedLabels::from(&object.metadata.labels);
-    let DecodedNode { taints, health } = decoded_node(&object, &labels, json).map_err(broken)?;
+    let DecodedNode { taints, health, .. } = decoded_node(&object, &labels, json).map_err(broken)?;
     let (allocatable, pods_max) = allocatable(&object.status)?;
     let ready = taintward_core::node_lifecycle::NodeConditions::of(&health.conditions).ready();
     Ok(NodeRecord {

@@ -46,6 +46,7 @@ pub(crate) struct HeldPodEntry {
     tolerations: Arc<Vec<Toleration>>,
     bound: Option<Wall>,
     record: RecordState,
+    is_annotated: bool,
     /// The record is not in the object any more: another writer took it away.
     lost: bool,
     list: u64,
@@ -108,6 +109,15 @@ impl HeldPodEntry {
 
     pub(crate) fn shared_tolerations(&self) -> Arc<Vec<Toleration>> {
         Arc::clone(&self.tolerations)
+    }
+
+    /// The version that was seen.
+    pub(crate) fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+
+    pub(crate) fn is_annotated(&self) -> bool {
+        self.is_annotated
     }
 
     pub(crate) fn record(&self) -> &RecordState {
@@ -194,7 +204,7 @@ impl SecondsCache {
     }
 
     fn put_pod(&mut self, fact: HeldPodFact, listed: bool) {
-        let HeldPodFact { id, node: name, version, tolerations, bound, mut record } = fact;
+        let HeldPodFact { id, node: name, version, tolerations, bound, mut record, is_annotated } = fact;
         let key = HeldPodKey { node: name.clone(), uid: id.uid().clone() };
         let node = self.nodes.entry(name).or_default();
         let mut lost = false;
@@ -212,7 +222,7 @@ impl SecondsCache {
             let same = *before.tolerations == tolerations
                 && (&before.record, before.bound, before.lost) == (&record, bound, lost);
             if same {
-                before.version = version;
+                (before.version, before.is_annotated) = (version, is_annotated);
                 return;
             }
         }
@@ -220,7 +230,8 @@ impl SecondsCache {
             self.undecodable_records.push(id.clone());
         }
         let tolerations = self.tolerations.take(tolerations);
-        let pod = HeldPodEntry { id, version, tolerations, bound, record, lost, list: self.pod_list };
+        let list = self.pod_list;
+        let pod = HeldPodEntry { id, version, tolerations, bound, record, is_annotated, lost, list };
         Self::count(&mut self.stats, &pod.record, 1);
         self.pods += 1;
         if let Some(before) = node.pods.insert(key.uid.clone(), Box::new(pod)) {

@@ -92,13 +92,15 @@ pub struct HeldPodFact {
     pub bound: Option<Wall>,
     /// The annotation.
     pub record: RecordState,
+    /// It has annotations, this one or others.
+    pub is_annotated: bool,
 }
 
 impl HeldPodFact {
     /// Of a pod and its annotation.
-    pub fn new(pod: &PodFact, record: RecordState) -> Self {
+    pub fn new(pod: &PodFact, record: RecordState, is_annotated: bool) -> Self {
         let PodFact { id, node, version, tolerations, arrival, .. } = pod.clone();
         let bound = arrival.scheduled.or(arrival.started).or(arrival.created);
-        Self { id, node, version, tolerations, bound, record }
+        Self { id, node, version, tolerations, bound, record, is_annotated }
     }
 }

@@ -5,7 +5,7 @@ use super::hold_limit::LimitChange;
 use super::object_cache::HeldPodEntry;
 use super::objects::{HeldPodFact, HoldNodeFact};
 use crate::api_error::ApiFailure;
-use crate::identity::{NodeName, PodId};
+use crate::identity::{NodeName, PodId, ResourceVersion};
 use crate::object_event::ObjectEvent;
 use crate::time::Wall;
 use crate::toleration::Toleration;
@@ -23,6 +23,10 @@ pub struct SecondsPatch {
     pub node: NodeName,
     /// Its tolerations as they were seen.
     pub tolerations: Arc<Vec<Toleration>>,
+    /// The version that was seen.
+    pub version: Option<ResourceVersion>,
+    /// Whether it had annotations.
+    pub is_annotated: bool,
     /// Whether it had a record, of any kind.
     pub has_record: bool,
     /// What is written.
@@ -81,8 +85,15 @@ pub enum TolerationSecondsNotice {
 
 impl SecondsPatch {
     pub(crate) fn new(pod: &HeldPodEntry, node: NodeName, write: HoldWrite) -> Self {
-        let has_record = pod.has_record_in_object();
-        Self { pod: pod.id().clone(), node, tolerations: pod.shared_tolerations(), has_record, write }
+        Self {
+            pod: pod.id().clone(),
+            node,
+            tolerations: pod.shared_tolerations(),
+            version: pod.version(),
+            is_annotated: pod.is_annotated(),
+            has_record: pod.has_record_in_object(),
+            write,
+        }
     }
 
     pub(crate) fn key(&self) -> HeldPodKey {

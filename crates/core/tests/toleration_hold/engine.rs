@@ -108,6 +108,7 @@ impl World {
                 tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
                 bound: BindingTimes::default().scheduled,
                 record: RecordState::Absent,
+                is_annotated: false,
             };
             Pod { fact, original: OriginalController::default(), gone_at: None }
         };

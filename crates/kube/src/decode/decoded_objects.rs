@@ -2,10 +2,12 @@
 //!
 //! - See `node_and_pod.rs` for where the kinds are found.
 
+use crate::hold_annotations::{decode_record, decode_request};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::node_lifecycle::{self, ConditionStatus};
+use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact};
 
 /// A node, as each of the two engines wants it; read in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct DecodedNode {
     pub taints: NodeFact,
     /// For the node's health.
     pub health: node_lifecycle::NodeHealthFact,
+    /// The annotation [`HOLD`](crate::hold_annotations::HOLD).
+    pub hold: Option<Box<str>>,
 }
 
 /// A bound pod, as each of the two engines wants it; read in one pass.
@@ -31,9 +35,28 @@ pub struct DecodedPod {
     pub priority_class: Box<str>,
     /// The annotation [`MADE_FOR`](taintward_core::admission::pool::MADE_FOR).
     pub made_for: Box<str>,
+    /// The annotation [`HELD`](crate::hold_annotations::HELD).
+    pub held: Option<Box<str>>,
+    /// It has annotations.
+    pub is_annotated: bool,
+}
+
+impl DecodedNode {
+    /// What holds want to know.
+    pub fn for_holds(&self) -> HoldNodeFact {
+        let request = self.hold.as_deref().map(decode_request).unwrap_or_default();
+        HoldNodeFact::new(&self.taints, self.health.zone.clone(), request)
+    }
 }
 
 impl DecodedPod {
+    /// What holds want to know; `None`: no countdown can make it leave, because it is a mirror, is over, or leaves.
+    pub fn for_holds(&self) -> Option<HeldPodFact> {
+        let record = || self.held.as_deref().map(decode_record).unwrap_or_default();
+        let can_leave = self.pod.standing == PodLifePhase::Live && !self.pod.mirror;
+        can_leave.then(|| HeldPodFact::new(&self.pod, record(), self.is_annotated))
+    }
+
     /// What node health wants to know.
     pub fn health(&self) -> node_lifecycle::PodReadinessFact {
         let PodFact { id, node, .. } = &self.pod;

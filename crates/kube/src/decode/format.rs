@@ -95,6 +95,8 @@ struct PodFields<'a> {
     owner: PodOwnerKind,
     mirror: bool,
     made_for: &'a str,
+    held: Option<&'a str>,
+    is_annotated: bool,
     deleting: bool,
     created: Option<Wall>,
     node: &'a str,
@@ -156,6 +158,8 @@ impl PodFields<'_> {
             service_account: self.service_account.into(),
             priority_class: self.priority_class.into(),
             made_for: self.made_for.into(),
+            held: self.held.map(Box::from),
+            is_annotated: self.is_annotated,
         }))
     }
 }
@@ -207,7 +211,7 @@ fn owns_mark(fields: &[u8]) -> bool {
 }
 
 /// The fields of a node, as either encoding gives them.
-struct NodeFields {
+struct NodeFields<'a> {
     uid: Uid,
     name: NodeName,
     version: Option<ResourceVersion>,
@@ -216,9 +220,10 @@ struct NodeFields {
     taints: Vec<Taint>,
     /// `None` for those that do not matter.
     conditions: Vec<Option<NodeCondition>>,
+    hold: Option<&'a str>,
 }
 
-impl NodeFields {
+impl NodeFields<'_> {
     /// `taints_changed` looks at the managed fields, which costs another pass: only for a NoExecute taint that doesn't say
     /// when it was added (D1).
     fn decoded(
@@ -226,7 +231,7 @@ impl NodeFields {
         labels: &SelectedLabels<'_>,
         taints_changed: impl FnOnce() -> Option<Wall>,
     ) -> DecodedNode {
-        let Self { uid, name, version, created, unschedulable, taints, conditions } = self;
+        let Self { uid, name, version, created, unschedulable, taints, conditions, hold } = self;
         let is_unknown = |taint: &Taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none();
         let taints_changed = taints.iter().any(is_unknown).then(taints_changed).flatten();
         let (zone, excluded, platform) = labels.zone_exclusion_and_platform();
@@ -251,6 +256,7 @@ impl NodeFields {
                 conditions: conditions.into_iter().flatten().collect(),
                 platform,
             },
+            hold: hold.map(Box::from),
         }
     }
 }

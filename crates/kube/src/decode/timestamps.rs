@@ -20,7 +20,7 @@ pub(super) fn from_parts(seconds: i64, nanos: i32) -> Result<Option<Wall>, Decod
 }
 
 /// A time from RFC 3339 text, as Go writes and reads it. Every second of the years 1 to 9999 is read.
-pub(super) fn from_text(text: &str) -> Result<Option<Wall>, DecodeError> {
+pub(crate) fn from_text(text: &str) -> Result<Option<Wall>, DecodeError> {
     let (seconds, nanos) = parsed(text.as_bytes()).ok_or_else(|| DecodeError::new("not an RFC 3339 time"))?;
     from_parts(seconds, nanos)
 }

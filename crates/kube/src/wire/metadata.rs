@@ -3,6 +3,7 @@
 //! - See `pod.rs`, `node.rs` and their neighbours for the specifications.
 
 use super::{CappedList, Fields, Text};
+use crate::hold_annotations::{HELD, HOLD};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -100,6 +101,10 @@ pub struct KnownAnnotations<'a> {
     pub not_ready: Option<Text<'a>>,
     pub unreachable: Option<Text<'a>>,
     pub allow: Option<Text<'a>>,
+    pub held: Option<Text<'a>>,
+    pub hold: Option<Text<'a>>,
+    /// There are annotations, these or others.
+    pub any: bool,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for KnownAnnotations<'a> {
@@ -116,6 +121,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for KnownAnnotations<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut found = KnownAnnotations::default();
                 while let Some(key) = map.next_key::<Text<'de>>()? {
+                    found.any = true;
                     match &*key {
                         MIRROR => {
                             map.next_value::<IgnoredAny>()?;
@@ -127,6 +133,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for KnownAnnotations<'a> {
                         MADE_FOR => found.made_for = map.next_value()?,
                         NOT_READY_SECONDS => found.not_ready = Some(map.next_value()?),
                         UNREACHABLE_SECONDS => found.unreachable = Some(map.next_value()?),
+                        HELD => found.held = Some(map.next_value()?),
+                        HOLD => found.hold = Some(map.next_value()?),
                         ALLOW => found.allow = Some(map.next_value()?),
                         _ => _ = map.next_value::<IgnoredAny>()?,
                     }

@@ -19,6 +19,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_kube::decode::DecodedPod;
+use taintward_kube::hold_annotations::HELD;
 
 mod lease;
 mod node;
@@ -109,7 +110,8 @@ pub(crate) fn sample_meta() -> impl Strategy<Value = SampleMeta> {
     let when = (option::of(any::<i64>()), option::of(moment()), option::weighted(0.2, moment()));
     let label = text(&["topology.kubernetes.io/zone", "kubernetes.io/os", "app"]);
     let labels = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(label, text(&["z1", ""]), 0..4)];
-    let notes = vec((text(&["kubernetes.io/config.mirror", MADE_FOR, "note"]), text(&["true", ""])), 0..3);
+    let notes =
+        vec((text(&["kubernetes.io/config.mirror", MADE_FOR, HELD, "note"]), text(&["true", ""])), 0..3);
     let group = text(&["apps/v1", "apps/v1beta2", "batch/v1", "v1", "apps"]);
     let owners = vec((group, text(&["DaemonSet", "Job", "ReplicaSet"]), option::of(any::<bool>())), 0..3);
     let managed = vec((option::of(moment()), fields(), proptest::sample::select(vec!["", "status"])), 0..4);
@@ -346,6 +348,8 @@ impl SamplePod {
             service_account: self.account().unwrap_or_default().into(),
             priority_class: self.class.as_deref().unwrap_or_default().into(),
             made_for: self.meta.annotation(MADE_FOR).unwrap_or_default().into(),
+            held: self.meta.annotation(HELD).map(Box::from),
+            is_annotated: !self.meta.annotations.is_empty(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what is told of all.
 
 use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
+use crate::hold_annotations::{HELD, HOLD};
 use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
 use std::borrow::Cow;
 use taintward_core::admission::pool::MADE_FOR;
@@ -174,6 +175,9 @@ struct ProtobufMeta<'a> {
     owner: Option<PodOwnerKind>,
     mirror: bool,
     made_for: &'a str,
+    held: Option<&'a str>,
+    hold: Option<&'a str>,
+    is_annotated: bool,
 }
 
 impl<'a> ProtobufMeta<'a> {
@@ -203,11 +207,16 @@ impl<'a> ProtobufMeta<'a> {
                         labels.extend([(key, Cow::Borrowed(value))]);
                     }
                 }
-                12 => match entry(value).map_err(|fault| fault.at("annotations"))? {
-                    (MIRROR, _) => self.mirror = true,
-                    (MADE_FOR, value) => self.made_for = value,
-                    _ => {}
-                },
+                12 => {
+                    self.is_annotated = true;
+                    match entry(value).map_err(|fault| fault.at("annotations"))? {
+                        (MIRROR, _) => self.mirror = true,
+                        (MADE_FOR, value) => self.made_for = value,
+                        (HELD, value) => self.held = Some(value),
+                        (HOLD, value) => self.hold = Some(value),
+                        _ => {}
+                    }
+                }
                 13 => {
                     let owner = owner(value).map_err(|fault| fault.index(owners).at("ownerReferences"))?;
                     self.owner = self.owner.or(owner);

@@ -11,6 +11,7 @@ use taintward_core::node_lifecycle::{
 };
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_kube::decode::DecodedNode;
+use taintward_kube::hold_annotations::HOLD;
 
 type SampleTaint = (String, Option<String>, String, Option<i64>);
 type SampleCondition = (String, String, Option<i64>);
@@ -161,7 +162,8 @@ impl SampleNode {
     }
 
     pub(crate) fn seen(&self) -> DecodedNode {
-        DecodedNode { taints: self.fact(), health: self.health() }
+        let hold = self.meta.annotation(HOLD).map(Box::from);
+        DecodedNode { taints: self.fact(), health: self.health(), hold }
     }
 
     pub(crate) fn fact(&self) -> NodeFact {

@@ -28,6 +28,8 @@ pub(crate) fn decoded_pod<E: Extent>(
         owner: meta.owner_kind(),
         mirror: annotations.is_some_and(|annotations| annotations.mirror),
         made_for: annotations.map(|annotations| &*annotations.made_for).unwrap_or_default(),
+        held: annotations.and_then(|annotations| annotations.held.as_deref()),
+        is_annotated: annotations.is_some_and(|annotations| annotations.any),
         deleting: meta.deletion_timestamp.is_some(),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
         node: &spec.node_name,

@@ -32,6 +32,7 @@ impl DecodeFrom<Protobuf> for DecodedNode {
             unschedulable: spec.unschedulable,
             taints: spec.taints,
             conditions,
+            hold: meta.hold,
         };
         Ok(Decoded::Object(fields.decoded(&labels, || taints_changed(message))))
     }

@@ -32,6 +32,8 @@ impl DecodeFrom<Protobuf> for DecodedPod {
             owner: meta.owner.unwrap_or_default(),
             mirror: meta.mirror,
             made_for: meta.made_for,
+            held: meta.held,
+            is_annotated: meta.is_annotated,
             deleting: meta.deleting,
             created: meta.created,
             node: spec.node,

@@ -1,0 +1,86 @@
+//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand.
+
+use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath};
+use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
+use crate::hold_annotations::{HELD, encode_record};
+use crate::node_client::test;
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Map, Value, json};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::toleration::Toleration;
+use taintward_core::toleration_seconds::{HeldPodFact, SecondsPatch};
+
+impl ApiClient {
+    /// Writes seconds and annotation at once, if the pod is the one that was seen, with the tolerations that were seen.
+    /// The answer is the pod afterwards.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if pod or tolerations are others by now, [`ApiFailure::NotFound`] if
+    /// there is no such pod, or it is about to leave.
+    pub async fn write_toleration_seconds(&self, patch: &SecondsPatch) -> Result<HeldPodFact, RequestError> {
+        let on = ResourcePath::pod(patch.pod.name(), "")?;
+        let ask = RequestSpec {
+            content: JSON_PATCH,
+            body: body(patch),
+            caution: ErrorHints::Tests,
+            ..RequestSpec::default()
+        };
+        let answer = self.send(Method::PATCH, &on, MANAGED, ask).await?;
+        let decoded = match object_from_body::<DecodedPod>(&answer.content_type, &answer.body) {
+            ObjectBody::Object(Decoded::Object(pod)) => pod.for_holds(),
+            ObjectBody::Object(Decoded::Unbound(_)) => None,
+            ObjectBody::Object(Decoded::Undecodable(odd)) => {
+                return Err(RequestError::unreadable(&on, &odd.why));
+            }
+            ObjectBody::Status(status) => return Err(RequestError::unreadable(&on, &status.message)),
+            ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&on, &why)),
+        };
+        decoded.ok_or_else(|| RequestError::ours(ApiFailure::NotFound, format!("{on} is about to leave")))
+    }
+}
+
+/// The patch. A map that is not there cannot be demanded by a test: then the version is.
+fn body(patch: &SecondsPatch) -> Bytes {
+    let tolerations: Vec<Value> = patch.tolerations.iter().map(written).collect();
+    let mut steps = vec![
+        test("/metadata/uid", &json!(patch.pod.uid().to_string())),
+        test("/spec/tolerations", &json!(tolerations)),
+    ];
+    for (at, seconds) in &patch.write.seconds {
+        let path = format!("/spec/tolerations/{at}/tolerationSeconds");
+        let had = patch.tolerations.get(*at).is_some_and(|toleration| toleration.seconds.is_some());
+        match seconds {
+            Some(seconds) => steps.push(json!({ "op": "add", "path": path, "value": seconds })),
+            None if had => steps.push(json!({ "op": "remove", "path": path })),
+            None => {}
+        }
+    }
+    let path = format!("/metadata/annotations/{}", HELD.replace('/', "~1"));
+    match (patch.write.record.as_ref().map(encode_record), patch.has_record) {
+        (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
+        (Some(text), false) if patch.is_annotated => {
+            steps.push(json!({ "op": "add", "path": path, "value": text }));
+        }
+        (Some(text), false) => {
+            if let Some(version) = patch.version {
+                steps.insert(1, test("/metadata/resourceVersion", &json!(version.to_string())));
+            }
+            steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { HELD: text } }));
+        }
+        (None, true) => steps.push(json!({ "op": "remove", "path": path })),
+        (None, false) => {}
+    }
+    Bytes::from(Value::Array(steps).to_string())
+}
+
+/// A toleration as the API server writes it.
+fn written(toleration: &Toleration) -> Value {
+    let Toleration { key, operator, value, effect, seconds } = toleration;
+    let effect = effect.as_ref().map(|effect| effect.as_str()).unwrap_or_default();
+    let texts = [("key", &**key), ("operator", operator.as_str()), ("value", &**value), ("effect", effect)];
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    let mut object: Map<String, Value> = texts.map(|(name, text)| (name.to_owned(), json!(text))).collect();
+    object.extend(seconds.map(|seconds| ("tolerationSeconds".to_owned(), json!(seconds))));
+    Value::Object(object)
+}

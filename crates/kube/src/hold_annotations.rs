@@ -1,0 +1,257 @@
+//! Reads and writes the annotations of holds: a pod's own seconds, and what a person asks for a node.
+//!
+//! - Invariant: what is written reads back equal; what does not read as a whole is undecodable, never half of it.
+
+use crate::api_time::micro_time;
+use crate::decode::time_from_text;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use taintward_core::taint::TaintEffect;
+use taintward_core::time::{Span, Wall};
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_hold::{HeldToleration, HoldRecord, ReleaseMode};
+use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
+
+/// The annotation of a pod whose `tolerationSeconds` Taintward has cleared or given back: they stand in it.
+pub const HELD: &str = "taintward.io/held";
+
+/// The annotation of a node by which a person asks that its pods are held, or released.
+pub const HOLD: &str = "taintward.io/hold";
+
+/// [`HELD`]'s value.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct HeldJson<'a> {
+    since: String,
+    until: String,
+    changed: String,
+    ran_microseconds: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counted_since: Option<String>,
+    #[serde(borrow)]
+    tolerations: Vec<HeldTolerationJson<'a>>,
+}
+
+/// A toleration with its own seconds, and those it has now.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct HeldTolerationJson<'a> {
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    operator: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    value: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    effect: Cow<'a, str>,
+    toleration_seconds: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    given: Option<i64>,
+}
+
+/// [`HOLD`]'s value.
+#[derive(Deserialize, Serialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
+enum HoldJson {
+    /// Hold.
+    Hold {
+        since: String,
+        until: String,
+        /// For people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+    /// Release.
+    Release {
+        at: String,
+        #[serde(default)]
+        mode: ReleaseModeJson,
+    },
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ReleaseModeJson {
+    #[default]
+    Remainder,
+    Full,
+}
+
+/// The annotation's text of a record.
+pub fn encode_record(record: &HoldRecord) -> String {
+    let held = |held: &HeldToleration| {
+        let toleration = held.toleration();
+        (toleration, held.own(), held.given())
+    };
+    let tolerations: Vec<_> = record.tolerations().iter().map(held).collect();
+    let tolerations = tolerations.iter().map(|(toleration, own, given)| HeldTolerationJson {
+        key: (&*toleration.key).into(),
+        operator: toleration.operator.as_str().into(),
+        value: (&*toleration.value).into(),
+        effect: toleration.effect.as_ref().map(TaintEffect::as_str).unwrap_or_default().into(),
+        toleration_seconds: *own,
+        given: *given,
+    });
+    let json = HeldJson {
+        since: micro_time(record.since()),
+        until: micro_time(record.until()),
+        changed: micro_time(record.changed()),
+        ran_microseconds: record.ran().as_micros(),
+        counted_since: record.counted_since().map(micro_time),
+        tolerations: tolerations.collect(),
+    };
+    serde_json::to_string(&json).unwrap_or_default()
+}
+
+/// What the annotation of a pod says.
+pub fn decode_record(text: &str) -> RecordState {
+    let Ok(json) = serde_json::from_str::<HeldJson<'_>>(text) else { return RecordState::Undecodable };
+    record(&json).map_or(RecordState::Undecodable, |record| RecordState::Known(record.into()))
+}
+
+fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
+    let times = [time(&json.since)?, time(&json.until)?, time(&json.changed)?];
+    let counted_since = match &json.counted_since {
+        Some(text) => Some(time(text)?),
+        None => None,
+    };
+    let tolerations = json.tolerations.iter().map(held).collect::<Option<Vec<_>>>()?;
+    let ran = Span::from_micros(Some(json.ran_microseconds).filter(|ran| *ran >= 0)?);
+    let is_told = !tolerations.is_empty();
+    is_told.then(|| HoldRecord::recorded(tolerations, times, ran, counted_since))
+}
+
+fn held(json: &HeldTolerationJson<'_>) -> Option<HeldToleration> {
+    let toleration = Toleration {
+        key: (&*json.key).into(),
+        operator: TolerationOperator::new(&json.operator),
+        value: (&*json.value).into(),
+        effect: (!json.effect.is_empty()).then(|| TaintEffect::new(&json.effect)),
+        seconds: Some(json.toleration_seconds),
+    };
+    HeldToleration::recorded(&toleration, json.given)
+}
+
+/// The annotation's text of a request; `None` takes it away. The reason is for people.
+pub fn encode_request(request: NodeHoldRequest, reason: &str) -> Option<String> {
+    let json = match request {
+        NodeHoldRequest::None => return None,
+        NodeHoldRequest::Hold { since, until } => {
+            HoldJson::Hold { since: micro_time(since), until: micro_time(until), reason: reason.to_owned() }
+        }
+        NodeHoldRequest::Release { at, mode } => {
+            let mode = match mode {
+                ReleaseMode::Remainder => ReleaseModeJson::Remainder,
+                ReleaseMode::Full => ReleaseModeJson::Full,
+            };
+            HoldJson::Release { at: micro_time(at), mode }
+        }
+    };
+    serde_json::to_string(&json).ok()
+}
+
+/// What the annotation of a node asks for; nothing, if it cannot be understood (D11).
+pub fn decode_request(text: &str) -> NodeHoldRequest {
+    let request = || match serde_json::from_str(text).ok()? {
+        HoldJson::Hold { since, until, .. } => {
+            Some(NodeHoldRequest::Hold { since: time(&since)?, until: time(&until)? })
+        }
+        HoldJson::Release { at, mode } => {
+            let mode = match mode {
+                ReleaseModeJson::Remainder => ReleaseMode::Remainder,
+                ReleaseModeJson::Full => ReleaseMode::Full,
+            };
+            Some(NodeHoldRequest::Release { at: time(&at)?, mode })
+        }
+    };
+    request().unwrap_or_default()
+}
+
+fn time(text: &str) -> Option<Wall> {
+    time_from_text(text).ok()?
+}
+
+fn is_empty(text: &str) -> bool {
+    text.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn toleration() -> impl Strategy<Value = HeldToleration> {
+        let operator = prop_oneof![Just(""), Just("Exists"), Just("Equal"), Just("Lt"), Just("odd \"one\"")];
+        let effect = prop_oneof![Just(""), Just("NoExecute"), Just("Odd")];
+        (".{0,9}", operator, "\\PC{0,5}", effect, any::<i64>(), any::<Option<i64>>()).prop_map(
+            |(key, operator, value, effect, own, given)| {
+                let toleration = Toleration {
+                    key: key.into(),
+                    operator: TolerationOperator::new(operator),
+                    value: value.into(),
+                    effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
+                    seconds: Some(own),
+                };
+                HeldToleration::recorded(&toleration, given).unwrap()
+            },
+        )
+    }
+
+    fn moment() -> impl Strategy<Value = Wall> {
+        (0..253_402_000_000_000_000_i64).prop_map(Wall::from_micros)
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_reads_back_as_it_was_written(
+            tolerations in prop::collection::vec(toleration(), 1..4),
+            times in [moment(), moment(), moment()],
+            ran in 0..i64::MAX,
+            counted_since in prop::option::of(moment()),
+        ) {
+            let record = HoldRecord::recorded(tolerations, times, Span::from_micros(ran), counted_since);
+            let text = encode_record(&record);
+            prop_assert_eq!(decode_record(&text), RecordState::Known(record.into()), "{}", text);
+        }
+
+        #[test]
+        fn a_request_reads_back_as_it_was_written(since in moment(), until in moment(), full: bool, reason in ".*") {
+            let mode = if full { ReleaseMode::Full } else { ReleaseMode::Remainder };
+            for request in [NodeHoldRequest::Hold { since, until }, NodeHoldRequest::Release { at: since, mode }] {
+                prop_assert_eq!(decode_request(&encode_request(request, &reason).unwrap()), request);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*") {
+            let _ = (decode_record(&text), decode_request(&text));
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_is_undecodable() {
+        let whole = r#"{"since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z","changed":"2026-11-22T10:00:00Z",
+            "ranMicroseconds":5,"tolerations":[{"key":"k","tolerationSeconds":300}]}"#;
+        assert!(matches!(decode_record(whole), RecordState::Known(_)));
+        for (from, to) in [
+            ("11:00", "11.00"),
+            (":5,", ":-5,"),
+            ("300", "null"),
+            (r#"{"key":"k","tolerationSeconds":300}"#, ""),
+            ("\"since\"", "\"sinc\""),
+            (r#""key":"k","#, ""),
+            (r#""key":"k","#, r#""key":"k","given":"5","#),
+            (r#""key":"k","#, r#""key":"k","gives":5,"#),
+        ] {
+            assert_eq!(
+                decode_record(&whole.replacen(from, to, 1)),
+                RecordState::Undecodable,
+                "{from} -> {to}"
+            );
+        }
+        for text in ["", "true", "{}", r#"{"action":"hold"}"#, r#"{"action":"hold","since":"x","until":"y"}"#]
+        {
+            assert_eq!(decode_request(text), NodeHoldRequest::None, "{text}");
+        }
+    }
+}
