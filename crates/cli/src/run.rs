@@ -4,6 +4,7 @@
 
 mod election_args;
 mod flag_notice;
+mod hold_args;
 mod node_health_args;
 mod rate;
 mod run_args;

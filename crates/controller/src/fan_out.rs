@@ -1,4 +1,4 @@
-//! Distributes the events of one watch to eviction, node lifecycle and dedicated pools, each with its part.
+//! Distributes the events of one watch to eviction, node lifecycle, dedicated pools and holds, each with its part.
 //!
 //! - Invariant: nothing is dropped, so the slowest consumer sets the pace; an undecodable object is counted once (D11).
 //!   Pools receive events from the start of a list on, and only while there are pools.
@@ -7,6 +7,7 @@ use crate::metrics::{Resource, WatchMetrics};
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact};
 use taintward_core::{fact, node_lifecycle};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedPod, NodeForAllControllers, WatchedObject as _};
@@ -21,9 +22,14 @@ pub(crate) trait Split: Sized + Send + 'static {
     type Health: Send + 'static;
     /// What pools want to know.
     type Pools: Send + 'static;
+    /// What holds want to know.
+    type Holds: Send + 'static;
 
     /// The event for pools: for them the object may be deleted, or undecodable.
     fn for_pools(&self, listed: bool) -> ObjectEvent<Self::Pools>;
+
+    /// The event for holds: for them a pod that cannot leave any more is deleted.
+    fn for_holds(&self, listed: bool) -> ObjectEvent<Self::Holds>;
 
     fn split(self) -> (Self::Eviction, Self::Health);
 }
@@ -32,6 +38,7 @@ impl Split for NodeForAllControllers {
     type Eviction = fact::NodeFact;
     type Health = node_lifecycle::NodeHealthFact;
     type Pools = PoolNodeFact;
+    type Holds = HoldNodeFact;
 
     fn for_pools(&self, listed: bool) -> ObjectEvent<PoolNodeFact> {
         match &self.member {
@@ -39,6 +46,10 @@ impl Split for NodeForAllControllers {
             Decoded::Undecodable(_) => ObjectEvent::Undecodable(self.identity().into()),
             Decoded::Unbound(_) => ObjectEvent::Deleted(self.identity().into()),
         }
+    }
+
+    fn for_holds(&self, listed: bool) -> ObjectEvent<HoldNodeFact> {
+        ObjectEvent::Applied { fact: self.node.for_holds(), listed }
     }
 
     fn split(self) -> (fact::NodeFact, node_lifecycle::NodeHealthFact) {
@@ -50,9 +61,17 @@ impl Split for DecodedPod {
     type Eviction = fact::PodFact;
     type Health = node_lifecycle::PodReadinessFact;
     type Pools = PodOnNodeFact;
+    type Holds = HeldPodFact;
 
     fn for_pools(&self, listed: bool) -> ObjectEvent<PodOnNodeFact> {
         match self.resident() {
+            Some(fact) => ObjectEvent::Applied { fact, listed },
+            None => ObjectEvent::Deleted(self.identity().into()),
+        }
+    }
+
+    fn for_holds(&self, listed: bool) -> ObjectEvent<HeldPodFact> {
+        match Self::for_holds(self) {
             Some(fact) => ObjectEvent::Applied { fact, listed },
             None => ObjectEvent::Deleted(self.identity().into()),
         }
@@ -73,6 +92,14 @@ pub(crate) struct Consumers<S: Split> {
     pub(crate) eviction: Option<ConsumerQueue<S::Eviction>>,
     pub(crate) health: Option<ConsumerQueue<S::Health>>,
     pub(crate) pools: Option<OnDemandConsumer<S::Pools>>,
+    pub(crate) holds: Option<ConsumerQueue<S::Holds>>,
+}
+
+impl<S: Split> Consumers<S> {
+    fn is_empty(&self) -> bool {
+        let Self { eviction, health, pools, holds } = self;
+        eviction.is_none() && health.is_none() && pools.is_none() && holds.is_none()
+    }
 }
 
 /// The queue for pools, which receives batches while there are pools.
@@ -143,19 +170,29 @@ pub(crate) async fn run<S: Split>(
         let batch = meter.receive(batch);
         let pool_events =
             consumers.pools.as_mut().map(|pools| pools.events(&batch, &meter)).unwrap_or_default();
+        let holds = consumers.holds.as_ref().map(|_| for_holds(&batch)).unwrap_or_default();
         let (eviction, health) = batch.into_iter().map(|event| event.split(S::split)).unzip();
         send(&mut consumers.eviction, eviction).await;
         send(&mut consumers.health, health).await;
+        send(&mut consumers.holds, holds).await;
         if let Some(pools) = &mut consumers.pools
             && !pool_events.is_empty()
         {
             send(&mut pools.queue, pool_events).await;
         }
         consumers.pools = consumers.pools.take().filter(|pools| pools.queue.is_some());
-        if consumers.eviction.is_none() && consumers.health.is_none() && consumers.pools.is_none() {
+        if consumers.is_empty() {
             return;
         }
     }
+}
+
+fn for_holds<S: Split>(batch: &[ObjectEvent<S>]) -> Vec<ObjectEvent<S::Holds>> {
+    let events = batch.iter().map(|event| match event.as_object() {
+        Ok((object, listed)) => object.for_holds(listed),
+        Err(event) => event,
+    });
+    events.collect()
 }
 
 /// Sends every batch to the only consumer.
@@ -241,7 +278,7 @@ mod tests {
         let undecodable = meter.watches.undecodable.of(Resource::Nodes);
         tokio::spawn(run(
             from,
-            Consumers { eviction: Some(eviction), health: Some(health), pools: None },
+            Consumers { eviction: Some(eviction), health: Some(health), pools: None, holds: None },
             meter,
         ));
         out.send(batch()).await.unwrap();
@@ -268,7 +305,7 @@ mod tests {
         let ((eviction, taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
         let task = tokio::spawn(run(
             from,
-            Consumers { eviction: Some(eviction), health: Some(health), pools: None },
+            Consumers { eviction: Some(eviction), health: Some(health), pools: None, holds: None },
             meter(),
         ));
         drop(taints);
@@ -290,7 +327,7 @@ mod tests {
         let for_pools = Some(OnDemandConsumer::new(to_pools, is_needed));
         tokio::spawn(run(
             from,
-            Consumers { eviction: Some(eviction), health: None, pools: for_pools },
+            Consumers { eviction: Some(eviction), health: None, pools: for_pools, holds: None },
             meter(),
         ));
         let mut receive = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {

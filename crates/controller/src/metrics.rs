@@ -5,6 +5,7 @@
 
 mod effects;
 mod evictions;
+mod holds;
 mod labels;
 mod lease;
 mod node_health;
@@ -16,6 +17,7 @@ mod watches;
 
 pub use effects::EffectMetrics;
 pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
+pub use holds::HoldMetrics;
 pub use labels::{
     Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolStanding, Queue, Resource,
     Restart, Sign, Unknown, Verb,
@@ -70,6 +72,8 @@ pub struct ControllerMetrics {
     pub node_health: NodeLifecycleMetrics,
     /// Dedicated pools.
     pub pools: PoolMetrics,
+    /// Holds.
+    pub holds: HoldMetrics,
     /// The streams of facts.
     pub watches: WatchMetrics,
     /// Leadership.
@@ -90,6 +94,7 @@ impl ControllerMetrics {
         let effects = EffectMetrics::new(&mut metrics);
         let node_health = NodeLifecycleMetrics::new(&mut metrics);
         let pools = PoolMetrics::new(&mut metrics);
+        let holds = HoldMetrics::new(&mut metrics);
         let watches = WatchMetrics::new(&mut metrics);
         let lease = LeaseMetrics::new(&mut metrics, &about.lease);
         let server_time = ServerTimeMetrics::new(&mut metrics);
@@ -112,6 +117,7 @@ impl ControllerMetrics {
             server_time,
             node_health,
             pools,
+            holds,
             watches,
             lease,
             queues,

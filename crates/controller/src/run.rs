@@ -1,7 +1,7 @@
 //! Wires and runs the controllers: connections, watches, election, control loops, health.
 //!
-//! - See `control_loop.rs` for the loop, `eviction.rs`, `node_lifecycle.rs` and `dedicated_pools.rs` for what each
-//!   controller adds.
+//! - See `control_loop.rs` for the loop, `eviction.rs`, `node_lifecycle.rs`, `dedicated_pools.rs` and
+//!   `toleration_hold.rs` for what each controller adds.
 
 mod clock_watch;
 mod election;
@@ -19,9 +19,10 @@ use crate::eviction::EvictionController;
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
 use crate::node_lifecycle::NodeLifecycleController;
-use crate::settings::{ControllerSettings, Marking, WriteMode};
+use crate::settings::{ControllerSettings, Marking, TolerationHoldSettings, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
+use crate::toleration_hold::TolerationHoldController;
 use crate::watch_queues::WatchQueues;
 use crate::write_permission::WritePermission;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, Evicti
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput};
 use taintward_core::time::Mono;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::toleration_seconds::{TolerationSecondsEngine, TolerationSecondsInput};
 use taintward_kube::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{self, ConnectError, RequestObserver, connect};
@@ -75,6 +77,7 @@ struct EngineQueues {
     eviction: Option<WatchQueues<EvictionInput>>,
     node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
     pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
+    holds: Option<WatchQueues<TolerationSecondsInput>>,
 }
 
 /// What the process shows of itself.
@@ -83,6 +86,7 @@ struct HealthState {
     eviction: LoopHealth,
     node_lifecycle: LoopHealth,
     dedicated_pools: LoopHealth,
+    toleration_hold: LoopHealth,
 }
 
 /// How a wait for the server ended.
@@ -182,7 +186,7 @@ async fn run_in(
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();
     let relist_now = watches.relist_now.clone();
-    let EngineQueues { eviction, node_lifecycle, pools } =
+    let EngineQueues { eviction, node_lifecycle, pools, holds } =
         watches.listen((&streams, &heartbeats), &settings, &health_state.metrics, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
@@ -215,7 +219,12 @@ async fn run_in(
     let pools = pools
         .map(|(queues, demand)| shared.dedicated_pools(definition, demand).run(queues, shutdown.clone()));
     let pods = eviction.map(|queues| shared.eviction(held, relist_now).run(queues, shutdown.clone()));
-    tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools));
+    let holds = settings
+        .controllers
+        .toleration_hold
+        .zip(holds)
+        .map(|(config, queues)| shared.toleration_hold(config).run(queues, shutdown.clone()));
+    tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools), to_its_end(holds));
 
     // The next holder may begin the moment the lease is free: everything of ours has ended by then.
     let _ = end_lease.send(());
@@ -291,6 +300,11 @@ impl SharedParts<'_> {
         let controller = DedicatedPoolController::new(definition, demand, exemptions, namespace);
         self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
+
+    fn toleration_hold(&self, config: TolerationHoldSettings) -> ControlLoop<TolerationHoldController> {
+        let engine = TolerationSecondsEngine::new(config.limit);
+        self.control_loop(engine, TolerationHoldController, &self.health_state.toleration_hold)
+    }
 }
 
 fn permission(mode: WriteMode, elected: Option<watch::Receiver<Leadership>>) -> WritePermission {
@@ -320,6 +334,7 @@ fn names(settings: &ControllerSettings) -> Vec<&'static str> {
         (controllers.taint_eviction, "taint-eviction-controller"),
         (controllers.node_lifecycle.is_some(), "node-lifecycle-controller"),
         (controllers.dedicated_pools, "dedicated-pool-controller"),
+        (controllers.toleration_hold.is_some(), "toleration-hold-controller"),
     ]
     .into_iter()
     .filter_map(|(runs, name)| runs.then_some(name))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
+use taintward_core::toleration_seconds::HoldLimit;
 use taintward_kube::config;
 pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
@@ -58,18 +59,33 @@ pub struct EnabledControllers {
     pub node_lifecycle: Option<node_lifecycle::NodeLifecycleConfig>,
     /// dedicated-pool-controller: taints and labels of the nodes of `DedicatedPool`s.
     pub dedicated_pools: bool,
+    /// toleration-hold-controller: where kube-controller-manager's own taint eviction stays on, countdowns stand still
+    /// while too many nodes are silent, or while a person says so.
+    pub toleration_hold: Option<TolerationHoldSettings>,
+}
+
+/// By what toleration-hold-controller goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TolerationHoldSettings {
+    /// How many nodes may be silent before pods are held; `None`: only a person's word holds.
+    pub limit: Option<HoldLimit>,
 }
 
 impl EnabledControllers {
     /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
     pub(crate) fn look_at_pods(&self) -> bool {
-        self.taint_eviction || self.node_lifecycle.is_some()
+        self.taint_eviction || self.node_lifecycle.is_some() || self.toleration_hold.is_some()
+    }
+
+    /// Whether a node or a pod is read once more before it is written.
+    pub(crate) fn read_live(&self) -> bool {
+        self.taint_eviction || self.node_lifecycle.is_some() || self.dedicated_pools
     }
 }
 
 impl Default for EnabledControllers {
     fn default() -> Self {
-        Self { taint_eviction: true, node_lifecycle: None, dedicated_pools: false }
+        Self { taint_eviction: true, node_lifecycle: None, dedicated_pools: false, toleration_hold: None }
     }
 }
 

@@ -14,6 +14,8 @@ mod tests;
 pub use coverage::{HoldCoverage, UncoveredReason};
 pub use record::{HeldToleration, HoldRecord, MAX_HOLD, REMAINDER_MIN};
 
+use record::CLOCK_STEP_MAX;
+
 use crate::taint_start::RESOLUTION;
 use crate::time::{Span, Wall};
 use crate::toleration::Toleration;
@@ -146,7 +148,7 @@ fn held_step(
         return HoldStep::Wait(Some(ends_at));
     }
     let may_set = record.changed().plus(OBSERVATION_PAUSE);
-    if now < may_set && record.changed() <= now {
+    if now < may_set && record.changed() <= now.plus(CLOCK_STEP_MAX) {
         return HoldStep::Wait(Some(may_set));
     }
     let Some(since) = counts_since else {

@@ -34,6 +34,11 @@ impl EventReporter {
         Self { controller: "dedicated-pool-controller", reason }
     }
 
+    /// Of holds.
+    pub const fn holds(reason: &'static str) -> Self {
+        Self { controller: "toleration-hold-controller", reason }
+    }
+
     /// Of node health (NL-1).
     const fn health(reason: &'static str) -> Self {
         Self { controller: event_messages::COMPONENT, reason }

@@ -29,7 +29,7 @@ struct HeldJson<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted_since: Option<String>,
     #[serde(borrow)]
-    tolerations: Vec<HeldTolerationJson<'a>>,
+    held: Vec<HeldTolerationJson<'a>>,
 }
 
 /// A toleration with its own seconds, and those it has now.
@@ -98,7 +98,7 @@ pub fn encode_record(record: &HoldRecord) -> String {
         changed: micro_time(record.changed()),
         ran_microseconds: record.ran().as_micros(),
         counted_since: record.counted_since().map(micro_time),
-        tolerations: tolerations.collect(),
+        held: tolerations.collect(),
     };
     serde_json::to_string(&json).unwrap_or_default()
 }
@@ -115,7 +115,7 @@ fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
         Some(text) => Some(time(text)?),
         None => None,
     };
-    let tolerations = json.tolerations.iter().map(held).collect::<Option<Vec<_>>>()?;
+    let tolerations = json.held.iter().map(held).collect::<Option<Vec<_>>>()?;
     let ran = Span::from_micros(Some(json.ran_microseconds).filter(|ran| *ran >= 0)?);
     let is_told = !tolerations.is_empty();
     is_told.then(|| HoldRecord::recorded(tolerations, times, ran, counted_since))
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_not_whole_is_undecodable() {
         let whole = r#"{"since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z","changed":"2026-11-22T10:00:00Z",
-            "ranMicroseconds":5,"tolerations":[{"key":"k","tolerationSeconds":300}]}"#;
+            "ranMicroseconds":5,"held":[{"key":"k","tolerationSeconds":300}]}"#;
         assert!(matches!(decode_record(whole), RecordState::Known(_)));
         for (from, to) in [
             ("11:00", "11.00"),

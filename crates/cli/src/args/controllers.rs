@@ -4,7 +4,7 @@
 //!   are off by default.
 
 /// The controllers this program has, and so the names it understands.
-pub(crate) const KNOWN: [&str; 3] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS];
+pub(crate) const KNOWN: [&str; 4] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 /// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
@@ -13,6 +13,9 @@ pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 /// Keeps taints and labels on the nodes of dedicated pools. Only if it is named: it writes to nodes, and its objects have
 /// to be defined first.
 pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
+/// Stops countdowns of kube-controller-manager's own taint eviction. Only if it is named: it writes to pods, and is for
+/// clusters where that eviction stays on.
+pub(crate) const TOLERATION_HOLD: &str = "toleration-hold-controller";
 
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";
@@ -108,6 +111,17 @@ mod tests {
         for (list, expected) in rows {
             let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
             assert_eq!(is_on(&entries, DEDICATED_POOLS), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn countdowns_are_held_only_if_that_is_named() {
+        for (list, expected) in
+            [("*", false), ("toleration-hold-controller", true), ("*,-toleration-hold-controller", false)]
+        {
+            let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            assert_eq!(is_on(&entries, TOLERATION_HOLD), expected, "{list}");
+            assert_eq!(is_on(&entries, TAINT_EVICTION), list.starts_with('*'), "{list}");
         }
     }
 

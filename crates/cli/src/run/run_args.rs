@@ -3,6 +3,7 @@
 
 use super::election_args::ElectionArgs;
 use super::flag_notice::FlagNotice;
+use super::hold_args::{HOLD_IDS, HoldArgs};
 use super::node_health_args::{NODE_HEALTH_IDS, NodeHealthArgs};
 use super::rate::rate;
 use super::run_args_error::RunArgsError;
@@ -33,6 +34,8 @@ pub(crate) struct RunArgs {
     behaviour: BehaviourArgs,
     #[command(flatten)]
     node_health: NodeHealthArgs,
+    #[command(flatten)]
+    holds: HoldArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -78,7 +81,9 @@ struct BehaviourArgs {
     /// Which controllers run: '*', 'name', '-name'. taint-eviction-controller evicts pods; node-lifecycle-controller
     /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
     /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
-    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too
+    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too. toleration-hold-controller
+    /// is for clusters whose kube-controller-manager keeps its own taint eviction: it stops countdowns while too many
+    /// nodes are silent, and must be named, there alone
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
@@ -141,6 +146,8 @@ struct ExplicitFlags {
     disruption_condition: bool,
     /// The first flag that only node health reads.
     node_health: Option<&'static str>,
+    /// The first flag that only holds read.
+    holds: Option<&'static str>,
 }
 
 impl RunArgs {
@@ -205,7 +212,9 @@ impl ExplicitFlags {
         let is_given =
             |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
         let node_health = NODE_HEALTH_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
-        Self { mode: is_given("mode"), disruption_condition: is_given("disruption_condition"), node_health }
+        let holds = HOLD_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
+        let disruption_condition = is_given("disruption_condition");
+        Self { mode: is_given("mode"), disruption_condition, node_health, holds }
     }
 }
 
@@ -220,17 +229,23 @@ fn enabled_controllers(
     let (taint_eviction, node_lifecycle) =
         (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
     let dedicated_pools = is_on(controllers::DEDICATED_POOLS);
-    if !taint_eviction && !node_lifecycle && !dedicated_pools {
+    let (holds, toleration_hold) = (args.holds.config()?, is_on(controllers::TOLERATION_HOLD));
+    if !taint_eviction && !node_lifecycle && !dedicated_pools && !toleration_hold {
         return Err(RunArgsError::NothingToRun);
     }
     if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
         let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
         notices.push(FlagNotice { flag, text: text.into() });
     }
+    if let Some(flag) = explicit.holds.filter(|_| !toleration_hold) {
+        let text = "has no effect: toleration-hold-controller does not run; name it in --controllers";
+        notices.push(FlagNotice { flag, text: text.into() });
+    }
     Ok(EnabledControllers {
         taint_eviction,
         node_lifecycle: node_lifecycle.then_some(config),
         dedicated_pools,
+        toleration_hold: toleration_hold.then_some(holds),
     })
 }
 

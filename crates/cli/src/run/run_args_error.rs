@@ -15,6 +15,8 @@ pub(crate) enum RunArgsError {
     NothingToRun,
     #[error("{0}")]
     NodeHealth(node_lifecycle::InvalidFlag),
+    #[error("--hold-for must be from 1s to 24h; it is {}", duration::display(*.0))]
+    HoldFor(Duration),
     #[error(
         "--leader-elect-lease-duration must be whole seconds from 1s on, because the Lease object stores whole \
          seconds; it is {}", duration::display(*.0)

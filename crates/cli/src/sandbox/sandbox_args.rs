@@ -230,6 +230,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         controllers: EnabledControllers {
             taint_eviction: true,
             dedicated_pools: true,
+            toleration_hold: None,
             node_lifecycle: (!left_out(Component::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: WriteMode::Enforce,

@@ -77,6 +77,8 @@ closed_label! {
         TaintEviction => "taint-eviction-controller",
         /// Who looks after nodes.
         NodeLifecycle => "node-lifecycle-controller",
+        /// Who holds countdowns.
+        TolerationHold => "toleration-hold-controller",
     }
 }
 
@@ -113,6 +115,8 @@ closed_label! {
         EvictTrespasser => "evict_trespasser",
         /// Bringing the names of known nodes in step, for the admission policy.
         ListNodes => "list_nodes",
+        /// Clearing the seconds of a pod's tolerations, or giving them back.
+        WriteSeconds => "write_seconds",
         /// Recording an event (TE-34).
         Event => "event",
     }

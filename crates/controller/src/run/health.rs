@@ -25,13 +25,14 @@ impl HealthState {
             metrics: Arc::new(ControllerMetrics::new(Arc::clone(&mono), &about)),
             eviction: LoopHealth::new(Arc::clone(&mono)),
             node_lifecycle: LoopHealth::new(Arc::clone(&mono)),
-            dedicated_pools: LoopHealth::new(mono),
+            dedicated_pools: LoopHealth::new(Arc::clone(&mono)),
+            toleration_hold: LoopHealth::new(mono),
         }
     }
 
     /// No loop runs yet, and none is stuck.
     pub(super) fn beat(&self) {
-        [&self.eviction, &self.node_lifecycle, &self.dedicated_pools]
+        [&self.eviction, &self.node_lifecycle, &self.dedicated_pools, &self.toleration_hold]
             .into_iter()
             .for_each(|health| health.heartbeat.beat());
     }
@@ -70,6 +71,10 @@ impl HealthState {
             checks.push(while_demanded("watch-namespaces", &watches.namespaces));
             checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.dedicated_pools.synced)));
             checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.dedicated_pools.heartbeat)));
+        }
+        if settings.controllers.toleration_hold.is_some() {
+            checks.push(Check::new("sync-holds", Scope::Ready, is_synced(&self.toleration_hold.synced)));
+            checks.push(Check::new("loop-holds", Scope::Live, is_alive(&self.toleration_hold.heartbeat)));
         }
         checks
     }

@@ -45,9 +45,8 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.mode == WriteMode::Observe {
         return needs;
     }
-    needs.push(Permission::everywhere("get", "", "nodes"));
-    if settings.controllers.look_at_pods() || settings.controllers.dedicated_pools {
-        needs.push(Permission::everywhere("get", "", "pods"));
+    if settings.controllers.read_live() {
+        needs.extend(["nodes", "pods"].map(|on| Permission::everywhere("get", "", on)));
     }
     if settings.controllers.taint_eviction {
         needs.extend(for_eviction(settings));
@@ -57,6 +56,9 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     }
     if settings.controllers.dedicated_pools {
         needs.extend(for_pools());
+    }
+    if settings.controllers.toleration_hold.is_some() {
+        needs.push(Permission::everywhere("patch", "", "pods"));
     }
     needs.push(Permission::everywhere("create", "events.k8s.io", "events"));
     needs.extend(settings.election.iter().flat_map(for_election));

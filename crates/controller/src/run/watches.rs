@@ -9,6 +9,7 @@ use crate::node_lifecycle;
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
+use crate::toleration_hold;
 use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
@@ -65,7 +66,9 @@ impl WatchSet {
             let namespaces = hearing.alone(streams, self.namespaces, while_demanded);
             (dedicated_pools::watch_queues(pools, nodes, namespaces, pods), self.demand)
         });
-        EngineQueues { eviction, node_lifecycle, pools }
+        let holds =
+            nodes.holds.zip(pods.holds).map(|(nodes, pods)| toleration_hold::watch_queues(nodes, pods));
+        EngineQueues { eviction, node_lifecycle, pools, holds }
     }
 }
 
@@ -74,6 +77,7 @@ struct SplitQueues<S: Split> {
     eviction: Option<WatchReceiver<S::Eviction>>,
     health: Option<WatchReceiver<S::Health>>,
     pools: Option<WatchReceiver<S::Pools>>,
+    holds: Option<WatchReceiver<S::Holds>>,
 }
 
 /// What listening takes.
@@ -95,12 +99,17 @@ impl WatchSpawner<'_> {
         let (eviction, to_eviction) = way(controllers.taint_eviction);
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
         let (pools, to_pools) = way(controllers.dedicated_pools);
+        let (holds, to_holds) = way(controllers.toleration_hold.is_some());
         let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
         let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
         let meter = self.meter(slot.resource);
         let from = self.stream::<S>(self.streams, slot, while_demanded);
-        self.tasks.0.push(tokio::spawn(fan_out::run(from, Consumers { eviction, health, pools }, meter)));
-        SplitQueues { eviction: to_eviction, health: to_health, pools: to_pools }
+        self.tasks.0.push(tokio::spawn(fan_out::run(
+            from,
+            Consumers { eviction, health, pools, holds },
+            meter,
+        )));
+        SplitQueues { eviction: to_eviction, health: to_health, pools: to_pools, holds: to_holds }
     }
 
     /// Listens to what only one loop looks at.

@@ -12,6 +12,10 @@ use alloc::vec::Vec;
 /// No hold lasts longer, whatever its record says: a forged one ends, too.
 pub const MAX_HOLD: Span = Span::from_secs(24 * 60 * 60);
 
+/// What is written as now may lie so far in the future when it is read: clocks step back a little when they are set.
+/// Beyond that, a time in the future is forged.
+pub(super) const CLOCK_STEP_MAX: Span = Span::from_secs(30);
+
 /// A released pod gets at least so many seconds, or its own if those are fewer.
 pub const REMAINDER_MIN: i64 = 30;
 
@@ -138,9 +142,9 @@ impl HoldRecord {
     }
 
     /// When the hold of this pod ends under this order. A person's newer order may prolong it, and any may shorten it.
-    /// A record that claims to begin in the future ends now.
+    /// A record that claims to begin in the future ends now, unless a clock may have stepped back.
     pub fn ends_at(&self, order: HoldOrder, now: Wall) -> Wall {
-        if self.since > now {
+        if self.since > now.plus(CLOCK_STEP_MAX) {
             return now;
         }
         let own = if order.origin == HoldOrigin::Person { order.until } else { self.until.min(order.until) };

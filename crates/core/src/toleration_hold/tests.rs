@@ -200,3 +200,16 @@ fn a_forged_record_ends_too() {
     pod.step(Some(0), by_person, 10);
     assert_eq!(pod.seconds(), [Some(300), None]);
 }
+
+#[test]
+fn a_clock_that_steps_back_ends_no_hold_and_no_pause() {
+    let mut pod = Pod::new(both(Some(300), None));
+    let order = order(HoldOrigin::Limit, 100, 500);
+    pod.step(Some(100), order, 100);
+    assert_eq!(pod.seconds(), [None, None]);
+    assert_eq!(pod.step(Some(100), order, 99), HoldStep::Wait(Some(at(500))));
+    let release = HoldIntent::Release(ReleaseMode::Remainder);
+    assert_eq!(pod.step(Some(100), release, 99), HoldStep::Wait(Some(at(105))));
+    pod.step(Some(100), release, 105);
+    assert_eq!(pod.seconds(), [Some(300), None]);
+}

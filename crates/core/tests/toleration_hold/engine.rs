@@ -42,6 +42,8 @@ enum Event {
         carried_out: bool,
     },
     RecordRemoved(usize),
+    /// The clock steps back by a second, or forward again.
+    ClockSteps,
     Nothing,
 }
 
@@ -59,6 +61,7 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
         2 => Just(Event::WatchStalls),
         2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
         1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordRemoved),
+        2 => Just(Event::ClockSteps),
         1 => Just(Event::Nothing),
     ];
     (kind, prop_oneof![3 => 0_i64..8, 1 => 8_i64..70])
@@ -72,6 +75,8 @@ struct Pod {
     fact: HeldPodFact,
     original: OriginalController,
     gone_at: Option<i64>,
+    /// When its seconds went last.
+    cleared_at: Option<i64>,
 }
 
 struct World {
@@ -83,6 +88,7 @@ struct World {
     undelivered: VecDeque<TolerationSecondsInput>,
     stalled_until: i64,
     lost: Option<(bool, i64)>,
+    is_clock_behind: bool,
     violation: Option<String>,
 }
 
@@ -110,7 +116,7 @@ impl World {
                 record: RecordState::Absent,
                 is_annotated: false,
             };
-            Pod { fact, original: OriginalController::default(), gone_at: None }
+            Pod { fact, original: OriginalController::default(), gone_at: None, cleared_at: None }
         };
         let mut world = Self {
             now: 0,
@@ -121,6 +127,7 @@ impl World {
             undelivered: VecDeque::new(),
             stalled_until: 0,
             lost: None,
+            is_clock_behind: false,
             violation: None,
         };
         world.crash();
@@ -152,7 +159,7 @@ impl World {
     }
 
     fn clock(&self) -> Now {
-        Now::exact(Mono::from_secs(self.now), at(self.now))
+        Now::exact(Mono::from_secs(self.now), at(self.now - i64::from(self.is_clock_behind)))
     }
 
     /// Another process begins, with a list of everything.
@@ -219,6 +226,10 @@ impl World {
                 self.node_changes(node, |(_, request)| *request = NodeHoldRequest::None);
             }
             Event::Crash => self.crash(),
+            Event::ClockSteps => {
+                self.is_clock_behind ^= true;
+                self.run_engine();
+            }
             Event::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
             Event::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
             // Whoever takes a record away while this project runs gets it back.
@@ -238,7 +249,8 @@ impl World {
     fn carry_out(&mut self, patch: &SecondsPatch) -> Result<HeldPodFact, ApiFailure> {
         let found = self.pods.iter().position(|pod| pod.fact.id == patch.pod);
         let at = found.filter(|at| self.pods[*at].gone_at.is_none()).ok_or(ApiFailure::NotFound)?;
-        let fact = &mut self.pods[at].fact;
+        let pod = &mut self.pods[at];
+        let (fact, cleared_at) = (&mut pod.fact, &mut pod.cleared_at);
         if fact.tolerations != *patch.tolerations || (fact.record != RecordState::Absent) != patch.has_record
         {
             return Err(ApiFailure::Conflict);
@@ -247,6 +259,11 @@ impl World {
             let before = fact.tolerations[*position].seconds;
             if before.is_some() && seconds.is_some() && before != *seconds {
                 self.violation = Some("seconds were changed directly".to_owned());
+            }
+            if seconds.is_none() {
+                *cleared_at = Some(self.now);
+            } else if cleared_at.is_some_and(|cleared| self.now < cleared + 4) {
+                self.violation = Some("seconds came back before the original saw them gone".to_owned());
             }
             fact.tolerations[*position].seconds = *seconds;
         }

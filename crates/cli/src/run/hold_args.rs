@@ -1,0 +1,97 @@
+//! Defines the flags of toleration-hold-controller.
+
+use super::run_args_error::RunArgsError;
+use crate::args::duration;
+use clap::Args;
+use std::time::Duration;
+use taintward_controller::settings::TolerationHoldSettings;
+use taintward_core::time::Span;
+use taintward_core::toleration_hold::MAX_HOLD;
+use taintward_core::toleration_seconds::HoldLimit;
+
+/// The ids of the flags that only holds read.
+pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), ("hold_for", "--hold-for")];
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Holds (toleration-hold-controller)")]
+pub(super) struct HoldArgs {
+    /// How many nodes may bear not-ready or unreachable, in each zone and in the cluster, before the countdowns of their
+    /// pods are held: a number, a share in percent (one node at least), or both with a comma, of which the lower
+    /// counts; off leaves holds to `taintward hold`
+    #[arg(long, value_name = "LIMIT", default_value = "10,30%", value_parser = limit)]
+    #[arg(env = "TAINTWARD_HOLD_LIMIT", hide_env = true)]
+    hold_limit: ParsedLimit,
+    /// A hold because of --hold-limit ends so long after the limit was exceeded, 24 hours at most
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration::parse)]
+    #[arg(env = "TAINTWARD_HOLD_FOR", hide_env = true)]
+    hold_for: Duration,
+}
+
+/// What `--hold-limit` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ParsedLimit {
+    Off,
+    Some { nodes: Option<u32>, percent: Option<u8> },
+}
+
+/// No limit on silent nodes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a number of nodes, a share from 1% to 100%, both with a comma (10,30%), or off")]
+pub(super) struct NotALimit;
+
+/// Reads `--hold-limit`.
+fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
+    if text == "off" {
+        return Ok(ParsedLimit::Off);
+    }
+    let (mut nodes, mut percent) = (None, None);
+    for part in text.split(',') {
+        match part.strip_suffix('%') {
+            Some(share) if percent.is_none() => {
+                let share = share.parse().ok().filter(|share| (1..=100).contains(share));
+                percent = Some(share.ok_or(NotALimit)?);
+            }
+            None if nodes.is_none() => nodes = Some(part.parse().map_err(|_| NotALimit)?),
+            _ => return Err(NotALimit),
+        }
+    }
+    Ok(ParsedLimit::Some { nodes, percent })
+}
+
+impl HoldArgs {
+    /// By what holds go.
+    pub(super) fn config(&self) -> Result<TolerationHoldSettings, RunArgsError> {
+        let micros = i64::try_from(self.hold_for.as_micros()).unwrap_or(i64::MAX);
+        let hold_for = Span::from_micros(micros);
+        if !(Span::from_secs(1)..=MAX_HOLD).contains(&hold_for) {
+            return Err(RunArgsError::HoldFor(self.hold_for));
+        }
+        let limit = match self.hold_limit {
+            ParsedLimit::Off => None,
+            ParsedLimit::Some { nodes, percent } => Some(HoldLimit { nodes, percent, hold_for }),
+        };
+        Ok(TolerationHoldSettings { limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_number_a_share_or_both() {
+        let is = |nodes, percent| Ok(ParsedLimit::Some { nodes, percent });
+        for (text, expected) in [
+            ("10,30%", is(Some(10), Some(30))),
+            ("30%,10", is(Some(10), Some(30))),
+            ("0", is(Some(0), None)),
+            ("100%", is(None, Some(100))),
+            ("off", Ok(ParsedLimit::Off)),
+        ] {
+            assert_eq!(limit(text), expected, "{text}");
+        }
+        for text in ["", ",", "0%", "101%", "-1", "5,6", "1%,2%", "5,", "5,6,7%", "x", "OFF", " 5"] {
+            assert_eq!(limit(text), Err(NotALimit), "{text}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Tests holds where the real kube-controller-manager's own taint eviction is on: pods of silent nodes stay while they
+//! are held, whatever is killed meanwhile, and leave when they are released.
+
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use taintward_envtest::{
+    Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, binaries, wait,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const HELD: &str = "taintward.io/held";
+const HOLD: &str = "taintward.io/hold";
+/// Its taint eviction uses an index of pods that its other controllers make.
+const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
+/// Each pod's own seconds.
+const OWN: i64 = 12;
+
+struct Stage {
+    cluster: Cluster,
+    admin: TestApi,
+    original: Option<ChildProcess>,
+    ours: Option<ChildProcess>,
+    limit: &'static str,
+}
+
+impl Stage {
+    async fn set(tools: &Binaries, limit: &'static str) -> Self {
+        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
+        let cluster = Cluster::start(tools, options).await.unwrap();
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        let mut stage = Self { cluster, admin, original: None, ours: None, limit };
+        stage.start_both().await;
+        stage
+    }
+
+    async fn start_both(&mut self) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["run", "--controllers=toleration-hold-controller", "--leader-elect=false"]);
+        command.args(["--metrics-port=0", "--secure-port=0"]).arg(format!("--hold-limit={}", self.limit));
+        command.arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
+        let ours = self.cluster.run("taintward", command).unwrap();
+        let original = self.cluster.controller_manager(ORIGINAL, &[]).await.unwrap();
+        wait::until("both to be at work", PATIENCE, async || {
+            let synced = original.output().matches("Caches are synced").count() >= 2;
+            Ok((synced && ours.output().contains("holds synced")).then_some(()))
+        })
+        .await
+        .unwrap();
+        (self.ours, self.original) = (Some(ours), Some(original));
+    }
+
+    fn kill_both(&mut self) {
+        self.ours.take().unwrap().kill().unwrap();
+        self.original.take().unwrap().kill().unwrap();
+    }
+
+    async fn pods(&self) -> Vec<Value> {
+        let list = self.admin.get("/api/v1/namespaces/default/pods").await.unwrap();
+        list["items"].as_array().unwrap().clone()
+    }
+
+    async fn on(&self, node: &str) -> Vec<Value> {
+        self.pods().await.into_iter().filter(|pod| pod["spec"]["nodeName"] == node).collect()
+    }
+
+    async fn until(&self, what: &str, is: impl AsyncFn(&Self) -> bool) {
+        let done = wait::until(what, PATIENCE, async || Ok(is(self).await.then_some(()))).await;
+        let said = |program: &Option<ChildProcess>| program.as_ref().unwrap().last_words();
+        if let Err(why) = done {
+            let pods = json!(
+                self.pods()
+                    .await
+                    .iter()
+                    .map(|pod| (name(pod), &pod["spec"]["tolerations"]))
+                    .collect::<Vec<_>>()
+            );
+            panic!("{why}: {pods}\n{}\n{}", said(&self.ours), said(&self.original));
+        }
+    }
+
+    async fn silence(&self, node: &str) {
+        let taint = json!({"key": UNREACHABLE, "effect": "NoExecute"});
+        set_taints(&self.admin, node, &[taint]).await.unwrap();
+    }
+
+    async fn ask(&self, node: &str, request: &Value) {
+        let body = json!({"metadata": {"annotations": {HOLD: request.to_string()}}}).to_string();
+        self.admin.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &body).await.unwrap();
+    }
+}
+
+fn seconds(pod: &Value) -> Option<i64> {
+    let all = pod["spec"]["tolerations"].as_array().unwrap();
+    all.iter().find(|one| one["key"] == UNREACHABLE).unwrap()["tolerationSeconds"].as_i64()
+}
+
+fn record(pod: &Value) -> Option<Value> {
+    let text = pod["metadata"]["annotations"][HELD].as_str()?;
+    Some(serde_json::from_str(text).unwrap())
+}
+
+fn is_held(pod: &Value) -> bool {
+    seconds(pod).is_none() && record(pod).is_some()
+}
+
+fn name(pod: &Value) -> String {
+    pod["metadata"]["name"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
+    let Some(tools) = binaries::for_test("no_pod_leaves_while_it_is_held") else { return };
+    let mut stage = Stage::set(&tools, "1").await;
+    for node in ["a", "b", "c", "calm"] {
+        create_node(&stage.admin, node, &[]).await.unwrap();
+        for at in 0..10 {
+            let fixture = pod(&format!("{node}-{at}"), node).bearing(UNREACHABLE, Some(OWN));
+            // Half of them without any annotation, as an API server has them.
+            let annotations = if at % 2 == 0 { json!({}) } else { json!({"example.com/mine": "1"}) };
+            fixture.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+        }
+        let forever =
+            pod(&format!("{node}-forever"), node).bearing(UNREACHABLE, None).bearing(NOT_READY, None);
+        forever.create(&stage.admin).await.unwrap();
+    }
+
+    // One silent node is within the limit: nothing is held. With three, all of them are.
+    let before = stage.on("calm").await;
+    stage.silence("a").await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(stage.pods().await.iter().filter(|pod| is_held(pod)).count(), 0);
+    let began = Instant::now();
+    stage.silence("b").await;
+    stage.silence("c").await;
+    stage
+        .until("30 pods to be held", async |stage| {
+            stage.pods().await.iter().filter(|pod| is_held(pod)).count() == 30
+        })
+        .await;
+    assert!(began.elapsed() < Duration::from_secs(OWN as u64 - 4), "{:?}", began.elapsed());
+
+    // Longer than any countdown, and both start anew on the way.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    stage.kill_both();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stage.start_both().await;
+    tokio::time::sleep(Duration::from_secs(OWN as u64)).await;
+    let pods = stage.pods().await;
+    assert_eq!(pods.len(), 44, "the original has evicted held pods");
+    assert!(pods.iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
+    assert_eq!(stage.on("calm").await, before, "a pod of a node that is well was touched");
+    let forever = pods.iter().filter(|pod| name(pod).ends_with("-forever"));
+    assert!(forever.clone().count() == 4 && forever.clone().all(|pod| record(pod).is_none()));
+
+    // Two nodes are back: their pods have their own seconds again, and nothing else tells of the hold. The third is
+    // within the limit again: its pods leave, each when its seconds are over.
+    set_taints(&stage.admin, "a", &[]).await.unwrap();
+    set_taints(&stage.admin, "b", &[]).await.unwrap();
+    stage
+        .until("the pods of c to have seconds again", async |stage| {
+            stage.on("c").await.iter().all(|pod| name(pod) == "c-forever" || seconds(pod) == Some(OWN))
+        })
+        .await;
+    let given = Instant::now();
+    stage
+        .until("the pods of a and b to be as they were", async |stage| {
+            let pods = [stage.on("a").await, stage.on("b").await].concat();
+            pods.len() == 22
+                && pods.iter().all(|pod| record(pod).is_none())
+                && pods.iter().filter(|pod| seconds(pod) == Some(OWN)).count() == 20
+        })
+        .await;
+    while given.elapsed() < Duration::from_secs(OWN as u64 - 2) {
+        assert_eq!(stage.on("c").await.len(), 11, "before its time: {:?}", given.elapsed());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    stage.until("the pods of c to leave", async |stage| stage.on("c").await.len() == 1).await;
+    assert!(given.elapsed() < Duration::from_secs(OWN as u64 + 2), "{:?}", given.elapsed());
+    assert_eq!([stage.on("a").await.len(), stage.on("b").await.len(), stage.on("calm").await.len()], [11; 3]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing_away() {
+    let Some(tools) = binaries::for_test("a_person_holds_a_node_and_releases_it") else { return };
+    let stage = Stage::set(&tools, "off").await;
+    create_node(&stage.admin, "a", &[]).await.unwrap();
+    for at in 0..3 {
+        pod(&format!("a-{at}"), "a").bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
+    }
+    let odd = pod("odd", "a").bearing(UNREACHABLE, Some(OWN));
+    odd.with("/metadata", "annotations", json!({HELD: "odd"})).create(&stage.admin).await.unwrap();
+    stage
+        .ask(
+            "a",
+            &json!({"action": "hold", "since": "2026-01-01T00:00:00Z", "until": "2199-01-01T00:00:00Z"}),
+        )
+        .await;
+    stage.silence("a").await;
+    stage
+        .until("three pods to be held", async |stage| {
+            stage.on("a").await.iter().filter(|pod| is_held(pod)).count() == 3
+        })
+        .await;
+    stage.until("the one that was left alone to leave", async |stage| stage.on("a").await.len() == 3).await;
+    let said = stage.ours.as_ref().unwrap().output();
+    assert!(said.contains("pod left alone") && said.contains("default/odd"), "{said}");
+
+    // A toleration that another writer set meanwhile is that writer's.
+    let change =
+        json!([{"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": 3600}]).to_string();
+    stage.admin.patch("/api/v1/namespaces/default/pods/a-0", PatchType::Json, &change).await.unwrap();
+    let now = jiff::Timestamp::now();
+    stage.ask("a", &json!({"action": "release", "at": now.to_string(), "mode": "full"})).await;
+    let is_left = async |stage: &Stage| stage.on("a").await.iter().map(name).collect::<Vec<_>>() == ["a-0"];
+    stage.until("two pods to leave", is_left).await;
+    let [left] = &stage.on("a").await[..] else { panic!("more than one is left") };
+    let record = record(left).unwrap();
+    let [ours] = &record["held"].as_array().unwrap()[..] else { panic!("{record}") };
+    assert_eq!((seconds(left), ours["key"].as_str()), (Some(3600), Some(NOT_READY)));
+}

@@ -1,0 +1,60 @@
+//! Counts held pods, and those that have seconds again.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::toleration_seconds::TolerationSecondsStats;
+use taintward_server::metrics::MetricsRegistry;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct HoldMetrics {
+    /// Pods whose seconds were cleared.
+    pub cleared: Counter,
+    /// Pods that got seconds again.
+    pub given_back: Counter,
+    held: Gauge,
+    released: Gauge,
+    undecodable: Gauge,
+    waiting: Gauge,
+    limits_exceeded: Gauge,
+}
+
+impl HoldMetrics {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
+        Self {
+            cleared: registry.counter(
+                "taintward_hold_pods_cleared",
+                "Pods whose tolerationSeconds were cleared, so that their countdown stands still",
+            ),
+            given_back: registry
+                .counter("taintward_hold_pods_given_back", "Held pods that got tolerationSeconds again"),
+            held: registry.gauge("taintward_hold_pods", "Pods that are held now"),
+            released: registry.gauge(
+                "taintward_hold_pods_released",
+                "Pods that were held and count down again, with their own seconds or with what was left of them",
+            ),
+            undecodable: registry.gauge(
+                "taintward_hold_pods_undecodable",
+                "Pods whose annotation taintward.io/held cannot be decoded: they are left alone",
+            ),
+            waiting: registry.gauge(
+                "taintward_hold_pods_waiting",
+                "Pods that are to be held or released and are not yet",
+            ),
+            limits_exceeded: registry.gauge(
+                "taintward_hold_limits_exceeded",
+                "Zones in which, with the cluster as one more, more nodes are silent than --hold-limit allows",
+            ),
+        }
+    }
+
+    /// How everything is.
+    pub fn set(&self, stats: TolerationSecondsStats, limits_exceeded: usize) {
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.held.set(number(stats.held));
+        self.released.set(number(stats.released));
+        self.undecodable.set(number(stats.undecodable));
+        self.waiting.set(number(stats.waiting));
+        self.limits_exceeded.set(number(limits_exceeded));
+    }
+}

@@ -1,0 +1,87 @@
+//! Reports the notices of holds: log lines, events of pods, and counts.
+
+use crate::controller::ReportSink;
+use crate::controller_context::ControllerContext;
+use crate::text_time::moment;
+use taintward_core::identity::{NodeName, PodId};
+use taintward_core::time::Now;
+use taintward_core::toleration_seconds::{LimitChange, LimitExceeded, LimitScope, TolerationSecondsNotice};
+use taintward_kube::events::{Event, EventReporter, Regarding};
+
+/// Reports one notice.
+pub(super) fn report(
+    notice: TolerationSecondsNotice,
+    context: &ControllerContext,
+    sink: &mut ReportSink,
+    now: Now,
+) {
+    match notice {
+        TolerationSecondsNotice::Synced { nodes, pods } => tracing::info!(nodes, pods, "holds synced"),
+        TolerationSecondsNotice::PodHeld { pod, node, until } => {
+            context.metrics.holds.cleared.inc();
+            let until = moment(now.mono_of(until), now);
+            if sink.lines.admit("pod held", now.mono) {
+                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, until, "pod held");
+            }
+            let note =
+                format!("The countdown of Pod {} stands still until {until} at the latest", pod.name());
+            sink.recorder.record(event(("TolerationHeld", "Holding"), &pod, node, note, now));
+        }
+        TolerationSecondsNotice::PodReleased { pod, node, seconds } => {
+            context.metrics.holds.given_back.inc();
+            if sink.lines.admit("pod released", now.mono) {
+                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, seconds, "pod released");
+            }
+            let note = format!("Pod {} has tolerationSeconds again: {seconds}", pod.name());
+            sink.recorder.record(event(("TolerationReleased", "Releasing"), &pod, node, note, now));
+        }
+        TolerationSecondsNotice::LimitChanged(LimitChange::Exceeded(exceeded)) => {
+            let LimitExceeded { scope, silent, nodes, allowed, until, .. } = exceeded;
+            let (scope, until) = (scope_name(&scope), moment(now.mono_of(until), now));
+            tracing::warn!(
+                scope,
+                silent,
+                nodes,
+                allowed,
+                until,
+                "too many nodes are silent: their pods are held"
+            );
+        }
+        TolerationSecondsNotice::LimitChanged(LimitChange::Kept(scope)) => {
+            tracing::info!(scope = scope_name(&scope), "no more nodes are silent than the limit allows");
+        }
+        TolerationSecondsNotice::RecordUndecodable(pod) => {
+            const MESSAGE: &str = "pod left alone: its annotation taintward.io/held cannot be decoded; correct it, or \
+                                   take it away and set tolerationSeconds by hand";
+            if sink.lines.admit(MESSAGE, now.mono) {
+                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), "{MESSAGE}");
+            }
+        }
+    }
+}
+
+fn scope_name(scope: &LimitScope) -> String {
+    match scope {
+        LimitScope::Cluster => "cluster".to_owned(),
+        LimitScope::Zone(zone) => format!("zone {zone}"),
+    }
+}
+
+fn event(
+    (reason, action): (&'static str, &str),
+    pod: &PodId,
+    node: NodeName,
+    note: String,
+    now: Now,
+) -> Event {
+    Event {
+        reporter: EventReporter::holds(reason),
+        regarding: Regarding::Pod(pod.name().clone(), pod.uid().clone()),
+        action: action.into(),
+        note,
+        warning: false,
+        related: Some(node),
+        at: now.wall,
+        count: 1,
+    }
+}
