@@ -11,6 +11,7 @@ use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
 use crate::doctor::{self, DoctorArgs, DoctorOptions};
 use crate::exit_codes;
 use crate::explain::{self, ExplainArgs, ExplainOptions};
+use crate::hold::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 use crate::install::{self, InstallArgs, InstallOptions};
 use crate::lint::{self, LintArgs, LintOptions};
 use crate::pending::{self, PendingArgs, PendingOptions};
@@ -53,6 +54,8 @@ pub(crate) enum ParsedCommand {
     Doctor(Box<DoctorOptions>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintOptions>),
+    /// Hold pods of nodes, or release them.
+    Hold(Box<HoldOptions>),
     /// Tell versions.
     Version(Box<VersionOptions>),
     /// Print a text.
@@ -167,6 +170,26 @@ enum ProgramCommand {
             sense."
     )]
     Taint(Box<TaintArgs>),
+    /// Stops the countdowns that not-ready and unreachable started on nodes, where kube-controller-manager evicts
+    #[command(
+        args_override_self = true,
+        after_help = "taintward hold n1 n2                        holds the pods of two nodes for an hour\n\
+            taintward hold --zone eu-1a --for 30m --reason 'switch replaced'\n\
+            taintward hold --all\n\n\
+            It writes an annotation to each node, and waits until toleration-hold-controller has held their pods \
+            (docs/managed-clusters.md). Exit codes: 0 all are held that can be, 1 not all are, 2 the command line makes \
+            no sense."
+    )]
+    Hold(Box<HoldCommandArgs>),
+    /// Lets the countdowns of held pods go on
+    #[command(
+        args_override_self = true,
+        after_help = "taintward release n1 n2\n\
+            taintward release --all --full              each pod gets all of its own seconds\n\n\
+            The pods of these nodes are not held again as long as the node is silent, by the limit either. Exit codes: 0 \
+            none is held, 1 some are, 2 the command line makes no sense."
+    )]
+    Release(Box<ReleaseCommandArgs>),
     /// Prints the versions of this program and of the API server
     #[command(
         args_override_self = true,
@@ -194,7 +217,7 @@ pub(crate) fn parse() -> Result<ParsedCommand, Error> {
 /// takes kubectl's place, and for a command that does not exist, which may have been meant to be one of these; else 2.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    let known = ["run", "webhook", "sandbox", "install", "version", "completion", "docs"];
+    let known = ["run", "webhook", "sandbox", "install", "hold", "release", "version", "completion", "docs"];
     let is_flag = verb.to_string_lossy().starts_with('-');
     if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
 }
@@ -244,6 +267,8 @@ fn parse_from(
     match Cli::from_arg_matches(&matches)?.verb {
         None => Ok(ParsedCommand::Print(command().render_help().to_string())),
         Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.resolve()))),
+        Some(ProgramCommand::Hold(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
+        Some(ProgramCommand::Release(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
         Some(ProgramCommand::Version(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Version(Box::new(plan))),
             Err(complaint) => Err(blame("version", complaint)),

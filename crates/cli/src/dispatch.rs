@@ -5,6 +5,7 @@ use crate::complete;
 use crate::docs::{self, DocsOptions};
 use crate::doctor::{self, DoctorOptions, LintCounts};
 use crate::explain;
+use crate::hold;
 use crate::install;
 use crate::lint::{self, LintSource};
 use crate::output;
@@ -34,6 +35,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(ParsedCommand::Explain(options)) => explain::run(&options),
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
         Ok(ParsedCommand::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
+        Ok(ParsedCommand::Hold(options)) => hold::run(&options),
         Ok(ParsedCommand::Print(text)) => print(&text),
         Ok(ParsedCommand::Version(plan)) => version::run(*plan),
         Ok(ParsedCommand::Docs(plan)) => docs(&plan),

@@ -18,6 +18,7 @@ mod docs;
 mod doctor;
 mod exit_codes;
 mod explain;
+mod hold;
 mod install;
 mod lint;
 mod manifest;

@@ -16,7 +16,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const HELD: &str = "taintward.io/held";
-const HOLD: &str = "taintward.io/hold";
 /// Its taint eviction uses an index of pods that its other controllers make.
 const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 /// Each pod's own seconds.
@@ -90,9 +89,13 @@ impl Stage {
         set_taints(&self.admin, node, &[taint]).await.unwrap();
     }
 
-    async fn ask(&self, node: &str, request: &Value) {
-        let body = json!({"metadata": {"annotations": {HOLD: request.to_string()}}}).to_string();
-        self.admin.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &body).await.unwrap();
+    /// `taintward hold` or `release`: its exit code, and all it says.
+    async fn command(&self, words: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(words).arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
+        let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
 }
 
@@ -196,12 +199,8 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
     }
     let odd = pod("odd", "a").bearing(UNREACHABLE, Some(OWN));
     odd.with("/metadata", "annotations", json!({HELD: "odd"})).create(&stage.admin).await.unwrap();
-    stage
-        .ask(
-            "a",
-            &json!({"action": "hold", "since": "2026-01-01T00:00:00Z", "until": "2199-01-01T00:00:00Z"}),
-        )
-        .await;
+    let (code, said) = stage.command(&["hold", "a", "--for", "1h", "--reason", "switch replaced"]).await;
+    assert!(code == Some(0) && said.contains("1 node: 3 of 3 pods held\n"), "{code:?}: {said}");
     stage.silence("a").await;
     stage
         .until("three pods to be held", async |stage| {
@@ -216,12 +215,35 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
     let change =
         json!([{"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": 3600}]).to_string();
     stage.admin.patch("/api/v1/namespaces/default/pods/a-0", PatchType::Json, &change).await.unwrap();
-    let now = jiff::Timestamp::now();
-    stage.ask("a", &json!({"action": "release", "at": now.to_string(), "mode": "full"})).await;
+    let (code, said) = stage.command(&["release", "--all", "--full"]).await;
+    assert_eq!(code, Some(0), "{said}");
     let is_left = async |stage: &Stage| stage.on("a").await.iter().map(name).collect::<Vec<_>>() == ["a-0"];
     stage.until("two pods to leave", is_left).await;
     let [left] = &stage.on("a").await[..] else { panic!("more than one is left") };
     let record = record(left).unwrap();
     let [ours] = &record["held"].as_array().unwrap()[..] else { panic!("{record}") };
     assert_eq!((seconds(left), ours["key"].as_str()), (Some(3600), Some(NOT_READY)));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_hold_that_no_controller_follows_is_told_and_undone() {
+    let Some(tools) = binaries::for_test("a_hold_that_no_controller_follows_is_told") else { return };
+    let mut stage = Stage::set(&tools, "off").await;
+    create_node(&stage.admin, "a", &[]).await.unwrap();
+    pod("mine", "a").bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
+    stage.kill_both();
+    let (code, said) = stage.command(&["hold", "--all", "--timeout", "2s"]).await;
+    assert!(code == Some(1) && said.contains("0 of 1 pod held after 2s"), "{code:?}: {said}");
+    let (code, said) = stage.command(&["hold", "--zone", "nowhere"]).await;
+    assert!(code == Some(1) && said.contains("no node has these labels"), "{code:?}: {said}");
+    let (code, said) = stage.command(&["hold", "missing"]).await;
+    assert!(code == Some(1) && said.contains("node missing: "), "{code:?}: {said}");
+    // Nothing was held, so there is nothing to wait for; what was asked for is not carried out later.
+    let (code, said) = stage.command(&["release", "--all", "-o", "json"]).await;
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &report["held"], &report["notHeld"]), (Some(0), &json!(0), &json!(1)), "{said}");
+    stage.start_both().await;
+    stage.silence("a").await;
+    stage.until("the pod to leave", async |stage| stage.on("a").await.is_empty()).await;
+    assert!(!stage.ours.as_ref().unwrap().output().contains("pod held"));
 }

@@ -1,7 +1,7 @@
 //! Says in the help which command answers which question.
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 9] = [
+pub(crate) const QUESTIONS: [(&str, &str); 10] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -17,6 +17,10 @@ pub(crate) const QUESTIONS: [(&str, &str); 9] = [
     (
         "Is this cluster ready, is the original off, does exactly one controller evict?",
         "doctor --pre, doctor",
+    ),
+    (
+        "How do I stop evictions of silent nodes on a managed cluster?",
+        "hold --zone ZONE, release --zone ZONE",
     ),
     ("How does it get into a cluster, and out again?", "install --image IMAGE, install --uninstall"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 13] = [
+const PAGES: [CommandPage; 15] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -84,6 +84,16 @@ const PAGES: [CommandPage; 13] = [
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
         besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
+    },
+    CommandPage {
+        verb: "hold",
+        example: None,
+        besides: "What a hold does, what it takes, and what it cannot do: [docs/managed-clusters.md](../managed-clusters.md).",
+    },
+    CommandPage {
+        verb: "release",
+        example: None,
+        besides: "What pods get back: [docs/managed-clusters.md](../managed-clusters.md).",
     },
     CommandPage {
         verb: "doctor",

@@ -1,0 +1,163 @@
+//! Runs `taintward hold` and `taintward release`: asks by an annotation of each node, and waits until its pods follow.
+//!
+//! - Goes out: one patch of each node. toleration-hold-controller does the rest, also after this command has ended.
+
+mod hold_args;
+mod node_requests;
+mod pod_counts;
+
+pub(crate) use hold_args::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
+
+use crate::messages::counted;
+use crate::runtime::Runtime;
+use hold_args::{HoldAction, HoldOutputFormat, InvalidTargets};
+use pod_counts::PodCounts;
+use serde_json::json;
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use taintward_core::toleration_hold::UncoveredReason;
+use taintward_kube::api::RequestError;
+use taintward_kube::config::{ConnectError, connect};
+use taintward_kube::node_client::NodeClient;
+
+/// The pause between two looks at the pods.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// So long without any change, and the controller is not at work.
+const REACTION_MAX: Duration = Duration::from_secs(15);
+
+/// Pods that are named one by one, at most.
+const NAMED_MAX: usize = 10;
+
+/// Why a command did not get to its end.
+#[derive(Debug, thiserror::Error)]
+enum HoldError {
+    #[error(transparent)]
+    Targets(#[from] InvalidTargets),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Read(#[from] RequestError),
+    #[error("no node has these labels; nothing was changed")]
+    NoNode,
+    #[error("{failed} of {} could not be asked: {first}", counted(*.nodes, "node"))]
+    Nodes { failed: usize, nodes: usize, first: String },
+    #[error(
+        "{} after {}: toleration-hold-controller does not follow, or has not finished. Is `taintward run \
+         --controllers=toleration-hold-controller` at work, and may it patch pods? The request stands: it is carried \
+         out as soon as the controller can", .what, crate::args::duration::display(*.waited)
+    )]
+    Unfinished { what: String, waited: Duration },
+    #[error("cannot write to standard output: {0}")]
+    Print(String),
+}
+
+pub(crate) fn run(options: &HoldOptions) -> ExitCode {
+    match carry_out(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            crate::say::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
+    let targets = options.targets()?;
+    let runtime = Runtime::new()?;
+    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    runtime.block_on(async {
+        let names = node_requests::names(&connected.streams, &targets, options.cluster.patience).await?;
+        if names.is_empty() {
+            return Err(HoldError::NoNode);
+        }
+        let nodes = NodeClient::new(connected.client.clone(), options.cluster.patience);
+        let failures = node_requests::write(&nodes, &names, &options.action).await;
+        if let Some(first) = failures.first() {
+            let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
+            return Err(HoldError::Nodes { failed, nodes, first });
+        }
+        let look = async || pod_counts::look(&connected.streams, &names, options.cluster.patience).await;
+        let counts = match options.wait {
+            Some(limit) => follow(&options.action, limit, look).await?,
+            None => look().await?,
+        };
+        let text = match options.form {
+            HoldOutputFormat::Text => sentences(&names, &counts, &options.action),
+            HoldOutputFormat::Json => as_json(&names, &counts),
+        };
+        crate::output::print(&text).map_err(|why| HoldError::Print(why.to_string()))
+    })
+}
+
+/// Looks at the pods until all of them are as was asked for, and shows how far that has come.
+async fn follow(
+    action: &HoldAction,
+    limit: Duration,
+    look: impl AsyncFn() -> Result<PodCounts, RequestError>,
+) -> Result<PodCounts, HoldError> {
+    let began = Instant::now();
+    let (mut last, mut changed, mut is_warned) = (None, began, false);
+    loop {
+        let counts = look().await?;
+        let missing = action.missing(&counts);
+        if missing == 0 {
+            return Ok(counts);
+        }
+        if last != Some(missing) {
+            (last, changed) = (Some(missing), Instant::now());
+            crate::say::line("", format!("{}...", action.progress(&counts)));
+        }
+        if changed.elapsed() >= REACTION_MAX && !is_warned {
+            is_warned = true;
+            crate::say::warning(
+                "no pod has followed for 15 s: is `taintward run --controllers=toleration-hold-controller` at work?",
+            );
+        }
+        if began.elapsed() >= limit {
+            return Err(HoldError::Unfinished { what: action.progress(&counts), waited: limit });
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
+
+fn sentences(names: &[String], counts: &PodCounts, action: &HoldAction) -> String {
+    let nodes = counted(names.len(), "node");
+    let mut text = format!("{nodes}: {}\n", action.progress(counts));
+    if !action.is_hold() || counts.uncovered.is_empty() {
+        return text;
+    }
+    text += &format!("{} cannot be held:\n", counted(counts.uncovered.len(), "pod"));
+    for (pod, reason) in counts.uncovered.iter().take(NAMED_MAX) {
+        text += &format!("  {}: {}\n", crate::output::harmless(pod), in_words(*reason));
+    }
+    if let Some(more) = counts.uncovered.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        text += &format!("  and {more} more (-o json has all)\n");
+    }
+    text
+}
+
+fn as_json(names: &[String], counts: &PodCounts) -> String {
+    let uncovered = counts.uncovered.iter();
+    let uncovered = uncovered.map(|(pod, reason)| json!({ "pod": pod, "reason": in_words(*reason) }));
+    let report = json!({
+        "nodes": names,
+        "held": counts.held,
+        "notHeld": counts.not_held,
+        "uncovered": uncovered.collect::<Vec<_>>(),
+    });
+    format!("{report:#}\n")
+}
+
+const fn in_words(reason: UncoveredReason) -> &'static str {
+    match reason {
+        UncoveredReason::Untolerated => "it does not tolerate not-ready or unreachable, and leaves at once",
+        UncoveredReason::EveryKey => {
+            "its toleration is for every key; without seconds it would tolerate every taint"
+        }
+        UncoveredReason::NotUnderstood => "it has a toleration whose operator or effect is not known here",
+    }
+}

@@ -1,0 +1,229 @@
+//! Defines the flags of `taintward hold` and `taintward release`.
+
+use super::pod_counts::PodCounts;
+use crate::args::duration;
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::completion_kind::CompletionKind;
+use crate::messages::counted;
+use clap::{Args, ValueEnum};
+use std::time::Duration;
+use taintward_core::toleration_hold::ReleaseMode;
+
+/// The label of a node's zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+#[derive(Debug, Args)]
+struct HoldTargetArgs {
+    /// The names of nodes
+    #[arg(value_name = "NODE", add = CompletionKind::NodeName.completer())]
+    nodes: Vec<String>,
+    /// The nodes of this zone (topology.kubernetes.io/zone)
+    #[arg(long, value_name = "ZONE", conflicts_with = "nodes")]
+    zone: Option<String>,
+    /// All nodes of the cluster
+    #[arg(long, conflicts_with_all = ["nodes", "zone"])]
+    all: bool,
+    /// Ask, and do not wait until the pods follow
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait until the pods follow
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::positive)]
+    timeout: Duration,
+    /// How the result is printed
+    #[arg(short, long, value_name = "FORM", value_enum, default_value_t = HoldOutputFormat::Text, hide_default_value = true)]
+    output: HoldOutputFormat,
+    #[command(flatten)]
+    kube: KubeArgs,
+}
+
+// Nodes are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
+#[derive(Debug, Args)]
+#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
+pub(crate) struct HoldCommandArgs {
+    #[command(flatten)]
+    targets: HoldTargetArgs,
+    /// When the hold ends by itself, as in 30m or 2h; 24 hours at most
+    #[arg(long = "for", value_name = "DURATION", default_value = "1h", value_parser = hold_for)]
+    lasts: Duration,
+    /// Why: a note for people, kept in the annotation
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
+pub(crate) struct ReleaseCommandArgs {
+    #[command(flatten)]
+    targets: HoldTargetArgs,
+    /// Pods get back all of their own seconds, instead of what was left of their countdown (30 s at least)
+    #[arg(long)]
+    full: bool,
+}
+
+/// What to do, to which nodes.
+#[derive(Debug)]
+pub(crate) struct HoldOptions {
+    pub(super) action: HoldAction,
+    /// How long the pods may take; `None`: it is not waited for.
+    pub(super) wait: Option<Duration>,
+    pub(super) form: HoldOutputFormat,
+    pub(super) cluster: ClusterOptions,
+    nodes: Vec<String>,
+    zone: Option<String>,
+    all: bool,
+}
+
+/// Hold or release.
+#[derive(Debug)]
+pub(super) enum HoldAction {
+    Hold { lasts: Duration, reason: String },
+    Release(ReleaseMode),
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HoldOutputFormat {
+    /// Sentences
+    Text,
+    /// Nodes, and how many of their pods are held
+    Json,
+}
+
+/// The nodes that are meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HoldTargets {
+    Named(Vec<String>),
+    /// All with these labels and fields, in kubectl's words; all nodes if both are empty.
+    Selected {
+        labels: String,
+        fields: String,
+    },
+}
+
+/// Nodes that fit not together.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum InvalidTargets {
+    #[error("name nodes, or choose them by --zone, --selector or --all; nothing was changed")]
+    NoNodes,
+    #[error("--all and --selector contradict each other; leave one of them out")]
+    AllAndSelector,
+    #[error("names and --selector contradict each other; leave one of them out")]
+    NamesAndSelector,
+}
+
+fn hold_for(text: &str) -> Result<Duration, String> {
+    let lasts = duration::positive(text)?;
+    let is_short = lasts <= Duration::from_secs(24 * 60 * 60);
+    is_short.then_some(lasts).ok_or_else(|| "no hold lasts longer than 24h".to_owned())
+}
+
+impl HoldTargetArgs {
+    fn resolve(self, action: HoldAction) -> HoldOptions {
+        HoldOptions {
+            action,
+            wait: (!self.no_wait).then_some(self.timeout),
+            form: self.output,
+            cluster: self.kube.resolve(),
+            nodes: self.nodes,
+            zone: self.zone,
+            all: self.all,
+        }
+    }
+}
+
+impl HoldCommandArgs {
+    pub(crate) fn resolve(self) -> HoldOptions {
+        self.targets.resolve(HoldAction::Hold { lasts: self.lasts, reason: self.reason })
+    }
+}
+
+impl ReleaseCommandArgs {
+    pub(crate) fn resolve(self) -> HoldOptions {
+        let mode = if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder };
+        self.targets.resolve(HoldAction::Release(mode))
+    }
+}
+
+impl HoldOptions {
+    /// The nodes that are meant.
+    pub(super) fn targets(&self) -> Result<HoldTargets, InvalidTargets> {
+        let (labels, fields) = (&self.cluster.selector, &self.cluster.fields);
+        let is_selected = !labels.is_empty() || !fields.is_empty();
+        if !self.nodes.is_empty() {
+            let plain = |name: &String| name.strip_prefix("node/").unwrap_or(name).to_owned();
+            let named = || HoldTargets::Named(self.nodes.iter().map(plain).collect());
+            return (!is_selected).then(named).ok_or(InvalidTargets::NamesAndSelector);
+        }
+        match (self.all, is_selected || self.zone.is_some()) {
+            (true, true) => return Err(InvalidTargets::AllAndSelector),
+            (false, false) => return Err(InvalidTargets::NoNodes),
+            (true, false) | (false, true) => {}
+        }
+        let zone = self.zone.as_ref().map(|zone| format!("{ZONE}={zone}"));
+        let labels: Vec<String> = zone.into_iter().chain(Some(labels.clone())).collect();
+        let labels = labels.into_iter().filter(|labels| !labels.is_empty()).collect::<Vec<_>>().join(",");
+        Ok(HoldTargets::Selected { labels, fields: fields.clone() })
+    }
+}
+
+impl HoldAction {
+    pub(super) const fn is_hold(&self) -> bool {
+        matches!(self, Self::Hold { .. })
+    }
+
+    /// Pods that do not follow yet.
+    pub(super) const fn missing(&self, counts: &PodCounts) -> usize {
+        match self {
+            Self::Hold { .. } => counts.not_held,
+            Self::Release(_) => counts.held,
+        }
+    }
+
+    pub(super) fn progress(&self, counts: &PodCounts) -> String {
+        let (held, all) = (counts.held, counts.held + counts.not_held);
+        match self {
+            Self::Hold { .. } => format!("{held} of {} held", counted(all, "pod")),
+            Self::Release(_) => format!("{held} of {} still held", counted(all, "pod")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: HoldCommandArgs,
+    }
+
+    fn targets(words: &str) -> Result<HoldTargets, InvalidTargets> {
+        let words = std::iter::once("hold").chain(words.split_whitespace());
+        Line::try_parse_from(words).unwrap().args.resolve().targets()
+    }
+
+    #[test]
+    fn nodes_are_named_or_chosen_and_never_all_by_mistake() {
+        let selected = |labels: &str, fields: &str| {
+            Ok(HoldTargets::Selected { labels: labels.to_owned(), fields: fields.to_owned() })
+        };
+        let labelled = |labels| selected(labels, "");
+        assert_eq!(targets("a node/b"), Ok(HoldTargets::Named(vec!["a".into(), "b".into()])));
+        assert_eq!(targets("--zone z"), labelled("topology.kubernetes.io/zone=z"));
+        assert_eq!(targets("--zone z -l a=b"), labelled("topology.kubernetes.io/zone=z,a=b"));
+        assert_eq!(targets("-l a=b"), labelled("a=b"));
+        assert_eq!(targets("--all"), labelled(""));
+        assert_eq!(targets("-l a=b --field-selector c=d"), selected("a=b", "c=d"));
+        assert_eq!(targets("--field-selector c=d"), selected("", "c=d"));
+        assert_eq!(targets("a --field-selector c=d"), Err(InvalidTargets::NamesAndSelector));
+        assert_eq!(targets(""), Err(InvalidTargets::NoNodes));
+        assert_eq!(targets("--all -l a=b"), Err(InvalidTargets::AllAndSelector));
+        assert_eq!(targets("a -l a=b"), Err(InvalidTargets::NamesAndSelector));
+        for words in ["a --all", "a --zone z", "--all --zone z", "a --for 25h", "a --for 0s"] {
+            let words = std::iter::once("hold").chain(words.split_whitespace());
+            assert!(Line::try_parse_from(words.clone()).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Finds the nodes that are meant, and writes the annotation to each.
+
+use super::hold_args::{HoldAction, HoldTargets};
+use std::time::Duration;
+use taintward_core::taint_edit::TaintEdit;
+use taintward_core::time::{Span, Wall};
+use taintward_core::toleration_seconds::NodeHoldRequest;
+use taintward_kube::api::RequestError;
+use taintward_kube::clock::Clock;
+use taintward_kube::decode::{Decoded, DecodedNode, WatchedObject as _};
+use taintward_kube::hold_annotations::{HOLD, encode_request};
+use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
+use taintward_kube::paged_list::{ListRequest, pages};
+
+/// So often a node is read anew that changes between reading and writing.
+const TRIES: usize = 20;
+
+/// The names of the nodes.
+pub(super) async fn names(
+    client: &kube::Client,
+    targets: &HoldTargets,
+    limit: Duration,
+) -> Result<Vec<String>, RequestError> {
+    let (selector, fields) = match targets {
+        HoldTargets::Named(names) => return Ok(names.clone()),
+        HoldTargets::Selected { labels, fields } => (labels, fields),
+    };
+    let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields };
+    let mut names = Vec::new();
+    pages(client, nodes, limit, &mut |body| {
+        match DecodedNode::from_json(body) {
+            Decoded::Object(node) => names.push(node.taints.name.to_string()),
+            Decoded::Unbound(identity) => names.push(identity.name),
+            Decoded::Undecodable(node) => names.extend(node.identity.map(|identity| identity.name)),
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(names)
+}
+
+/// Writes to each node what is asked for; what went wrong, node by node.
+pub(super) async fn write(nodes: &NodeClient, names: &[String], action: &HoldAction) -> Vec<String> {
+    let now = Clock::system().now().wall;
+    let (request, reason) = request(action, now);
+    let note = (HOLD.to_owned(), encode_request(request, reason));
+    let mut failures = Vec::new();
+    for name in names {
+        failures.extend(write_one(nodes, name, &note).await.err().map(|why| format!("node {name}: {why}")));
+    }
+    failures
+}
+
+fn request(action: &HoldAction, now: Wall) -> (NodeHoldRequest, &str) {
+    match action {
+        HoldAction::Hold { lasts, reason } => {
+            let lasts = Span::from_micros(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX));
+            (NodeHoldRequest::Hold { since: now, until: now.plus(lasts) }, reason)
+        }
+        HoldAction::Release(mode) => (NodeHoldRequest::Release { at: now, mode: *mode }, ""),
+    }
+}
+
+async fn write_one(nodes: &NodeClient, name: &str, note: &(String, Option<String>)) -> Result<(), String> {
+    let writing = PatchOptions { field_manager: "taintward".to_owned(), ..PatchOptions::default() };
+    let untouched = TaintEdit { add: Vec::new(), remove: Vec::new() };
+    let mut tries = 1;
+    loop {
+        let response = nodes.read(name).await.map_err(|why| why.to_string())?;
+        let node = EditableNode::read(&response.body)?;
+        let applied =
+            untouched.apply(&node.fact().taints, false).map_err(|why| why.messages(name).join(", "))?;
+        let Some(patch) = node.patch(&applied, &[], std::slice::from_ref(note)) else { return Ok(()) };
+        match nodes.patch(name, patch, &writing).await {
+            Ok(_) => return Ok(()),
+            Err(why) if NodeRequestError::is_conflict(&why) && tries < TRIES => tries += 1,
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+}
