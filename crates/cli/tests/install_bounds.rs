@@ -13,7 +13,10 @@ mod install {
     pub(crate) mod scene;
 }
 
-use install::attempts::{beyond_roles, of_controller, of_webhook, writes_of_controller, writes_of_webhook};
+use install::attempts::{
+    beyond_holds, beyond_roles, of_controller, of_webhook, write_of_holds, writes_of_controller,
+    writes_of_webhook,
+};
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
 use taintward_envtest::binaries;
 
@@ -49,12 +52,14 @@ fn bounds_are_as_narrow_as_what_runs() {
         let scene = Scene::set(&tools).await;
         scene.everything_is_granted().await;
         let controller = scene.account(CONTROLLER).await;
-        let writes = writes_of_controller();
+        let mut writes = writes_of_controller();
+        writes.push(write_of_holds());
         for (flags, runs) in [
             (&["--controllers=dedicated-pool-controller"][..], &["pools"][..]),
             (&["--controllers=taint-eviction-controller"], &["evicts"]),
             (&["--controllers=taint-eviction-controller", "--stamp-taints"], &["evicts", "stamps"]),
             (&["--controllers=node-lifecycle-controller"], &["health"]),
+            (&["--controllers=toleration-hold-controller"], &["holds"]),
             (&["--controllers=*,node-lifecycle-controller", "--mode=observe"], &[]),
         ] {
             scene.apply(flags);
@@ -63,6 +68,9 @@ fn bounds_are_as_narrow_as_what_runs() {
             assert_eq!(may.is_empty(), runs.is_empty(), "{flags:?}");
             for (one, passes) in may.iter().map(|one| (one, true)).chain(not.iter().map(|one| (one, false))) {
                 scene.until(&controller, one, passes).await;
+            }
+            if runs == ["holds"] {
+                scene.refused(&controller, &beyond_holds()).await;
             }
         }
     });

@@ -14,6 +14,9 @@
 {{- define "taintward.runsDedicatedPools" -}}
 {{- if and (not (has "-dedicated-pool-controller" (splitList "," .Values.controller.controllers))) (has "dedicated-pool-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
 {{- end -}}
+{{- define "taintward.holds" -}}
+{{- if and (eq .Values.controller.mode "enforce") (not (has "-toleration-hold-controller" (splitList "," .Values.controller.controllers))) (has "toleration-hold-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
 {{- define "taintward.validates" -}}
 {{- if or (has "*" (splitList "," .Values.webhook.rules)) (has "dedicated-pools" (splitList "," .Values.webhook.rules)) (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) (has "brake" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
 {{- end -}}

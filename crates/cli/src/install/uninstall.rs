@@ -87,7 +87,8 @@ fn everything(values: &InstallValues) -> InstallValues {
     InstallValues {
         certificate: None,
         clients: None,
-        controllers: "*,node-lifecycle-controller,dedicated-pool-controller".to_owned(),
+        controllers: "*,node-lifecycle-controller,dedicated-pool-controller,toleration-hold-controller"
+            .to_owned(),
         mode: "enforce".to_owned(),
         rules: RULES.join(","),
         stamp_taints: true,

@@ -182,6 +182,56 @@ pub(crate) fn writes_of_controller() -> Vec<Attempt> {
     ]
 }
 
+/// What it writes for holds: behind the pod's own toleration stand those of not-ready and unreachable.
+pub(crate) fn write_of_holds() -> Attempt {
+    let held = json!([
+        {"op": "add", "path": "/metadata/annotations", "value": {"taintward.io/held": "{}"}},
+        {"op": "remove", "path": "/spec/tolerations/1/tolerationSeconds"},
+        {"op": "remove", "path": "/spec/tolerations/2/tolerationSeconds"},
+    ]);
+    merge("holds: seconds", POD, Value::Null, "").with(held)
+}
+
+/// What it may not write for holds, though its role lets it patch pods.
+pub(crate) fn beyond_holds() -> Vec<Attempt> {
+    let (seconds, spec) = ("of tolerations it writes the seconds", "of the spec of pods");
+    let every = json!({"operator": "Exists"});
+    vec![
+        step("a toleration more", POD, ("add", "/spec/tolerations/-", every), seconds),
+        step(
+            "seconds of another key",
+            POD,
+            ("add", "/spec/tolerations/0/tolerationSeconds", json!(5)),
+            seconds,
+        ),
+        merge("another image", POD, json!({"spec": {"activeDeadlineSeconds": 5}}), spec),
+        merge(
+            "a label of a pod",
+            POD,
+            json!({"metadata": {"labels": {"app": "theirs"}}}),
+            "of pods it writes no metadata",
+        ),
+        merge(
+            "a note",
+            POD,
+            json!({"metadata": {"annotations": {"theirs": "1"}}}),
+            "no annotation of pods but",
+        ),
+        merge(
+            "another's note",
+            POD,
+            json!({"metadata": {"annotations": {"theirs": null, "a": "b"}}}),
+            "no annotation of pods but",
+        ),
+        merge(
+            "a finalizer of a pod",
+            POD,
+            json!({"metadata": {"finalizers": ["example.com/a"]}}),
+            "of pods it writes no metadata",
+        ),
+    ]
+}
+
 impl Attempt {
     /// As a JSON Patch.
     fn with(self, body: Value) -> Self {

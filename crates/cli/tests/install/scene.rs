@@ -46,7 +46,8 @@ impl Scene {
             (
                 "/api/v1/namespaces/default/pods",
                 json!({"metadata": {"name": "p1", "labels": {"app": "p"}},
-                "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "registry.invalid/main"}]}}),
+                "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "registry.invalid/main"}],
+                    "tolerations": [{"key": "example.com/a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}]}}),
             ),
             (
                 "/apis/taintward.io/v1alpha1/dedicatedpools",
