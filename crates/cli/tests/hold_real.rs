@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
@@ -24,6 +25,8 @@ const OWN: i64 = 12;
 struct Stage {
     cluster: Cluster,
     admin: TestApi,
+    /// A kubeconfig with the account that an installation makes.
+    account: PathBuf,
     original: Option<ChildProcess>,
     ours: Option<ChildProcess>,
     limit: &'static str,
@@ -34,7 +37,8 @@ impl Stage {
         let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
-        let mut stage = Self { cluster, admin, original: None, ours: None, limit };
+        let account = installed_account(&cluster, &admin).await;
+        let mut stage = Self { cluster, admin, account, original: None, ours: None, limit };
         stage.start_both().await;
         stage
     }
@@ -43,7 +47,7 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(["run", "--controllers=toleration-hold-controller", "--leader-elect=false"]);
         command.args(["--metrics-port=0", "--secure-port=0"]).arg(format!("--hold-limit={}", self.limit));
-        command.arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
+        command.arg("--kubeconfig").arg(&self.account);
         let ours = self.cluster.run("taintward", command).unwrap();
         let original = self.cluster.controller_manager(ORIGINAL, &[]).await.unwrap();
         wait::until("both to be at work", PATIENCE, async || {
@@ -97,6 +101,29 @@ impl Stage {
         let said = [done.stdout, done.stderr].concat();
         (done.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
+}
+
+/// Installs what grants and binds the account, and takes a token of it.
+async fn installed_account(cluster: &Cluster, admin: &TestApi) -> PathBuf {
+    let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    install.args(["install", "--apply", "--image=registry.example.com/taintward:1", "--parts=controller"]);
+    install.arg("--controllers=toleration-hold-controller");
+    let done = install.env("KUBECONFIG", cluster.kubeconfig(Account::Admin, 0)).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let path = "/api/v1/namespaces/taintward-system/serviceaccounts/taintward/token";
+    let token = admin.create(path, &json!({"spec": {"expirationSeconds": 3600}})).await.unwrap();
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {
+            "server": format!("https://127.0.0.1:{}", cluster.port(0)),
+            "certificate-authority": cluster.folder().join("ca.crt"),
+        }}],
+        "users": [{"name": "c", "user": {"token": token["status"]["token"]}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    });
+    let file = cluster.folder().join("taintward.kubeconfig");
+    std::fs::write(&file, config.to_string()).unwrap();
+    file
 }
 
 fn seconds(pod: &Value) -> Option<i64> {

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 12] = [
+const CHOICES: [(&[&str], &[&str]); 13] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -51,6 +51,10 @@ const CHOICES: [(&[&str], &[&str]); 12] = [
             "controller.mode=observe,controller.stampTaints=true",
             "controller.controllers=*\\,node-lifecycle-controller\\,dedicated-pool-controller",
         ],
+    ),
+    (
+        &["--parts=controller", "--controllers=toleration-hold-controller"],
+        &["parts.webhook=false,parts.viewer=false", "controller.controllers=toleration-hold-controller"],
     ),
     (
         &["--controllers=*,-taint-eviction-controller,dedicated-pool-controller", "--priority-class=high"],
