@@ -4,8 +4,8 @@ use crate::common::bears;
 use crate::common::cluster::{SECOND, node_name};
 use crate::common::storm::{Storm, WINDOW};
 use crate::{
-    ANSWERED_LATE, AT_ONCE, COMMITTED_LATE, CONFLICT, REFUSED, UNHEARD, deleted_at, fates, storm, taint,
-    with_pod,
+    ANSWERED_LATE, AT_ONCE, COMMITTED_LATE, CONFLICT, REFUSED, UNDER_WAY, UNHEARD, deleted_at, fates, storm,
+    taint, with_pod,
 };
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice};
@@ -241,4 +241,19 @@ fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
     storm.settle();
     storm.pass(60 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
+}
+
+#[test]
+fn d3_a_mark_that_cannot_be_taken_away_is_tried_again_after_pauses_only() {
+    let mut storm = with_pod(vec![]);
+    // The DELETE is on its way when the pod is replaced unseen by one that cannot be decoded: patches of it conflict.
+    fates(&mut storm, &[AT_ONCE, AT_ONCE, UNDER_WAY]);
+    taint(&mut storm, false);
+    storm.deaf = true;
+    storm.cluster.put_node(1);
+    storm.cluster.put_pod(0, 1, vec![], false);
+    storm.cluster.edit_pod(0, |pod| pod.unreadable = true);
+    // The storm refuses effects without a pause between them.
+    storm.pass(120 * SECOND);
+    assert_eq!(deleted_at(&storm), []);
 }

@@ -225,6 +225,8 @@ impl WorkQueue {
     fn request_failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) -> bool {
         let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.last_failure = Some(failure);
+        // A mark that could not be taken away is not to be taken away first: that would be the same request at once (D3).
+        let unmark_failed = matches!(attempt.step, NextStep::Unmark | NextStep::Rest);
         let conflict = failure == ApiFailure::Conflict;
         let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
         *tries = tries.saturating_add(1);
@@ -238,9 +240,13 @@ impl WorkQueue {
         attempt.slow |= failure == ApiFailure::Unavailable;
         let by_uid_only = attempt.is_by_uid_only();
         let PodRef { node, uid } = pod;
-        match tries == 1 && matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict) {
-            true => self.requeue(pod),
-            false => self.postpone(pod, failure, now.plus(backoff(node.as_str(), uid, tries, failure))),
+        let at = now.plus(backoff(node.as_str(), uid, tries, failure));
+        if tries == 1 && matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict) {
+            self.requeue(pod);
+        } else if unmark_failed {
+            self.retry_at(pod, at);
+        } else {
+            self.postpone(pod, failure, at);
         }
         by_uid_only
     }
