@@ -177,8 +177,8 @@ enum ProgramCommand {
             taintward hold --zone eu-1a --for 30m --reason 'switch replaced'\n\
             taintward hold --all\n\n\
             It writes an annotation to each node, and waits until toleration-hold-controller has held their pods \
-            (docs/managed-clusters.md). Exit codes: 0 all are held that can be, 1 not all are, 2 the command line makes \
-            no sense."
+            (docs/managed-clusters.md). Exit codes: 0 all are held that can be, 1 not all are, 2 the command line is \
+            wrong."
     )]
     Hold(Box<HoldCommandArgs>),
     /// Lets the countdowns of held pods go on
@@ -187,7 +187,7 @@ enum ProgramCommand {
         after_help = "taintward release n1 n2\n\
             taintward release --all --full              each pod gets all of its own seconds\n\n\
             The pods of these nodes are not held again as long as the node is silent, by the limit either. Exit codes: 0 \
-            none is held, 1 some are, 2 the command line makes no sense."
+            none is held, 1 some are, 2 the command line is wrong."
     )]
     Release(Box<ReleaseCommandArgs>),
     /// Prints the versions of this program and of the API server

@@ -232,7 +232,7 @@ impl World {
             }
             Event::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
             Event::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
-            // Whoever takes a record away while this project runs gets it back.
+            // The engine puts back a record that another writer takes away.
             Event::RecordRemoved(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
                 self.pods[pod].fact.record = RecordState::Absent;
                 self.pod_changed(pod);
