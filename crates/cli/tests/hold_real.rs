@@ -18,8 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const HELD: &str = "taintward.io/held";
-/// Its taint eviction uses an index of pods that its other controllers make.
-const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 /// Each pod's own seconds.
 const OWN: i64 = 12;
 
@@ -50,10 +48,9 @@ impl Stage {
         command.args(["--metrics-port=0", "--secure-port=0"]).arg(format!("--hold-limit={}", self.limit));
         command.arg("--kubeconfig").arg(&self.account);
         let ours = self.cluster.run("taintward", command).unwrap();
-        let original = self.cluster.controller_manager(ORIGINAL, &[]).await.unwrap();
-        wait::until("both to be at work", PATIENCE, async || {
-            let synced = original.output().matches("Caches are synced").count() >= 2;
-            Ok((synced && ours.output().contains("holds synced")).then_some(()))
+        let original = self.cluster.taint_eviction().await.unwrap();
+        wait::until("holds to be at work", PATIENCE, async || {
+            Ok(ours.output().contains("holds synced").then_some(()))
         })
         .await
         .unwrap();
