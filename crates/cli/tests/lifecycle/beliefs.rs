@@ -17,7 +17,7 @@ use taintward_envtest::{Account, Cluster};
 const ROUNDS: usize = 2;
 
 /// The minor version since which a lease is read live before its node is called silent.
-const READS_LIVE: u32 = 37;
+pub(super) const READS_LIVE: u32 = 37;
 
 /// What stands still for longer than the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
