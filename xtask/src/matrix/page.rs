@@ -15,7 +15,7 @@ const NOTES: &str = "<!-- notes: written by hand, kept by `cargo xtask matrix` -
 
 const PAGE: &str = "docs/versions.md";
 
-pub(super) fn write() -> Result<()> {
+pub(crate) fn write() -> Result<()> {
     let file = sources::root().join(PAGE);
     let old = fs::read_to_string(&file).unwrap_or_default();
     let notes = old.split_once(NOTES).map_or("\n", |(_, notes)| notes);

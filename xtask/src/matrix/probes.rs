@@ -8,7 +8,7 @@ use std::process::Command;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// The feature gates that concern taints, evictions and what watches cost.
-pub(super) const GATES: [&str; 8] = [
+pub(crate) const GATES: [&str; 8] = [
     "EvictionRequestAPI",
     "InPlacePodVerticalScaling",
     "MutatingAdmissionPolicy",
@@ -20,7 +20,7 @@ pub(super) const GATES: [&str; 8] = [
 ];
 
 /// The resources that some versions lack: where they are listed, and their names there.
-pub(super) const RESOURCES: [(&str, &str); 3] = [
+pub(crate) const RESOURCES: [(&str, &str); 3] = [
     ("/api/v1", "pods/resize"),
     ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
     ("/apis/admissionregistration.k8s.io/v1", "mutatingadmissionpolicies"),
@@ -47,20 +47,20 @@ const WATCH_LIST: &str = "/api/v1/nodes?watch=1&sendInitialEvents=true&resourceV
 
 /// The answers.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Probes {
+pub(crate) struct Probes {
     /// What the API server says of itself, such as `v1.30.14`.
-    pub(super) version: String,
-    pub(super) watch_list: bool,
+    pub(crate) version: String,
+    pub(crate) watch_list: bool,
     /// The gates of [`GATES`] that the API server knows: `beta, on`.
-    pub(super) gates: BTreeMap<String, String>,
-    pub(super) resources: BTreeSet<String>,
+    pub(crate) gates: BTreeMap<String, String>,
+    pub(crate) resources: BTreeSet<String>,
     /// The fields of each of [`KINDS`].
-    pub(super) fields: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) fields: BTreeMap<String, BTreeSet<String>>,
     /// The controllers that kube-controller-manager has.
-    pub(super) controllers: BTreeSet<String>,
+    pub(crate) controllers: BTreeSet<String>,
 }
 
-pub(super) async fn ask(tools: &Binaries) -> Result<Probes> {
+pub(crate) async fn ask(tools: &Binaries) -> Result<Probes> {
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(tools, options).await?;
     let api = cluster.api(Account::Admin).await?;

@@ -10,26 +10,26 @@ use taintward_envtest::Release;
 
 /// One version. A new pin begins a new one: it lies in the folder of the pin's binaries.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) probes: Probes,
+pub(crate) struct Record {
+    pub(crate) probes: Probes,
     /// By the name of the test program.
-    pub(super) suites: BTreeMap<String, SuiteResult>,
+    pub(crate) suites: BTreeMap<String, SuiteResult>,
 }
 
 /// What came of one test program.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct SuiteResult {
-    pub(super) passed: BTreeSet<String>,
+pub(crate) struct SuiteResult {
+    pub(crate) passed: BTreeSet<String>,
     /// Of these, the ones that passed only when they ran again, alone.
-    pub(super) passed_alone: BTreeSet<String>,
-    pub(super) failed: BTreeSet<String>,
+    pub(crate) passed_alone: BTreeSet<String>,
+    pub(crate) failed: BTreeSet<String>,
     /// With what they lack.
-    pub(super) skipped: BTreeMap<String, String>,
-    pub(super) seconds: u64,
+    pub(crate) skipped: BTreeMap<String, String>,
+    pub(crate) seconds: u64,
 }
 
 impl SuiteResult {
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let (passed, failed, skipped) = (self.passed.len(), self.failed.len(), self.skipped.len());
         format!("{passed} passed, {failed} failed, {skipped} skipped in {} s", self.seconds)
     }
@@ -37,7 +37,7 @@ impl SuiteResult {
 
 impl Record {
     /// What is recorded; nothing if nothing was tried yet.
-    pub(super) fn read(release: &Release) -> Result<Self> {
+    pub(crate) fn read(release: &Release) -> Result<Self> {
         let file = file(release)?;
         match fs::read_to_string(&file) {
             Ok(text) => serde_json::from_str(&text).with_context(|| {
@@ -48,7 +48,7 @@ impl Record {
         }
     }
 
-    pub(super) fn write(&self, release: &Release) -> Result<()> {
+    pub(crate) fn write(&self, release: &Release) -> Result<()> {
         let file = file(release)?;
         let half = file.with_extension("new");
         fs::write(&half, serde_json::to_string_pretty(self)?)?;

@@ -13,9 +13,9 @@ use std::time::Instant;
 use taintward_envtest::{Release, releases};
 
 /// One test program of one of the `crates`.
-pub(super) struct Suite {
+pub(crate) struct Suite {
     folder: &'static str,
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
 }
 
 const fn suite(folder: &'static str, name: &'static str) -> Suite {
@@ -23,7 +23,7 @@ const fn suite(folder: &'static str, name: &'static str) -> Suite {
 }
 
 /// All that ask a control plane about Taintward.
-pub(super) const SUITES: [Suite; 20] = [
+pub(crate) const SUITES: [Suite; 20] = [
     suite("envtest", "control_plane"),
     suite("cli", "real_server"),
     suite("cli", "lifecycle"),
@@ -49,17 +49,17 @@ pub(super) const SUITES: [Suite; 20] = [
 /// What stands for the tests of a program that ended without saying which of them failed.
 const ALL: &str = "the program";
 
-pub(super) fn named(name: &str) -> Result<&'static str, String> {
+pub(crate) fn named(name: &str) -> Result<&'static str, String> {
     let names = SUITES.map(|suite| suite.name);
     let known = names.into_iter().find(|one| *one == name);
     known.ok_or_else(|| format!("no test program of the matrix has this name; they are {}", names.join(", ")))
 }
 
 /// The test programs of the workspace, built once for all versions.
-pub(super) struct Programs(Vec<Value>);
+pub(crate) struct Programs(Vec<Value>);
 
 impl Programs {
-    pub(super) fn build() -> Result<Self> {
+    pub(crate) fn build() -> Result<Self> {
         let mut command = sources::cargo();
         command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
         let output = command.stderr(Stdio::inherit()).output().context("starting cargo test")?;
@@ -87,7 +87,7 @@ impl Suite {
     }
 
     /// Runs it on one version. What fails runs again, alone: on a busy machine a test may be too late.
-    pub(super) fn run(&self, programs: &Programs, release: &Release) -> Result<SuiteResult> {
+    pub(crate) fn run(&self, programs: &Programs, release: &Release) -> Result<SuiteResult> {
         let (program, began) = (programs.path(self)?, Instant::now());
         let mut result = self.attempt(program, release, &BTreeSet::new())?;
         if !result.failed.is_empty() {
