@@ -2,6 +2,7 @@
 
 use super::probes::{GATES, Probes, RESOURCES};
 use super::record::Record;
+use super::suites::SUITES;
 use crate::bench::report::machine;
 use crate::sources;
 use anyhow::Result;
@@ -60,7 +61,12 @@ fn row(release: &Release, record: &Record) -> String {
     let minutes = results().map(|one| one.seconds).sum::<u64>().div_ceil(60);
     format!(
         "| {version} | {} | {passed} of {} | {skipped} | {minutes} min | {} |\n",
-        if failed == 0 { "yes" } else { "with what failed below" },
+        match failed {
+            _ if SUITES.iter().any(|suite| !record.suites.contains_key(suite.name)) =>
+                "not all tests were run",
+            0 => "yes",
+            _ => "with what failed below",
+        },
         passed + failed,
         if record.probes.watch_list { "yes" } else { "refused: lists come in pages" },
     )
