@@ -64,7 +64,7 @@ mod tests {
         DefaultTolerationSeconds, ResolvedSeconds, SecondsDecision, SecondsSource, TolerationDuration,
         with_defaults,
     };
-    use crate::admission::{default_tolerations, daemon_tolerations};
+    use crate::admission::{daemon_tolerations, default_tolerations};
     use alloc::vec;
     use proptest::prelude::*;
 
@@ -72,7 +72,13 @@ mod tests {
 
     fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
         let effect = Some(TaintEffect::NoExecute);
-        Toleration { key: key.into(), operator: TolerationOperator::Exists, value: "".into(), effect, seconds }
+        Toleration {
+            key: key.into(),
+            operator: TolerationOperator::Exists,
+            value: "".into(),
+            effect,
+            seconds,
+        }
     }
 
     fn both(not_ready: i64, unreachable: i64) -> Vec<Toleration> {
@@ -94,8 +100,7 @@ mod tests {
         assert_eq!(of(&both(600, 900), durations(600, 900)), BackfillVerdict::Current);
         assert_eq!(of(&both(300, 300), durations(300, 300)), BackfillVerdict::Current);
         assert_eq!(of(&[], durations(600, 600)), BackfillVerdict::Own);
-        let forever =
-            DefaultDurations { not_ready: TolerationDuration::Forever, ..durations(0, 300) };
+        let forever = DefaultDurations { not_ready: TolerationDuration::Forever, ..durations(0, 300) };
         assert_eq!(of(&both(300, 300), forever), BackfillVerdict::Differs(vec![(0, None)]));
     }
 
@@ -134,7 +139,8 @@ mod tests {
     fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {
         let key = prop_oneof![Just(keys::NOT_READY), Just(keys::UNREACHABLE), Just("k"), Just("")];
         let operator = prop_oneof![3 => Just("Exists"), 1 => Just("Equal"), 1 => Just("")];
-        let effect = prop_oneof![3 => Just(Some("NoExecute")), 1 => Just(None), 1 => Just(Some("NoSchedule"))];
+        let effect =
+            prop_oneof![3 => Just(Some("NoExecute")), 1 => Just(None), 1 => Just(Some("NoSchedule"))];
         let seconds = prop_oneof![2 => Just(Some(300)), 1 => Just(Some(60)), 1 => Just(None)];
         let one = (key, operator, effect, seconds).prop_map(|(key, operator, effect, seconds)| Toleration {
             key: key.into(),

@@ -5,6 +5,7 @@
 
 use super::effect_queue::HeldPodKey;
 use super::objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordState};
+use crate::admission::policy::RequestedSeconds;
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
 use crate::node_lifecycle::ZoneKey;
@@ -27,6 +28,8 @@ pub struct TolerationSecondsStats {
     pub undecodable: usize,
     /// Pods that are to be looked at, or are being patched.
     pub waiting: usize,
+    /// Pods whose default tolerations are to get other seconds.
+    pub backfill_pending: usize,
 }
 
 /// A node and the pods on it.
@@ -47,6 +50,7 @@ pub(crate) struct HeldPodEntry {
     bound: Option<Wall>,
     record: RecordState,
     is_annotated: bool,
+    asked: Option<Box<RequestedSeconds>>,
     /// The record is not in the object any more: another writer took it away.
     lost: bool,
     list: u64,
@@ -118,6 +122,13 @@ impl HeldPodEntry {
 
     pub(crate) fn is_annotated(&self) -> bool {
         self.is_annotated
+    }
+
+    /// What its annotations say about the seconds of its default tolerations.
+    pub(crate) fn asked(&self) -> &RequestedSeconds {
+        static NOTHING: RequestedSeconds = RequestedSeconds { not_ready: None, unreachable: None };
+
+        self.asked.as_deref().unwrap_or(&NOTHING)
     }
 
     pub(crate) fn record(&self) -> &RecordState {
@@ -204,7 +215,8 @@ impl SecondsCache {
     }
 
     fn put_pod(&mut self, fact: HeldPodFact, listed: bool) {
-        let HeldPodFact { id, node: name, version, tolerations, bound, mut record, is_annotated } = fact;
+        let HeldPodFact { id, node: name, version, tolerations, bound, mut record, is_annotated, asked } =
+            fact;
         let key = HeldPodKey { node: name.clone(), uid: id.uid().clone() };
         let node = self.nodes.entry(name).or_default();
         let mut lost = false;
@@ -220,7 +232,8 @@ impl SecondsCache {
                 lost = true;
             }
             let same = *before.tolerations == tolerations
-                && (&before.record, before.bound, before.lost) == (&record, bound, lost);
+                && (&before.record, before.bound, before.lost) == (&record, bound, lost)
+                && before.asked == asked;
             if same {
                 (before.version, before.is_annotated) = (version, is_annotated);
                 return;
@@ -231,7 +244,7 @@ impl SecondsCache {
         }
         let tolerations = self.tolerations.take(tolerations);
         let list = self.pod_list;
-        let pod = HeldPodEntry { id, version, tolerations, bound, record, is_annotated, lost, list };
+        let pod = HeldPodEntry { id, version, tolerations, bound, record, is_annotated, asked, lost, list };
         Self::count(&mut self.stats, &pod.record, 1);
         self.pods += 1;
         if let Some(before) = node.pods.insert(key.uid.clone(), Box::new(pod)) {

@@ -4,22 +4,29 @@
 use crate::original::OriginalController;
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use taintward_core::admission::DefaultSeconds;
+use taintward_core::admission::policy::{TolerationDuration, TolerationPolicy};
+use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::fact::{BindingTimes, NodeFact};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
-use taintward_core::object_event::ObjectEvent;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
-use taintward_core::toleration_hold::{REMAINDER_MIN, ReleaseMode};
+use taintward_core::toleration_hold::{HeldToleration, REMAINDER_MIN, ReleaseMode};
 use taintward_core::toleration_seconds::{
-    HeldPodFact, HoldLimit, HoldNodeFact, NodeHoldRequest, RecordState, SecondsPatch,
+    BackfillNamespaceFact, BackfillPolicyFact, BackfillSettings, HeldPodFact, HoldLimit, HoldNodeFact,
+    HoldSettings, NodeHoldRequest, PatchPurpose, RecordState, SecondsPatch, TolerationSecondsEffect,
     TolerationSecondsEngine, TolerationSecondsInput,
 };
 
 const OWN: i64 = 60;
+/// Seconds that a policy may give; none are fewer than [`OWN`].
+const POLICIES: [i64; 3] = [OWN, 90, OWN_MAX];
+const OWN_MAX: i64 = 120;
 const HOLD_FOR: i64 = 90;
 /// A watch may be behind for so long.
 const STALL: i64 = 9;
@@ -42,6 +49,10 @@ enum Event {
         carried_out: bool,
     },
     RecordRemoved(usize),
+    /// A policy gives new pods other seconds.
+    PolicyChanges(i64),
+    /// The policy cannot be decoded any more.
+    PolicyGarbled,
     /// The clock steps back by a second, or forward again.
     ClockSteps,
     Nothing,
@@ -61,6 +72,8 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
         2 => Just(Event::WatchStalls),
         2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
         1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordRemoved),
+        2 => prop::sample::select(&POLICIES[..]).prop_map(Event::PolicyChanges),
+        1 => Just(Event::PolicyGarbled),
         2 => Just(Event::ClockSteps),
         1 => Just(Event::Nothing),
     ];
@@ -77,6 +90,8 @@ struct Pod {
     gone_at: Option<i64>,
     /// When its seconds went last.
     cleared_at: Option<i64>,
+    /// The fewest seconds of its own that the original may have counted by while its node is silent.
+    own: i64,
 }
 
 struct World {
@@ -84,12 +99,23 @@ struct World {
     version: u64,
     nodes: Vec<(Option<i64>, NodeHoldRequest)>,
     pods: Vec<Pod>,
+    /// What the policy says; `None`: it cannot be decoded.
+    policy: Option<i64>,
     engine: TolerationSecondsEngine,
     undelivered: VecDeque<TolerationSecondsInput>,
     stalled_until: i64,
     lost: Option<(bool, i64)>,
     is_clock_behind: bool,
     violation: Option<String>,
+}
+
+/// The pod's own seconds, held or not.
+fn own_seconds(pod: &HeldPodFact) -> i64 {
+    let held = match &pod.record {
+        RecordState::Known(record) => record.tolerations().first().map(HeldToleration::own),
+        RecordState::Absent | RecordState::Undecodable => None,
+    };
+    held.or(pod.tolerations[0].seconds).expect("own seconds")
 }
 
 fn name(node: usize) -> NodeName {
@@ -115,14 +141,17 @@ impl World {
                 bound: BindingTimes::default().scheduled,
                 record: RecordState::Absent,
                 is_annotated: false,
+                asked: None,
             };
-            Pod { fact, original: OriginalController::default(), gone_at: None, cleared_at: None }
+            let original = OriginalController::default();
+            Pod { fact, original, gone_at: None, cleared_at: None, own: OWN }
         };
         let mut world = Self {
             now: 0,
             version: 1,
             nodes: vec![(None, NodeHoldRequest::None); NODES],
             pods: (0..NODES * PODS_PER_NODE).map(pod).collect(),
+            policy: Some(OWN),
             engine: TolerationSecondsEngine::default(),
             undelivered: VecDeque::new(),
             stalled_until: 0,
@@ -164,7 +193,12 @@ impl World {
 
     /// Another process begins, with a list of everything.
     fn crash(&mut self) {
-        self.engine = TolerationSecondsEngine::new(Some(LIMIT));
+        let replaced =
+            POLICIES.map(|seconds| DefaultSeconds { not_ready: seconds, unreachable: seconds }).to_vec();
+        self.engine = TolerationSecondsEngine::new(
+            Some(HoldSettings { limit: Some(LIMIT) }),
+            Some(BackfillSettings { replaced, per_second: 20 }),
+        );
         self.undelivered.clear();
         let nodes: Vec<_> = (0..NODES).map(|node| self.node_fact(node)).collect();
         let pods: Vec<_> =
@@ -186,8 +220,40 @@ impl World {
             events.push(TolerationSecondsInput::Pods(ObjectEvent::ListCompleted));
         };
         let mut events = Vec::new();
+        let namespace = BackfillNamespaceFact { name: "default".into(), facts: NamespaceFact::default() };
+        events.extend([
+            TolerationSecondsInput::Namespaces(ObjectEvent::ListStarted { silent_since: None }),
+            TolerationSecondsInput::Namespaces(ObjectEvent::Applied { fact: namespace, listed: true }),
+            TolerationSecondsInput::Namespaces(ObjectEvent::ListCompleted),
+            TolerationSecondsInput::Policies(ObjectEvent::ListStarted { silent_since: None }.into()),
+            self.policy_event(true),
+            TolerationSecondsInput::Policies(ObjectEvent::ListCompleted.into()),
+        ]);
         listed(&mut events);
         events.into_iter().for_each(|event| self.engine.handle(event, now));
+    }
+
+    fn policy_event(&self, listed: bool) -> TolerationSecondsInput {
+        let Some(seconds) = self.policy else {
+            let object = ObjectRef { name: "policy".into(), ..ObjectRef::default() };
+            return TolerationSecondsInput::Policies(ObjectEvent::Undecodable(object).into());
+        };
+        let stay = Some(TolerationDuration::For(seconds));
+        let policy = TolerationPolicy {
+            name: "policy".into(),
+            not_ready: stay,
+            unreachable: stay,
+            ..TolerationPolicy::default()
+        };
+        let (uid, version) = (Uid::new("policy"), Some(ResourceVersion(self.version)));
+        let fact = BackfillPolicyFact { uid, version, generation: 1, policy, progress: None };
+        TolerationSecondsInput::Policies(ObjectEvent::Applied { fact, listed }.into())
+    }
+
+    fn policy_becomes(&mut self, policy: Option<i64>) {
+        self.version += 1;
+        self.policy = policy;
+        self.undelivered.push_back(self.policy_event(false));
     }
 
     fn node_changes(&mut self, node: usize, change: impl FnOnce(&mut (Option<i64>, NodeHoldRequest))) {
@@ -214,6 +280,7 @@ impl World {
                 self.node_changes(node, |(since, _)| *since = None);
                 for pod in self.pods.iter_mut().skip(node * PODS_PER_NODE).take(PODS_PER_NODE) {
                     pod.original.look(false, &pod.fact.tolerations, now);
+                    pod.own = own_seconds(&pod.fact);
                 }
             }
             Event::Held(node) => self.node_changes(node, |(_, request)| {
@@ -225,6 +292,8 @@ impl World {
             Event::Forgotten(node) => {
                 self.node_changes(node, |(_, request)| *request = NodeHoldRequest::None);
             }
+            Event::PolicyChanges(seconds) => self.policy_becomes(Some(seconds)),
+            Event::PolicyGarbled => self.policy_becomes(None),
             Event::Crash => self.crash(),
             Event::ClockSteps => {
                 self.is_clock_behind ^= true;
@@ -255,9 +324,13 @@ impl World {
         {
             return Err(ApiFailure::Conflict);
         }
+        let is_backfill = patch.purpose == PatchPurpose::Backfill;
+        if is_backfill && (fact.record != RecordState::Absent || patch.write.record.is_some()) {
+            self.violation = Some("a held pod was backfilled".to_owned());
+        }
         for (position, seconds) in &patch.write.seconds {
             let before = fact.tolerations[*position].seconds;
-            if before.is_some() && seconds.is_some() && before != *seconds {
+            if before.is_some() && seconds.is_some() && before != *seconds && !is_backfill {
                 self.violation = Some("seconds were changed directly".to_owned());
             }
             if seconds.is_none() {
@@ -266,6 +339,11 @@ impl World {
                 self.violation = Some("seconds came back before the original saw them gone".to_owned());
             }
             fact.tolerations[*position].seconds = *seconds;
+        }
+        if is_backfill {
+            let own = own_seconds(fact);
+            let is_silent = self.nodes[at / PODS_PER_NODE].0.is_some();
+            pod.own = if is_silent { pod.own.min(own) } else { own };
         }
         fact.record = patch
             .write
@@ -285,9 +363,17 @@ impl World {
         }
         self.engine.tick(now.mono);
         let mut pulls = 0;
-        while let Some(patch) = self.engine.next_effect(Lane::All, now) {
+        while let Some(effect) = self.engine.next_effect(Lane::All, now) {
             pulls += 1;
-            assert!(pulls < 1000, "patches without end: {patch:?}");
+            assert!(pulls < 1000, "requests without end: {effect:?}");
+            let patch = match effect {
+                TolerationSecondsEffect::PatchPod(patch) => patch,
+                TolerationSecondsEffect::WriteStatus(write) => {
+                    let result = Ok(());
+                    self.engine.handle(TolerationSecondsInput::StatusDone { write, result }, now);
+                    continue;
+                }
+            };
             let result = match self.lost.filter(|(_, until)| self.now < *until) {
                 Some((carried_out, _)) => {
                     if carried_out {
@@ -297,7 +383,7 @@ impl World {
                 }
                 None => self.carry_out(&patch),
             };
-            self.engine.handle(TolerationSecondsInput::PatchDone { patch: patch.into(), result }, now);
+            self.engine.handle(TolerationSecondsInput::PatchDone { patch, result }, now);
             self.engine.tick(now.mono);
         }
     }
@@ -315,14 +401,12 @@ impl World {
                 if pod.original.evicts(self.now) {
                     pod.gone_at = Some(self.now);
                     let silent_for = silent_since.map(|since| self.now - since);
-                    if silent_for.is_none_or(|silent| silent < OWN) {
+                    if silent_for.is_none_or(|silent| silent < pod.own) {
                         self.violation = Some(format!("pod {at} left after {silent_for:?}"));
                     }
                     self.version += 1;
-                    let object = taintward_core::object_event::ObjectRef::pod(
-                        self.pods[at].fact.id.uid().clone(),
-                        Some(name(at / PODS_PER_NODE)),
-                    );
+                    let object =
+                        ObjectRef::pod(self.pods[at].fact.id.uid().clone(), Some(name(at / PODS_PER_NODE)));
                     self.undelivered.push_back(TolerationSecondsInput::Pods(ObjectEvent::Deleted(object)));
                 }
             }
@@ -349,18 +433,22 @@ proptest! {
             world.happen(Event::Forgotten(node));
             world.happen(if recovers { Event::Recovers(node) } else { Event::Silent(node) });
         }
-        world.pass(STALL + HOLD_FOR + OWN + REMAINDER_MIN + 60);
+        let policy = world.policy;
+        world.pass(STALL + HOLD_FOR + OWN_MAX + REMAINDER_MIN + 60);
         prop_assert_eq!(&world.violation, &None);
         for pod in &world.pods {
             if recovers {
                 prop_assert!(pod.gone_at.is_some() || pod.fact.record == RecordState::Absent, "{:?}", pod.fact);
-                prop_assert!(pod.gone_at.is_some() || pod.fact.tolerations.iter().all(|one| one.seconds == Some(OWN)));
+                let fits = |seconds: i64| policy.is_none_or(|policy| seconds == policy);
+                let has_own = |one: &Toleration| one.seconds.is_some_and(fits);
+                prop_assert!(pod.gone_at.is_some() || pod.fact.tolerations.iter().all(has_own), "{:?}", pod.fact);
             } else {
                 prop_assert!(pod.gone_at.is_some(), "{:?}", pod.fact);
             }
         }
         prop_assert_eq!(world.engine.stats().waiting, 0);
         prop_assert_eq!(world.engine.stats().held, 0);
+        prop_assert_eq!(world.engine.stats().backfill_pending, 0);
     }
 }
 
