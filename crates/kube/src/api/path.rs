@@ -98,6 +98,11 @@ impl<'a> ResourcePath<'a> {
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 
+    pub(crate) fn policy(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "taintwardpolicies");
+        Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
     /// Where questions about permissions are posted.
     pub(crate) const fn access_review(plural: &'static str) -> ResourcePath<'static> {
         let group = "authorization.k8s.io";

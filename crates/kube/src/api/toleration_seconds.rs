@@ -1,15 +1,17 @@
-//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand.
+//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand, and the progress of
+//! backfill to a policy's status.
 
-use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath};
+use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
 use crate::hold_annotations::{HELD, encode_record};
 use crate::node_client::test;
+use crate::wire::{BackfillJson, PolicyStatusJson};
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Map, Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration::Toleration;
-use taintward_core::toleration_seconds::{HeldPodFact, SecondsPatch};
+use taintward_core::toleration_seconds::{BackfillProgress, HeldPodFact, PolicyStatusWrite, SecondsPatch};
 
 impl ApiClient {
     /// Writes seconds and annotation at once, if the pod is the one that was seen, with the tolerations that were seen.
@@ -37,6 +39,26 @@ impl ApiClient {
             ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&on, &why)),
         };
         decoded.ok_or_else(|| RequestError::ours(ApiFailure::NotFound, format!("{on} is about to leave")))
+    }
+}
+
+impl ApiClient {
+    /// Writes how far backfill has come to the status of a policy.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if there is another policy of this name by now.
+    pub async fn write_policy_status(&self, write: &PolicyStatusWrite) -> Result<(), RequestError> {
+        let on = ResourcePath::policy(&write.name, "status")?;
+        let BackfillProgress { generation, current, pending, own } = write.progress;
+        let backfill = BackfillJson { current, pending, own };
+        let status = PolicyStatusJson { observed_generation: generation, backfill };
+        let body = json!({ "metadata": { "uid": write.uid.to_string() }, "status": status });
+        let ask = RequestSpec {
+            content: bodies::MERGE_PATCH,
+            body: Bytes::from(body.to_string()),
+            ..RequestSpec::default()
+        };
+        self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
     }
 }
 
