@@ -1,5 +1,6 @@
 //! Defines the flags of toleration-backfill-controller.
 
+use crate::args::default_seconds;
 use clap::Args;
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::toleration_seconds::BackfillSettings;
@@ -14,7 +15,7 @@ pub(super) struct BackfillArgs {
     /// Which tolerationSeconds count as a default, and are replaced: a number for both taints, or two with a slash for
     /// not-ready and unreachable. The first is what the API server's own admission gives; add those that an earlier
     /// policy gave
-    #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
     #[arg(env = "TAINTWARD_BACKFILL_FROM", hide_env = true)]
     backfill_from: Vec<DefaultSeconds>,
     /// Pods that are patched in a second, at most
@@ -23,36 +24,9 @@ pub(super) struct BackfillArgs {
     backfill_qps: u32,
 }
 
-/// No seconds of default tolerations.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected seconds from 0 on, or those of not-ready and unreachable with a slash (300, 60/600)")]
-pub(super) struct NotSeconds;
-
-/// Reads an entry of `--backfill-from`.
-fn seconds(text: &str) -> Result<DefaultSeconds, NotSeconds> {
-    let number = |text: &str| text.parse::<u32>().map(i64::from).map_err(|_| NotSeconds);
-    let (not_ready, unreachable) = text.split_once('/').unwrap_or((text, text));
-    Ok(DefaultSeconds { not_ready: number(not_ready)?, unreachable: number(unreachable)? })
-}
-
 impl BackfillArgs {
     /// By what backfill goes.
     pub(super) fn settings(&self) -> BackfillSettings {
         BackfillSettings { replaced: self.backfill_from.clone(), per_second: self.backfill_qps }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_are_for_both_taints_or_for_each() {
-        for (text, not_ready, unreachable) in [("300", 300, 300), ("60/600", 60, 600), ("0", 0, 0)] {
-            assert_eq!(seconds(text), Ok(DefaultSeconds { not_ready, unreachable }), "{text}");
-        }
-        for text in ["", "/", "60/", "/60", "-1", "1/2/3", "forever", "60s", " 60", "1e3", "9999999999"] {
-            assert_eq!(seconds(text), Err(NotSeconds), "{text}");
-        }
     }
 }
