@@ -3,5 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod backfill;
+#[path = "../cli"]
+mod cli {
+    pub(crate) mod document;
+}
 mod holds;
+mod page;
 mod stage;

@@ -45,19 +45,31 @@ impl Stage {
     }
 
     pub(crate) async fn start_both(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-        command.args(["run", "--leader-elect=false", "--metrics-port=0", "--secure-port=0"]);
-        command.arg(format!("--controllers={}", self.controllers)).args(self.flags);
-        command.arg("--kubeconfig").arg(&self.account);
-        let ours = self.cluster.run("taintward", command).unwrap();
+        self.start_ours();
         let original = self.cluster.controller_manager(ORIGINAL, &[]).await.unwrap();
+        let ours = self.ours.as_ref().unwrap();
         wait::until("both to be at work", PATIENCE, async || {
             let synced = original.output().matches("Caches are synced").count() >= 2;
             Ok((synced && ours.output().contains("toleration seconds synced")).then_some(()))
         })
         .await
         .unwrap();
-        (self.ours, self.original) = (Some(ours), Some(original));
+        self.original = Some(original);
+    }
+
+    fn start_ours(&mut self) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["run", "--leader-elect=false", "--metrics-port=0", "--secure-port=0"]);
+        command.arg(format!("--controllers={}", self.controllers)).args(self.flags);
+        command.arg("--kubeconfig").arg(&self.account);
+        self.ours = Some(self.cluster.run("taintward", command).unwrap());
+    }
+
+    /// Another choice of controllers.
+    pub(crate) fn restart_ours(&mut self, controllers: &str) {
+        self.ours.take().unwrap().kill().unwrap();
+        self.controllers = controllers.to_owned();
+        self.start_ours();
     }
 
     pub(crate) fn kill_both(&mut self) {
