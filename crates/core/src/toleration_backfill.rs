@@ -11,6 +11,9 @@ use crate::taint::{TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::vec::Vec;
 
+/// Positions in a pod's list of tolerations, and the seconds each gets.
+pub type SecondsChanges = Vec<(usize, Option<i64>)>;
+
 /// What backfill finds of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackfillVerdict {
@@ -19,7 +22,7 @@ pub enum BackfillVerdict {
     /// Its default tolerations have the seconds that a new pod would get.
     Current,
     /// These tolerations get these seconds.
-    Differs(Vec<(usize, Option<i64>)>),
+    Differs(SecondsChanges),
 }
 
 /// What is to be done about the default tolerations of a running pod.
@@ -41,7 +44,7 @@ pub fn backfill(
     let Some(positions) = positions.filter(|positions| !positions.is_empty()) else {
         return BackfillVerdict::Own;
     };
-    let changes: Vec<_> = positions
+    let changes: SecondsChanges = positions
         .map(|at| (at, wanted.of(&tolerations[at].key).seconds()))
         .filter(|(at, seconds)| tolerations[*at].seconds != *seconds)
         .collect();

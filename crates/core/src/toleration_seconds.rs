@@ -29,7 +29,7 @@ use crate::engine::{Engine, Lane};
 use crate::identity::NodeName;
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Wall};
-use crate::toleration_backfill::BackfillVerdict;
+use crate::toleration_backfill::{BackfillVerdict, SecondsChanges};
 use crate::toleration_hold::{
     HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, ReleaseMode, next_step,
 };
@@ -147,7 +147,7 @@ impl TolerationSecondsEngine {
     }
 
     /// The seconds that backfill gives a pod now.
-    fn backfill_changes(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, Vec<(usize, Option<i64>)>)> {
+    fn backfill_changes(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, SecondsChanges)> {
         let backfill = self.backfill.as_ref()?;
         let node = self.cache.node(&key.node).filter(|node| node.is_known())?;
         let pod = node.pod(&key.uid).filter(|pod| *pod.record() == RecordState::Absent)?;

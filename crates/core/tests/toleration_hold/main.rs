@@ -7,6 +7,7 @@
 mod backfill;
 mod engine;
 mod original;
+mod world;
 
 use original::OriginalController;
 use proptest::prelude::*;
