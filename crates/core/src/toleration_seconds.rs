@@ -9,6 +9,7 @@
 mod backfill;
 mod backfill_objects;
 mod effect_queue;
+mod held_pod_entry;
 mod hold_limit;
 mod object_cache;
 mod objects;
@@ -37,8 +38,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use backfill::Backfill;
 use effect_queue::{HeldPodKey, PodPatchQueue};
+use held_pod_entry::HeldPodEntry;
 use hold_limit::LimitPlan;
-use object_cache::{HeldPodEntry, HoldNodeEntry, SecondsCache};
+use object_cache::{HoldNodeEntry, SecondsCache};
 
 /// Pods that are patched at once, at most.
 const PATCHES_AT_ONCE: usize = 64;
@@ -100,11 +102,10 @@ impl TolerationSecondsEngine {
 
     /// The write that is due for a pod, or when to look again.
     fn step(&self, node: &HoldNodeEntry, pod: &HeldPodEntry, now: Wall) -> HoldStep {
-        let record = match pod.record() {
-            RecordState::Absent => None,
-            RecordState::Known(record) => Some(&**record),
-            RecordState::Undecodable => return HoldStep::Wait(None),
-        };
+        if *pod.record() == RecordState::Undecodable {
+            return HoldStep::Wait(None);
+        }
+        let record = pod.known_record();
         let step = next_step(
             pod.tolerations(),
             record,
@@ -178,8 +179,8 @@ impl TolerationSecondsEngine {
         if !changed.is_empty() {
             let all = self.cache.nodes().flat_map(|(node, entry)| entry.pods().map(move |pod| (node, pod)));
             let keys: Vec<HeldPodKey> = all
-                .filter(|(_, (_, pod))| changed.contains(pod.id().name().namespace()))
-                .map(|(node, (uid, _))| HeldPodKey { node: node.clone(), uid: uid.clone() })
+                .filter(|(_, pod)| changed.contains(pod.id().name().namespace()))
+                .map(|(node, pod)| HeldPodKey { node: node.clone(), uid: pod.id().uid().clone() })
                 .collect();
             keys.into_iter().for_each(|key| self.queue_pod(key));
         }
@@ -204,8 +205,8 @@ impl TolerationSecondsEngine {
 
     fn queue_node(&mut self, name: &NodeName) {
         let Some(node) = self.cache.node(name) else { return };
-        for (uid, pod) in node.pods() {
-            let key = HeldPodKey { node: name.clone(), uid: uid.clone() };
+        for pod in node.pods() {
+            let key = HeldPodKey { node: name.clone(), uid: pod.id().uid().clone() };
             self.queue.add(key, pod.deadline(node.silent_since()));
         }
     }

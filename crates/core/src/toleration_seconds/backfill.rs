@@ -8,7 +8,8 @@ use super::backfill_objects::{
     BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, PolicyStatusWrite,
 };
 use super::effect_queue::HeldPodKey;
-use super::object_cache::{HeldPodEntry, SecondsCache};
+use super::held_pod_entry::HeldPodEntry;
+use super::object_cache::SecondsCache;
 use crate::admission::pod_toleration_restriction::TolerationListAnnotation;
 use crate::admission::policy::TolerationPolicy;
 use crate::admission::policy::{decide, policy_for};
@@ -158,7 +159,7 @@ impl Backfill {
             generation: entry.fact.generation,
             ..BackfillProgress::default()
         }));
-        for pod in cache.nodes().flat_map(|(_, node)| node.pods()).map(|(_, pod)| pod) {
+        for pod in cache.nodes().flat_map(|(_, node)| node.pods()) {
             let namespace = self.namespaces.get(pod.id().name().namespace());
             let Some(policy) = namespace.and_then(|namespace| namespace.policy) else { continue };
             match self.verdict(pod) {

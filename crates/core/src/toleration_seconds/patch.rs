@@ -2,8 +2,8 @@
 
 use super::backfill_objects::{BackfillNamespaceFact, BackfillPolicyFact, PolicyStatusWrite};
 use super::effect_queue::HeldPodKey;
+use super::held_pod_entry::HeldPodEntry;
 use super::hold_limit::LimitChange;
-use super::object_cache::HeldPodEntry;
 use super::objects::{HeldPodFact, HoldNodeFact};
 use crate::api_error::ApiFailure;
 use crate::identity::{NodeName, PodId, ResourceVersion};
@@ -127,7 +127,7 @@ impl SecondsPatch {
         Self {
             pod: pod.id().clone(),
             node,
-            tolerations: pod.shared_tolerations(),
+            tolerations: Arc::clone(pod.shared_tolerations()),
             version: pod.version(),
             is_annotated: pod.is_annotated(),
             has_record: pod.has_record_in_object(),
