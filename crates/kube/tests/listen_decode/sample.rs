@@ -17,7 +17,6 @@ use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::TaintEffect;
-use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_kube::decode::DecodedPod;
 use taintward_kube::hold_annotations::HELD;
@@ -27,10 +26,13 @@ const ANNOTATIONS: [&str; 6] =
     ["kubernetes.io/config.mirror", MADE_FOR, HELD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
 
 mod lease;
+mod moment;
 mod node;
 
 pub(crate) use lease::sample_lease;
 pub(crate) use node::sample_node;
+
+use moment::{api_time, moment, pb_time, wall};
 
 /// Text: words that mean something, and anything at all.
 fn text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
@@ -43,27 +45,6 @@ fn text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 fn named(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     text(words).prop_filter("not empty", |text| !text.is_empty())
-}
-
-/// Seconds of the years 1 to 9999, without the very first, which means "no time".
-fn moment() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        4 => 1_500_000_000_i64..2_000_000_000,
-        1 => -62_135_596_799_i64..=253_402_207_200,
-        1 => Just(0),
-    ]
-}
-
-fn wall(seconds: Option<i64>) -> Option<Wall> {
-    seconds.map(Wall::from_secs)
-}
-
-fn pb_time(seconds: Option<i64>) -> Option<pbmeta::Time> {
-    seconds.map(|seconds| pbmeta::Time { seconds: Some(seconds), nanos: Some(0) })
-}
-
-fn api_time(seconds: Option<i64>) -> Option<meta::Time> {
-    seconds.map(|seconds| meta::Time(Timestamp::from_second(seconds).unwrap()))
 }
 
 #[derive(Clone, Debug)]
