@@ -6,7 +6,7 @@ use super::held_pod_entry::HeldPodEntry;
 use super::hold_limit::LimitChange;
 use super::objects::{HeldPodFact, HoldNodeFact};
 use crate::api_error::ApiFailure;
-use crate::identity::{NodeName, PodId, ResourceVersion};
+use crate::identity::{NodeName, PodId};
 use crate::object_event::ObjectEvent;
 use crate::time::Wall;
 use crate::toleration::Toleration;
@@ -24,7 +24,8 @@ pub enum PatchPurpose {
     Backfill,
 }
 
-/// A patch of one pod: it applies only if UID and tolerations are what was seen.
+/// A patch of one pod: it applies only if UID, tolerations and, where a record is written, whether there is one, are what
+/// was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondsPatch {
     /// The pod.
@@ -33,8 +34,6 @@ pub struct SecondsPatch {
     pub node: NodeName,
     /// Its tolerations as they were seen.
     pub tolerations: Arc<Vec<Toleration>>,
-    /// The version that was seen.
-    pub version: Option<ResourceVersion>,
     /// Whether it had annotations.
     pub is_annotated: bool,
     /// Whether it had a record, of any kind.
@@ -128,7 +127,6 @@ impl SecondsPatch {
             pod: pod.id().clone(),
             node,
             tolerations: Arc::clone(pod.shared_tolerations()),
-            version: pod.version(),
             is_annotated: pod.is_annotated(),
             has_record: pod.has_record_in_object(),
             write,

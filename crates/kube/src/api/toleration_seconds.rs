@@ -62,7 +62,7 @@ impl ApiClient {
     }
 }
 
-/// The patch. A map that is not there cannot be demanded by a test: then the version is.
+/// The patch. To an API server, a member that is not there is equal to `null`.
 fn body(patch: &SecondsPatch) -> Bytes {
     let tolerations: Vec<Value> = patch.tolerations.iter().map(written).collect();
     let mut steps = vec![
@@ -82,12 +82,11 @@ fn body(patch: &SecondsPatch) -> Bytes {
     match (patch.write.record.as_ref().map(encode_record), patch.has_record) {
         (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
         (Some(text), false) if patch.is_annotated => {
+            steps.insert(1, test(&path, &Value::Null));
             steps.push(json!({ "op": "add", "path": path, "value": text }));
         }
         (Some(text), false) => {
-            if let Some(version) = patch.version {
-                steps.insert(1, test("/metadata/resourceVersion", &json!(version.to_string())));
-            }
+            steps.insert(1, test("/metadata/annotations", &Value::Null));
             steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { HELD: text } }));
         }
         (None, true) => steps.push(json!({ "op": "remove", "path": path })),
