@@ -10,7 +10,7 @@ mod lifecycle;
 mod load;
 mod measure;
 mod policies;
-mod report;
+pub(crate) mod report;
 mod sandbox;
 mod webhook;
 

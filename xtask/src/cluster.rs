@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use taintward_envtest::kwok::LABEL;
-use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi, binaries, wait};
+use taintward_envtest::{
+    Account, Binaries, Cluster, ClusterConfig, Release, TestApi, binaries, releases, wait,
+};
 
 #[derive(clap::Args)]
 pub(crate) struct ClusterArgs {
@@ -22,6 +24,9 @@ pub(crate) struct ClusterArgs {
 enum Action {
     /// Build the binaries if they are not there yet
     Build {
+        /// The version of Kubernetes, such as 1.34 [default: 1.36]
+        #[arg(long, env = releases::CHOICE, hide_env = true, value_parser = Release::named)]
+        version: Option<&'static Release>,
         /// KWOK too, about 2 more minutes: for `up --kwok`, and for the tests that want it
         #[arg(long)]
         kwok: bool,
@@ -31,6 +36,9 @@ enum Action {
     },
     /// Start a control plane in the background
     Up {
+        /// The version of Kubernetes, such as 1.34 [default: 1.36]
+        #[arg(long, env = releases::CHOICE, hide_env = true, value_parser = Release::named)]
+        version: Option<&'static Release>,
         /// API servers on the one etcd
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
         servers: u8,
@@ -69,13 +77,13 @@ enum KubeconfigAccount {
 
 pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
-        Action::Build { kwok, helm } => {
+        Action::Build { version, kwok, helm } => {
             if helm {
                 binaries::find_or_build_helm()?;
             }
-            build(kwok).map(drop)
+            build(version, kwok).map(drop)
         }
-        Action::Up { servers, kwok } => up(usize::from(servers), kwok).await,
+        Action::Up { version, servers, kwok } => up(version, usize::from(servers), kwok).await,
         Action::Down => down().await,
         Action::Status => status().await,
         Action::Kubeconfig { account, server } => kubeconfig(account, server),
@@ -83,8 +91,8 @@ pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     }
 }
 
-fn build(kwok: bool) -> Result<Binaries> {
-    let tools = Binaries::find_or_build()?;
+fn build(version: Option<&Release>, kwok: bool) -> Result<Binaries> {
+    let tools = version.map_or_else(Binaries::find_or_build, Binaries::build)?;
     if kwok {
         binaries::find_or_build_kwok()?;
     }
@@ -120,17 +128,18 @@ fn demand() -> Result<KeptCluster> {
     state()?.context("no cluster is up; `cargo xtask cluster up` starts one")
 }
 
-async fn up(servers: usize, kwok: bool) -> Result<()> {
+async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
         println!("# a cluster is up already; `cargo xtask cluster down` ends it");
         return tell(&state);
     }
-    let tools = build(kwok)?;
+    let tools = build(version, kwok)?;
     let log = binaries::cache_folder()?.join("keeper.log");
     let out = File::create(&log)?;
     let mut keeper = Command::new(env::current_exe()?)
         .args(["cluster", "keep", &servers.to_string()])
         .args(kwok.then_some("--kwok"))
+        .envs(version.map(|release| (releases::CHOICE, release.name())))
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
         .stderr(out)

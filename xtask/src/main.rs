@@ -12,6 +12,7 @@ mod contender;
 mod demo;
 mod golden;
 mod http;
+mod matrix;
 mod nightly;
 mod picture;
 mod release;
@@ -38,6 +39,8 @@ enum Command {
     Test(test::TestArgs),
     /// Run the tests that take too long to be run for every change
     Nightly(nightly::NightlyArgs),
+    /// Run the tests that need a control plane on each pinned version of Kubernetes; writes docs/versions.md
+    Matrix(matrix::MatrixArgs),
     /// Show Taintward at work on a real API server, in under a minute
     Demo(demo::DemoArgs),
     /// A real control plane to play with: etcd and kube-apiserver on loopback, and KWOK for kubelets if asked
@@ -70,7 +73,8 @@ async fn main() -> ExitCode {
             return runner_timeout::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
         }
         Command::Test(arguments) => test::run(&arguments),
-        Command::Nightly(arguments) => nightly::run(&arguments),
+        Command::Nightly(arguments) => nightly::run(&arguments).await,
+        Command::Matrix(arguments) => matrix::run(&arguments).await,
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),

@@ -1,5 +1,7 @@
-//! Runs `cargo xtask nightly`: ignored tests, optimised, and outages of up to a minute on a real API server.
+//! Runs `cargo xtask nightly`: ignored tests, optimised, outages of up to a minute on a real API server, and what needs
+//! one on each pinned version of Kubernetes.
 
+use crate::matrix::{self, MatrixArgs};
 use crate::{runner_timeout, sources};
 use anyhow::Result;
 
@@ -15,7 +17,7 @@ const CRATES: [&str; 3] = ["taintward-core", "taintward-kube", "taintward-admiss
 /// Seconds for which the API server, its etcd or the network is away.
 const OUTAGES: &str = "10,30,60";
 
-pub(crate) fn run(arguments: &NightlyArgs) -> Result<()> {
+pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
     let mut command = sources::cargo();
     command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
     command.args(CRATES.iter().flat_map(|name| ["--package", name]));
@@ -27,5 +29,6 @@ pub(crate) fn run(arguments: &NightlyArgs) -> Result<()> {
     let mut command = sources::cargo();
     command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
     // A machine without a control plane is a failure, not a reason to skip.
-    sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))
+    sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))?;
+    matrix::run(&MatrixArgs::default()).await
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     let names = fs::read_to_string(&skipped).unwrap_or_default();
     let _ = fs::remove_file(&skipped);
     if !names.is_empty() {
-        let names: Vec<&str> = names.lines().collect();
+        let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
             "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm or of a shell: {}",
             names.len(),

@@ -41,8 +41,7 @@ fn the_policies_say_what_the_core_says() {
         let all = async {
             let world = World::start(&tools).await;
             let uids = world.uids();
-            let old = old_pods(OLD_PODS, &uids);
-            world.stand_there(&old).await;
+            let old = world.stand_there(old_pods(OLD_PODS, &uids)).await;
             world.switch_on().await;
             let (mut tally, world) = (Tally::default(), &world);
             let one = |case: Creation| async move {

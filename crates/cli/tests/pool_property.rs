@@ -72,8 +72,8 @@ fn pods_of_outsiders_are_never_on_dedicated_nodes() {
     let Some(tools) = binaries::for_test("pool_property") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let all = async {
-        let feature_gates = "TaintTolerationComparisonOperators=true".to_owned();
-        let options = ClusterConfig { audit: Audit::Off, feature_gates, ..ClusterConfig::default() };
+        let options =
+            ClusterConfig { audit: Audit::Off, comparison_operators: true, ..ClusterConfig::default() };
         let cluster = Cluster::start(&tools, options).await.unwrap();
         tokio::time::timeout(WHOLE, play(&cluster)).await.expect("done in time");
     };

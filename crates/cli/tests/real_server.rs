@@ -57,10 +57,7 @@ fn main() -> ExitCode {
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
 fn numeric() -> ClusterConfig {
-    ClusterConfig {
-        feature_gates: "TaintTolerationComparisonOperators=true".into(),
-        ..ClusterConfig::default()
-    }
+    ClusterConfig { comparison_operators: true, ..ClusterConfig::default() }
 }
 
 /// Scenarios on nodes of their own, watching one taintward with default flags.

@@ -122,11 +122,11 @@ async fn tell(number: usize, check: impl Future<Output = Found>) -> Result<Strin
     let took = began.elapsed().as_secs_f64();
     match found {
         Ok(shown) => {
-            eprintln!("{number:>3} ({took:.1} s) {}", shown.figures);
+            println!("test {number} ... ok ({took:.1} s) {}", shown.figures);
             Ok(shown.result)
         }
         Err(why) => {
-            eprintln!("{number:>3} ({took:.1} s) FAILED");
+            println!("test {number} ... FAILED ({took:.1} s)");
             Err(format!("FAILED: {why}"))
         }
     }

@@ -98,8 +98,10 @@ async fn what_the_page_says_switches_nothing_else_off() {
     assert!(!stage.is_signed(&unsigned).await);
     drop(bare);
 
-    let distinct: BTreeSet<Row> =
-        rows(&page()).into_iter().filter(|row| row.before.starts_with('*')).collect();
+    let distinct: BTreeSet<Row> = rows(&page())
+        .into_iter()
+        .filter(|row| row.before.starts_with('*') && known(row, cluster.minor()))
+        .collect();
     for (number, row) in distinct.iter().enumerate() {
         stage.keeps(row, &row.values(), number).await;
         if row.before == KUBEADM {
@@ -115,6 +117,11 @@ async fn what_the_page_says_switches_nothing_else_off() {
     stage
         .until("the pod to be evicted", async || Ok(find_pod(&stage.admin, "tainted").await?.is_none()))
         .await;
+}
+
+/// Since 1.37 kube-controller-manager has no controllers for clouds, and does not start with a list that names them.
+fn known(row: &Row, minor: u32) -> bool {
+    minor < 37 || !row.before.contains("cloud-node-lifecycle")
 }
 
 /// A cluster with a pod that does not tolerate its node's taint, and what people fetch who want to join.

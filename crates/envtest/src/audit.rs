@@ -43,6 +43,11 @@ impl AuditEntry {
             && !self.resource.ends_with("reviews")
             && !self.uri.contains("dryRun=All")
     }
+
+    /// Whether it asked for a streamed list, and the server, being without WatchList, refused.
+    pub fn is_refused_stream(&self) -> bool {
+        self.code == 422 && self.verb == "watch" && self.uri.contains("sendInitialEvents=true")
+    }
 }
 
 /// Reads every whole line of the given files. A line that is still being written is left for the next time.

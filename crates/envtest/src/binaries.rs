@@ -2,64 +2,40 @@
 //! cache.
 //!
 //! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK and Helm are built only on request.
-//! - See `servers.rs` and `kwok.rs` for starting them.
+//! - See `releases.rs` for the versions, `servers.rs` and `kwok.rs` for starting them.
 
-use anyhow::{Context as _, Result, bail};
+use crate::pinned_tool::PinnedTool;
+use crate::releases::{self, Release};
+use anyhow::{Context as _, Result, bail, ensure};
 use std::env;
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// A pinned Go module; each builds into a folder of its own, so that a new pin of one leaves the other's binaries alone.
-struct PinnedTool {
-    name: &'static str,
-    go_mod: &'static str,
-    go_sum: &'static str,
-    /// What the linker is told.
-    link: &'static str,
-}
-
-/// Kubernetes' programs learn their version from the linker. Without one, kubectl cannot compare it with a server's, and
-/// `kubectl version` fails. A test holds these to go.mod.
-const RELEASE: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-                       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
-                       -X k8s.io/component-base/version.gitTreeState=clean";
-
-/// Without tables for debuggers.
-const SLIM: &str = "-s -w";
-
-const CONTROL_PLANE: PinnedTool = PinnedTool {
-    name: "cluster",
-    go_mod: include_str!("../../../xtask/cluster/go.mod"),
-    go_sum: include_str!("../../../xtask/cluster/go.sum"),
-    link: RELEASE,
-};
+use std::process::Command;
 
 const KWOK: PinnedTool = PinnedTool {
     name: "kwok",
     go_mod: include_str!("../../../xtask/kwok/go.mod"),
     go_sum: include_str!("../../../xtask/kwok/go.sum"),
-    link: SLIM,
 };
 
 const HELM: PinnedTool = PinnedTool {
     name: "helm",
     go_mod: include_str!("../../../xtask/helm/go.mod"),
     go_sum: include_str!("../../../xtask/helm/go.sum"),
-    link: SLIM,
 };
 
-/// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
-/// with it need not be built again.
-const PROGRAMS: [(&str, &str, ToolUse); 5] = [
+/// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first: what the others
+/// share with it need not be built again.
+const PROGRAMS: [(&str, &str, ToolUse); 4] = [
     ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", ToolUse::Always),
-    ("etcd", "go.etcd.io/etcd/server/v3", ToolUse::Always),
     ("kubectl", "k8s.io/kubernetes/cmd/kubectl", ToolUse::Sometimes),
     ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", ToolUse::Sometimes),
     ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", ToolUse::Sometimes),
 ];
+
+/// One version, pinned with the default release, serves all of them.
+const ETCD: (&str, &str) = ("etcd", "go.etcd.io/etcd/server/v3");
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToolUse {
@@ -68,59 +44,91 @@ enum ToolUse {
     Sometimes,
 }
 
-/// A folder with the binaries.
+/// The folders with the binaries.
 #[derive(Clone, Debug)]
 pub struct Binaries {
     folder: PathBuf,
+    etcd_folder: PathBuf,
 }
 
 impl Binaries {
     /// Finds the binaries without building anything.
     pub fn find() -> Result<Self> {
-        if let Some(folder) = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
-            return Self::within(&folder, ToolUse::Always)
-                .with_context(|| format!("KUBEBUILDER_ASSETS is {}", folder.display()));
+        match assets()? {
+            Some(folder) => Self::within(&folder, &folder, ToolUse::Always)
+                .with_context(|| format!("KUBEBUILDER_ASSETS is {}", folder.display())),
+            None => Self::of(Release::chosen()?),
         }
-        let folder = cache_folder()?;
-        Self::within(&folder.join("bin"), ToolUse::Sometimes).context(
-            "the control plane's binaries are not all there; `cargo xtask cluster build` builds what is missing",
-        )
     }
 
     /// Finds the binaries, or builds them: about 8 minutes on two cores, once.
     pub fn find_or_build() -> Result<Self> {
-        if env::var_os("KUBEBUILDER_ASSETS").is_some() {
-            return Self::find();
-        }
-        Self::find().or_else(|_| {
-            let programs = PROGRAMS.map(|(name, package, _)| (name, package));
-            let bin = CONTROL_PLANE.build(&programs, "a real control plane", "8 minutes")?;
-            Self::within(&bin, ToolUse::Sometimes)
+        if assets()?.is_some() { Self::find() } else { Self::build(Release::chosen()?) }
+    }
+
+    /// Finds the binaries of a pinned version without building anything.
+    pub fn of(release: &Release) -> Result<Self> {
+        let (folder, etcd) = (release.0.folder()?, Release::default().0.folder()?);
+        Self::within(&folder.join("bin"), &etcd.join("bin"), ToolUse::Sometimes).with_context(|| {
+            format!(
+                "the control plane's binaries are not all there; `cargo xtask cluster build --version {}` builds what is \
+                 missing",
+                release.name()
+            )
         })
+    }
+
+    /// The same, and builds what is missing.
+    pub fn build(release: &Release) -> Result<Self> {
+        let programs = PROGRAMS.map(|(name, package, _)| (name, package));
+        let what = format!("the control plane of Kubernetes {}", release.name());
+        let folder = release.0.build(&programs, &what, "8 minutes")?;
+        let etcd_folder = Release::default().0.build(&[ETCD], "etcd", "a minute")?;
+        Ok(Self { folder, etcd_folder })
     }
 
     /// The path of one program.
     pub fn path(&self, program: &str) -> Result<PathBuf> {
-        let path = self.folder.join(program);
+        let folder = if program == ETCD.0 { &self.etcd_folder } else { &self.folder };
+        let path = folder.join(program);
         if !path.is_file() {
             bail!("{} is missing; unset KUBEBUILDER_ASSETS to have it built", path.display());
         }
         Ok(path)
     }
 
-    fn within(folder: &Path, need: ToolUse) -> Result<Self> {
-        let missing: Vec<&str> = PROGRAMS
-            .iter()
-            .filter(|(name, _, when)| {
-                (*when == ToolUse::Always || need == ToolUse::Sometimes) && !folder.join(name).is_file()
-            })
-            .map(|(name, _, _)| *name)
-            .collect();
-        if !missing.is_empty() {
-            bail!("{} not found in {}", missing.join(", "), folder.display());
-        }
-        Ok(Self { folder: folder.to_owned() })
+    /// The minor version of Kubernetes 1, as the API server says it.
+    pub fn minor(&self) -> Result<u32> {
+        let output = Command::new(self.path("kube-apiserver")?).arg("--version").output()?;
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let minor = said.strip_prefix("Kubernetes v1.").and_then(|rest| rest.split('.').next()?.parse().ok());
+        minor.with_context(|| {
+            format!("`kube-apiserver --version` says {said:?}, which is no version of Kubernetes 1")
+        })
     }
+
+    fn within(folder: &Path, etcd_folder: &Path, need: ToolUse) -> Result<Self> {
+        let programs =
+            PROGRAMS.iter().filter(|(.., when)| need == ToolUse::Sometimes || *when == ToolUse::Always);
+        let all = programs.map(|(name, ..)| (*name, folder)).chain([(ETCD.0, etcd_folder)]);
+        let missing: Vec<String> = all
+            .filter(|(name, folder)| !folder.join(name).is_file())
+            .map(|(name, folder)| format!("{name} not found in {}", folder.display()))
+            .collect();
+        ensure!(missing.is_empty(), missing.join("; "));
+        Ok(Self { folder: folder.to_owned(), etcd_folder: etcd_folder.to_owned() })
+    }
+}
+
+/// The folder that is to be used as it is. Nothing says of what version it is, so that none can be chosen beside it.
+fn assets() -> Result<Option<PathBuf>> {
+    let Some(folder) = env::var_os("KUBEBUILDER_ASSETS") else { return Ok(None) };
+    let choice = releases::CHOICE;
+    ensure!(
+        env::var_os(choice).is_none(),
+        "both KUBEBUILDER_ASSETS and {choice} say which control plane to use; unset one of them"
+    );
+    Ok(Some(folder.into()))
 }
 
 /// The binaries for a test, or `None` if they can't be had: then the test says so and counts as skipped, unless
@@ -135,7 +143,7 @@ pub fn skipped(test: &str, why: &str) {
     if let Some(file) = env::var_os("TAINTWARD_SKIPPED")
         && let Ok(mut file) = File::options().create(true).append(true).open(file)
     {
-        let _ = writeln!(file, "{test}");
+        let _ = writeln!(file, "{test}: {why}");
     }
 }
 
@@ -193,120 +201,9 @@ fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Option<T> {
     None
 }
 
-/// The folder of the control plane's binaries; also where developer commands keep their state.
+/// The folder of the default release; also where developer commands keep their state.
 pub fn cache_folder() -> Result<PathBuf> {
-    CONTROL_PLANE.folder()
-}
-
-/// Where everything that was built is kept.
-fn cache() -> Result<PathBuf> {
-    let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
-        (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
-        (_, Some(home)) => PathBuf::from(home).join(".cache"),
-        _ => bail!("neither XDG_CACHE_HOME nor HOME is set, so there is no place to keep the built binaries"),
-    };
-    Ok(cache.join("taintward"))
-}
-
-fn fnv1a(hash: u64, byte: u8) -> u64 {
-    (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-}
-
-impl PinnedTool {
-    /// The folder for the binaries of exactly these module versions, linked in just this way.
-    fn folder(&self) -> Result<PathBuf> {
-        let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(self.link.bytes());
-        Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
-    }
-
-    /// Builds what is not there yet; the folder of the binaries comes back.
-    fn build(&self, programs: &[(&str, &str)], what: &str, long: &str) -> Result<PathBuf> {
-        require_go()?;
-        let folder = self.folder()?;
-        let (source, bin) = (folder.join("source"), folder.join("bin"));
-        fs::create_dir_all(&source)?;
-        fs::create_dir_all(&bin)?;
-        let lock = File::create(folder.join("lock"))?;
-        if lock.try_lock().is_err() {
-            eprintln!("another process is building {what}; waiting for it");
-            lock.lock()?;
-        }
-        fs::write(source.join("go.mod"), self.go_mod)?;
-        fs::write(source.join("go.sum"), self.go_sum)?;
-        let missing: Vec<_> = programs.iter().filter(|(name, _)| !bin.join(name).is_file()).collect();
-        match missing.len() == programs.len() {
-            true => eprintln!("building {what}, once, into {} (about {long} on two cores)", bin.display()),
-            false => eprintln!("building what is missing of {what}, once, into {}", bin.display()),
-        }
-        for (name, package) in missing {
-            build_one(name, package, self.link, (&source, &bin))?;
-        }
-        Ok(bin)
-    }
-}
-
-/// Any Go since 1.21 fetches the very toolchain go.mod asks for.
-fn require_go() -> Result<()> {
-    const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
-                           kube-apiserver, kubectl, kube-controller-manager and kube-scheduler";
-    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
-        bail!("Go is needed to build the control plane, and there is no `go` in PATH; {WAY_OUT}");
-    };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    match minor_version(&version) {
-        Some(minor) if minor >= 21 => Ok(()),
-        _ => bail!("Go 1.21 or newer is needed to build the control plane, this is {version:?}; {WAY_OUT}"),
-    }
-}
-
-fn minor_version(version: &str) -> Option<u32> {
-    let rest = version.strip_prefix("go1.")?;
-    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-}
-
-fn build_one(name: &str, package: &str, link: &str, (source, bin): (&Path, &Path)) -> Result<()> {
-    let half = bin.join(format!("{name}.building"));
-    let errors = source.join(format!("{name}.log"));
-    let mut child = Command::new("go")
-        .args(["build", "-mod=readonly"])
-        .arg(format!("-ldflags={link}"))
-        .arg("-o")
-        .arg(&half)
-        .arg(package)
-        .current_dir(source)
-        .env("CGO_ENABLED", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(File::create(&errors)?)
-        .spawn()
-        .context("starting go build")?;
-    let (start, live) = (Instant::now(), std::io::stderr().is_terminal());
-    let mut said = Duration::ZERO;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        let elapsed = start.elapsed();
-        if live {
-            eprint!("\r  {name:<24} building, {:>4} s", elapsed.as_secs());
-        } else if elapsed - said >= Duration::from_secs(30) {
-            eprintln!("  {name:<24} building, {:>4} s", elapsed.as_secs());
-            said = elapsed;
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    };
-    if !status.success() {
-        bail!("go build {package} failed:\n{}", last_lines(&errors));
-    }
-    eprintln!("{}  {name:<24} built in {:>3} s ", if live { "\r" } else { "" }, start.elapsed().as_secs());
-    fs::rename(half, bin.join(name))?;
-    Ok(())
-}
-
-fn last_lines(file: &Path) -> String {
-    let Ok(file) = File::open(file) else { return String::new() };
-    let lines: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
+    Release::default().0.folder()
 }
 
 #[cfg(test)]
@@ -314,29 +211,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn go_versions() {
-        assert_eq!(minor_version("go1.26.8"), Some(26));
-        assert_eq!(minor_version("go1.22rc1"), Some(22));
-        for text in ["", "devel +abc", "go2.0", "go1."] {
-            assert_eq!(minor_version(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn programs_say_the_version_they_are_made_of() {
-        let line = |line: &&str| line.trim_start().starts_with("k8s.io/kubernetes v");
-        let pinned = CONTROL_PLANE.go_mod.lines().find(line).and_then(|line| line.split_whitespace().nth(1));
-        let version = pinned.expect("a pinned version");
-        let (major, minor) = version[1..].rsplit_once('.').and_then(|(two, _)| two.split_once('.')).unwrap();
-        for (name, value) in [("gitVersion", version), ("gitMajor", major), ("gitMinor", minor)] {
-            let flag = format!("-X k8s.io/component-base/version.{name}={value} ");
-            assert!(RELEASE.contains(&flag), "{flag}");
-        }
-    }
-
-    #[test]
     fn a_folder_without_the_programs_is_named_in_the_error() {
-        let error = Binaries::within(Path::new("/nonexistent"), ToolUse::Always).unwrap_err().to_string();
-        assert_eq!(error, "kube-apiserver, etcd not found in /nonexistent");
+        let (folder, etcd) = (Path::new("/nonexistent"), Path::new("/neither"));
+        let error = Binaries::within(folder, etcd, ToolUse::Always).map(drop).unwrap_err().to_string();
+        assert_eq!(error, "kube-apiserver not found in /nonexistent; etcd not found in /neither");
     }
 }

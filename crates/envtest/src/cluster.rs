@@ -5,7 +5,7 @@
 use crate::access;
 use crate::api::TestApi;
 use crate::audit::{AuditEntry, AuditTail};
-use crate::binaries::Binaries;
+use crate::binaries::{self, Binaries};
 use crate::certificates::{self, SignedIdentity, TestAuthority};
 use crate::cluster_config::{Account, ClusterConfig, PATIENCE};
 use crate::etcd::EtcdStore;
@@ -27,10 +27,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How often a start is tried again when somebody else took a port between looking and starting.
 const STARTS: usize = 3;
 
+/// The first minor version with the gate TaintTolerationComparisonOperators.
+const COMPARISON_OPERATORS: u32 = 35;
+
 /// A running control plane. Dropped, or its owner killed, it ends and its folder is removed.
 #[derive(Debug)]
 pub struct Cluster {
     tools: Binaries,
+    minor: u32,
     options: ClusterConfig,
     // Order matters: programs end before the watchdog, which then removes the folder.
     servers: Vec<ApiServerProcess>,
@@ -72,6 +76,9 @@ impl Cluster {
     }
 
     async fn try_start(tools: &Binaries, options: ClusterConfig) -> Result<Self> {
+        let minor = tools.minor()?;
+        let mut options = options;
+        options.comparison_operators &= minor >= COMPARISON_OPERATORS;
         let folder = private_folder()?;
         let watchdog = Arc::new(Watchdog::over(&folder)?);
         let authority = write_secrets(&folder)?;
@@ -79,8 +86,16 @@ impl Cluster {
             fs::write(folder.join(servers::admission_file(index)), &admission.configuration)?;
         }
         let store = EtcdStore::start(&tools.path("etcd")?, &folder, options.disk, &watchdog).await?;
-        let mut cluster =
-            Self { tools: tools.clone(), options, servers: Vec::new(), store, authority, folder, watchdog };
+        let mut cluster = Self {
+            tools: tools.clone(),
+            minor,
+            options,
+            servers: Vec::new(),
+            store,
+            authority,
+            folder,
+            watchdog,
+        };
         for index in 0..cluster.options.servers {
             let port = servers::free_port()?;
             for account in [Account::Admin, Account::Taintward] {
@@ -129,6 +144,25 @@ impl Cluster {
     pub fn identity(&self, account: Account, good_for: Duration) -> Result<SignedIdentity> {
         let end = SystemTime::now().duration_since(UNIX_EPOCH)? + good_for;
         self.authority.client_until(account.user(), account.group(), Some(end))
+    }
+
+    /// The minor version of Kubernetes 1.
+    pub fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Whether tolerations may compare numbers: it was asked for, and the version knows how.
+    pub fn comparison_operators(&self) -> bool {
+        self.options.comparison_operators
+    }
+
+    /// Whether the version is older than a test, or a part of it, can do with: then it is said to be skipped, and why.
+    pub fn is_before(&self, minor: u32, test: &str, why: &str) -> bool {
+        let before = self.minor < minor;
+        if before {
+            binaries::skipped(test, &format!("needs Kubernetes 1.{minor}: {why}"));
+        }
+        before
     }
 
     /// The private folder: a place for files that shall vanish with the cluster.
@@ -205,6 +239,29 @@ impl Cluster {
             servers::controller_manager(&path, &self.kubeconfig(Account::Admin, 0), controllers, port);
         command.args(flags);
         self.run_until_listening("kube-controller-manager", command, port).await
+    }
+
+    /// Starts kube-controller-manager's taint eviction and what makes the index of pods that it needs, and waits until
+    /// both are at work. Before 1.33 only node-lifecycle-controller makes it, which is kept from judging any node.
+    pub async fn taint_eviction(&self) -> Result<ChildProcess> {
+        const IDLE: [&str; 3] = [
+            "--node-monitor-period=24h",
+            "--node-monitor-grace-period=24h",
+            "--node-startup-grace-period=24h",
+        ];
+        let (beside, flags) = match self.minor {
+            ..33 => ("node-lifecycle-controller", &IDLE[..]),
+            33.. => ("daemonset-controller", &[][..]),
+        };
+        let controllers = format!("taint-eviction-controller,{beside}");
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let mut program = self.controller_manager(&controllers, &flags).await?;
+        wait::until("kube-controller-manager's caches", PATIENCE, async || {
+            program.expect_running()?;
+            Ok((program.output().matches("Caches are synced").count() >= 2).then_some(()))
+        })
+        .await?;
+        Ok(program)
     }
 
     /// Starts KWOK (`tools::find_kwok`): from then on nodes given to it ([`kwok::adopt`]) are Ready, their pods run, and

@@ -14,6 +14,8 @@ pub struct ClusterConfig {
     pub audit: Audit,
     /// Feature gates of the API servers, as in `A=true,B=false`.
     pub feature_gates: String,
+    /// Whether tolerations may compare numbers (`Lt`, `Gt`), where the version knows these operators: since 1.35.
+    pub comparison_operators: bool,
     /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
     pub admission: Vec<AdmissionConfig>,
     /// Whether etcd waits for its disk.
@@ -37,6 +39,7 @@ impl Default for ClusterConfig {
             servers: 1,
             audit: Audit::Full,
             feature_gates: String::new(),
+            comparison_operators: false,
             admission: Vec::new(),
             disk: DiskSync::Unsynced,
         }

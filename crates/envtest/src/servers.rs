@@ -94,6 +94,9 @@ pub(crate) fn api_server(
     if !options.feature_gates.is_empty() {
         command.arg(format!("--feature-gates={}", options.feature_gates));
     }
+    if options.comparison_operators {
+        command.arg("--feature-gates=TaintTolerationComparisonOperators=true");
+    }
     command
 }
 

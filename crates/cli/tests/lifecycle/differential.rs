@@ -20,7 +20,7 @@ async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
 pub(crate) async fn differences_are_the_documented_ones(cluster: &mut Cluster, _: &Witness) -> Terms {
     let beside = Cluster::start(&Binaries::find().unwrap(), ClusterConfig::default()).await.unwrap();
     let (original, ours) = tokio::join!(played(Who::Original, cluster), played(Who::Ours, &beside));
-    let mut wrong = documented::judge(&compare::differences(&original, &ours));
+    let mut wrong = documented::judge(&compare::differences(&original, &ours), cluster.minor());
     for (who, steps) in [("the original", &original), ("taintward", &ours)] {
         let unlike = steps.iter().filter(|step| !step.wrong.is_empty());
         wrong.extend(unlike.map(|step| format!("{who}: {}: in the end {:?}", step.step, step.wrong)));

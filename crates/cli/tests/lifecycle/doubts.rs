@@ -10,11 +10,11 @@ use crate::real::stage::Terms;
 use crate::real::witness::Witness;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use taintward_envtest::Cluster;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::node_history::HistoryPosition;
+use taintward_envtest::{Account, Cluster};
 
-const PACE: Pace = Pace {
+pub(super) const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(8),
     renew: Duration::from_secs(2),
@@ -22,12 +22,12 @@ const PACE: Pace = Pace {
 };
 
 /// Longer than the grace period, so that every lease that was seen before looks old.
-const AWAY: Duration = Duration::from_secs(12);
+pub(super) const AWAY: Duration = Duration::from_secs(12);
 
 /// After it sees again: a whole grace period, and what streams need to come back.
-const BACK: Duration = Duration::from_secs(8 + 6);
+pub(super) const BACK: Duration = Duration::from_secs(8 + 6);
 
-const NODES: usize = 60;
+pub(super) const NODES: usize = 60;
 
 /// One of the fleet, dead from now on.
 fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
@@ -71,7 +71,7 @@ pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _:
     let proxy = Proxy::on(door, cluster.port(0));
     let only = format!("--controllers={CONTROLLER}");
     let flags = [only.as_str(), "--leader-elect=false"];
-    let ours = Ours::with(cluster, &fleet, &leading_to(cluster, door), &flags).await;
+    let ours = Ours::with(cluster, &fleet, &leading_to(cluster, Account::Taintward, door), &flags).await;
 
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);

@@ -20,6 +20,7 @@ mod real {
     pub(crate) mod witness;
 }
 
+mod beliefs;
 mod compare;
 mod deaths;
 mod differential;
@@ -47,7 +48,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![original(), deaths(), doubts(), others()])
+    run(vec![original(), beliefs(), deaths(), doubts(), others()])
 }
 
 /// The same script for the original and for taintward.
@@ -57,6 +58,16 @@ fn original() -> Group {
         options: ClusterConfig::default(),
         kwok: false,
         play: alone![differential::differences_are_the_documented_ones],
+    }
+}
+
+/// What the original makes of interruptions.
+fn beliefs() -> Group {
+    Group {
+        name: "beliefs",
+        options: ClusterConfig::default(),
+        kwok: false,
+        play: alone![beliefs::whom_the_original_calls_silent],
     }
 }
 

@@ -1,5 +1,6 @@
 //! Defines the script of both controllers: what happens to nodes, and how each must be afterwards (NL-5 to NL-49).
 
+use super::beliefs::READS_LIVE;
 use super::fleet::Pace;
 use super::refusal;
 use super::side::{Side, Who};
@@ -223,7 +224,8 @@ async fn odd_things(side: &mut Side<'_>) {
     side.begin("a node's clock steps back by an hour");
     side.fleet.heartbeats.set_clock("c1", -3600).unwrap();
     // D12, NL-10: it is heard of, whatever its clock says.
-    side.expect(["c1"], if side.who == Who::Ours { &WELL } else { &DEAD });
+    let heard = side.who == Who::Ours || side.minor() >= READS_LIVE;
+    side.expect(["c1"], if heard { &WELL } else { &DEAD });
     side.end(PACE.grace + CALM).await;
 
     side.begin("and is right again");

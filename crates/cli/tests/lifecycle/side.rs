@@ -87,6 +87,11 @@ impl<'c> Side<'c> {
         };
     }
 
+    /// The minor version of Kubernetes 1.
+    pub(crate) fn minor(&self) -> u32 {
+        self.cluster.minor()
+    }
+
     /// `kill -9`.
     pub(crate) fn kill(&mut self) {
         match &mut self.running {

@@ -10,8 +10,6 @@ use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, Cluster
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// Its taint eviction uses an index of pods that its other controllers make.
-const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
@@ -46,11 +44,10 @@ impl Stage {
 
     pub(crate) async fn start_both(&mut self) {
         self.start_ours();
-        let original = self.cluster.controller_manager(ORIGINAL, &[]).await.unwrap();
+        let original = self.cluster.taint_eviction().await.unwrap();
         let ours = self.ours.as_ref().unwrap();
-        wait::until("both to be at work", PATIENCE, async || {
-            let synced = original.output().matches("Caches are synced").count() >= 2;
-            Ok((synced && ours.output().contains("toleration seconds synced")).then_some(()))
+        wait::until("taintward to be at work", PATIENCE, async || {
+            Ok(ours.output().contains("toleration seconds synced").then_some(()))
         })
         .await
         .unwrap();

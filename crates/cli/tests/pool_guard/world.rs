@@ -29,8 +29,7 @@ pub(crate) enum Answer {
 }
 
 pub(crate) struct World {
-    /// Runs as long as this is kept.
-    _cluster: Cluster,
+    cluster: Cluster,
     admin: TestApi,
     users: BTreeMap<&'static str, TestApi>,
     labels: BTreeMap<&'static str, Labels>,
@@ -42,8 +41,8 @@ pub(crate) struct World {
 impl World {
     /// With pools, and without policies.
     pub(crate) async fn start(tools: &Binaries) -> Self {
-        let gates = "TaintTolerationComparisonOperators=true".to_owned();
-        let options = ClusterConfig { audit: Audit::Off, feature_gates: gates, ..ClusterConfig::default() };
+        let options =
+            ClusterConfig { audit: Audit::Off, comparison_operators: true, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         for (name, labels) in NAMESPACES.into_iter().chain([("taintward-system", &[][..])]) {
@@ -76,7 +75,7 @@ impl World {
             uids.insert(plot.name, make_pool(&admin, &plot).await);
         }
         let pools = pools(&uids);
-        Self { _cluster: cluster, admin, users, labels: labels.into(), printed, pools }
+        Self { cluster, admin, users, labels: labels.into(), printed, pools }
     }
 
     /// The UIDs of the pools that have a say. Of one that is refused the core is not told, and the policy refuses what is
@@ -94,20 +93,28 @@ impl World {
         &self.pools
     }
 
-    /// Puts pods there before anything is refused.
-    pub(crate) async fn stand_there(&self, old: &[OldPod]) {
-        let one = |old: &OldPod| {
-            let (path, old) = (pods(old.namespace), old.clone());
+    /// Puts pods there before anything is refused; those that are there come back. A server that does not know `Gt` and
+    /// `Lt` does not take pods with them.
+    pub(crate) async fn stand_there(&self, old: Vec<OldPod>) -> Vec<OldPod> {
+        let one = |old: OldPod| {
+            let path = pods(old.namespace);
             async move {
-                self.admin.create(&path, &old.pod).await.unwrap();
+                match self.admin.create(&path, &old.pod).await {
+                    Err(error) if error.code() == Some(422) && !self.cluster.comparison_operators() => {
+                        return None;
+                    }
+                    created => created.unwrap(),
+                };
                 if old.leaving {
                     let name = old.pod["metadata"]["name"].as_str().unwrap();
                     let now = json!({"gracePeriodSeconds": 0});
                     self.admin.delete(&format!("{path}/{name}"), &now).await.unwrap();
                 }
+                Some(old)
             }
         };
-        futures::stream::iter(old.iter().map(one)).for_each_concurrent(8, |work| work).await;
+        let all = futures::stream::iter(old.into_iter().map(one)).buffered(8);
+        all.filter_map(async |there| there).collect().await
     }
 
     /// Installs the policies that keep pods off the pools.

@@ -138,10 +138,13 @@ impl<'c> Plot<'c> {
     /// How many watches of the program are open.
     pub(crate) fn streams(&self, resource: &str) -> usize {
         let all = self.cluster.audit().unwrap().into_iter();
-        let ours = all
-            .filter(|entry| entry.verb == "watch" && entry.user == OURS.user() && entry.resource == resource);
-        let (begun, others): (Vec<_>, Vec<_>) = ours.partition(|entry| entry.stage == "ResponseStarted");
-        begun.len() - others.iter().filter(|entry| entry.code == 200).count().min(begun.len())
+        let ours = all.filter(|entry| {
+            (entry.verb.as_str(), entry.code) == ("watch", 200)
+                && entry.user == OURS.user()
+                && entry.resource == resource
+        });
+        let (begun, ended): (Vec<_>, Vec<_>) = ours.partition(|entry| entry.stage == "ResponseStarted");
+        begun.len() - ended.len().min(begun.len())
     }
 
     /// What deploy/ grants was enough, and whatever was written to nodes was a patch with tests.

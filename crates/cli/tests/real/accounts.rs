@@ -55,9 +55,9 @@ async fn arrive(kubeconfig: &Path) {
     .unwrap();
 }
 
-/// Our account's kubeconfig, leading to another port.
-pub(crate) fn leading_to(cluster: &Cluster, port: u16) -> PathBuf {
-    let text = std::fs::read_to_string(cluster.kubeconfig(Account::Taintward, 0)).unwrap();
+/// The kubeconfig of an account, leading to another port.
+pub(crate) fn leading_to(cluster: &Cluster, account: Account, port: u16) -> PathBuf {
+    let text = std::fs::read_to_string(cluster.kubeconfig(account, 0)).unwrap();
     let there = format!("https://127.0.0.1:{}", cluster.port(0));
     assert!(text.contains(&there));
     let file = cluster.folder().join(format!("port-{port}.kubeconfig"));

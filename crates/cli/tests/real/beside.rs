@@ -6,22 +6,11 @@ use super::stage::{Goes, Scene, Stays, Terms, sleep};
 use super::witness::Witness;
 use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod, set_taints};
-use taintward_envtest::{ChildProcess, Cluster, wait};
+use taintward_envtest::{Cluster, wait};
 
 const SEEN: &str = "taintward_other_controller_seen_total";
 
 const TOLD: &str = "another taint eviction controller is at work beside this one";
-
-async fn original(cluster: &Cluster) -> ChildProcess {
-    let original =
-        cluster.controller_manager("taint-eviction-controller,daemonset-controller", &[]).await.unwrap();
-    wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
-        Ok((original.output().matches("Caches are synced").count() >= 2).then_some(()))
-    })
-    .await
-    .unwrap();
-    original
-}
 
 /// One untolerated pod on a node of its own, evicted by whoever is the quicker.
 async fn evict_one(scene: &Scene<'_>, name: &str) {
@@ -45,7 +34,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
         evict_one(&scene, &format!("alone-{number}")).await;
     }
     assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
-    let original = original(cluster).await;
+    let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
     while taintward.said(TOLD).is_empty() {
         assert!(evicted < 240, "240 evictions beside the original, and not a word");
@@ -75,7 +64,7 @@ pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
     set_taints(&scene.admin, "beside", &[]).await.unwrap();
     assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
 
-    let original = original(cluster).await;
+    let original = cluster.taint_eviction().await.unwrap();
     for number in 0..60 {
         scene.pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
     }

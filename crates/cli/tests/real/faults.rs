@@ -256,7 +256,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
 pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);
-    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &ALONE);
+    let mut taintward = Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &ALONE);
     taintward.ready().await;
     let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     for node in ["two", "two-later"] {

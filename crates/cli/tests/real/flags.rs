@@ -6,6 +6,7 @@ use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
+use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::fixtures::{PodFixture, no_execute, pod};
 use taintward_envtest::{Cluster, TestApiError, access, wait};
 
@@ -40,7 +41,8 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     assert_eq!(taintward.stop().code(), Some(0));
     let asked = witness.all(|entry| entry.user == observer.user);
     assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "pods"));
-    let bad: Vec<_> = asked.iter().filter(|entry| entry.is_write() || entry.code >= 400).collect();
+    let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_refused_stream());
+    let bad: Vec<_> = asked.iter().filter(bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
     assert!(witness.all(is_ours).is_empty());
     Terms::default()
@@ -87,6 +89,10 @@ pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
 
 /// MATCH-6: with the gate on, numbers are compared, strictly; what is no number in its one form matches nothing.
 pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let test = "processes::numbers_are_compared_with_the_gate_on";
+    if cluster.is_before(35, test, "older API servers refuse the operators Lt and Gt") {
+        return Terms::default();
+    }
     let scene = Scene::of(cluster, witness).await;
     let gate = "--feature-gates=TaintTolerationComparisonOperators=true";
     let taintward = Taintward::acting(cluster, &[ALONE, gate]).await;

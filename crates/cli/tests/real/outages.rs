@@ -198,7 +198,8 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
 ) -> Terms {
     let (port, server) = (free_port(), cluster.port(0));
     let proxy = Proxy::on(port, server);
-    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &["--leader-elect=false"]);
+    let mut taintward =
+        Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &["--leader-elect=false"]);
     taintward.ready().await;
     let side = Side::of(cluster, witness, "cut").await;
 
@@ -228,7 +229,8 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
 pub(crate) async fn evictions_go_on_by_the_other_server(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);
-    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &["--leader-elect=false"]);
+    let mut taintward =
+        Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &["--leader-elect=false"]);
     taintward.ready().await;
     let side = Side::of(cluster, witness, "stopped").await;
     let uid = side.prepare(0).await;

@@ -48,7 +48,8 @@ fn status(taintward: &Taintward, path: &str) -> Option<u16> {
 /// An unreachable server is waited for, visibly: alive, not ready; ready as soon as it has seen everything.
 pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     let port = free_port();
-    let mut taintward = Taintward::start(scene.cluster, &leading_to(scene.cluster, port), &[OBSERVE]);
+    let mut taintward =
+        Taintward::start(scene.cluster, &leading_to(scene.cluster, Account::Taintward, port), &[OBSERVE]);
     taintward.says("waiting for the API server").await;
     taintward.says("cannot be reached").await;
     let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
@@ -89,7 +90,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
 
 /// SIGTERM ends the wait for a server too.
 pub(crate) async fn a_wait_for_the_server_can_be_ended(scene: &Scene<'_>) {
-    let kubeconfig = leading_to(scene.cluster, free_port());
+    let kubeconfig = leading_to(scene.cluster, Account::Taintward, free_port());
     let mut taintward = Taintward::start(scene.cluster, &kubeconfig, &[OBSERVE]);
     taintward.says("waiting for the API server").await;
     assert_eq!(taintward.stop().code(), Some(0));

@@ -158,7 +158,8 @@ pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
         ("less", vec![toleration("k", "Lt", "9", N, None)], Goes(0.0)),
     ];
     let mut fates = Vec::new();
-    for (name, tolerations, fate) in cases {
+    let known = |name: &str| scene.cluster.comparison_operators() || !["greater", "less"].contains(&name);
+    for (name, tolerations, fate) in cases.into_iter().filter(|(name, ..)| known(name)) {
         let pod =
             pod(&format!("who-match-{name}"), "who-match").with("/spec", "tolerations", json!(tolerations));
         fates.push((scene.pod(pod).await, fate));

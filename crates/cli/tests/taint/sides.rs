@@ -52,6 +52,8 @@ pub(crate) struct Stage<'c> {
     kubeconfig: PathBuf,
     kubectl: PathBuf,
     home: PathBuf,
+    /// Whether kubectl is older than 1.35.
+    old: bool,
 }
 
 impl<'c> Stage<'c> {
@@ -73,6 +75,7 @@ impl<'c> Stage<'c> {
             kubeconfig,
             kubectl: tools.path("kubectl").unwrap(),
             home: cluster.folder().to_owned(),
+            old: cluster.minor() < 35,
         }
     }
 
@@ -128,7 +131,10 @@ impl<'c> Stage<'c> {
         Outcome {
             code: done.status.code().unwrap(),
             out: known_differences_of_output(side, case, &undated(&alike(&done.stdout))),
-            said: known_differences(side, &alike(&done.stderr)),
+            said: match known_differences(side, &alike(&done.stderr)) {
+                said if self.old && side == Side::Kubectl => in_new_words(said),
+                said => said,
+            },
             nodes: [1, 2].map(|number| self.node(side, number)["spec"]["taints"].clone()),
         }
     }
@@ -225,6 +231,12 @@ fn known_differences_of_output(side: Side, case: &Case, text: &str) -> String {
         }
     });
     lines.collect()
+}
+
+/// What kubectl before 1.35 says in other words.
+fn in_new_words(said: String) -> String {
+    let said = said.replace("a qualified name must consist", "a valid label key must consist");
+    said.replace("must be no more than 63 characters", "must be no more than 63 bytes")
 }
 
 /// What docs/differences.md lists under KT of standard error, and nothing else.

@@ -105,6 +105,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_supported_is_what_is_pinned_for_tests() {
+        let pinned = taintward_envtest::releases::RELEASES.iter().map(|release| release.name().to_owned());
+        assert!(pinned.eq(SUPPORTED.map(|minor| format!("1.{minor}"))));
+    }
+
+    #[test]
     fn versions_have_suffixes() {
         for (version, wanted) in [
             ("v1.36.3", Some(36)),

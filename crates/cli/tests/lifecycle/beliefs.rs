@@ -1,0 +1,81 @@
+//! Tests whom kube-controller-manager calls silent after it, its connection or the API server stood still, while all
+//! nodes live (row S7 of D12).
+
+use super::doubts::{AWAY, BACK, NODES, PACE};
+use super::fleet::Fleet;
+use super::side::original;
+use crate::real::accounts::leading_to;
+use crate::real::program::free_port;
+use crate::real::proxy::Proxy;
+use crate::real::stage::Terms;
+use crate::real::witness::Witness;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_envtest::heartbeats::plans;
+use taintward_envtest::{Account, Cluster};
+
+/// What is seen first is a matter of chance.
+const ROUNDS: usize = 2;
+
+/// The minor version since which a lease is read live before its node is called silent.
+pub(super) const READS_LIVE: u32 = 37;
+
+/// What stands still for longer than the grace period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Still {
+    /// The program, by SIGSTOP.
+    Original,
+    /// Its connection: open, and nothing comes through.
+    Connection,
+    /// The API server, by SIGSTOP: no lease can be renewed.
+    ApiServer,
+}
+
+/// S7.
+pub(crate) async fn whom_the_original_calls_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let door = free_port();
+    let proxy = Proxy::on(door, cluster.port(0));
+    let mut flags = PACE.flags();
+    flags.push(format!("--kubeconfig={}", leading_to(cluster, Account::Admin, door).display()));
+    let original = original(cluster, &flags).await;
+    let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
+    for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
+        // It has seen all of them.
+        tokio::time::sleep(PACE.grace).await;
+        let mark = fleet.record.mark();
+        match still {
+            Still::Original => original.pause().unwrap(),
+            Still::Connection => proxy.cut(true),
+            Still::ApiServer => cluster.server(0).pause().unwrap(),
+        }
+        tokio::time::sleep(AWAY).await;
+        match still {
+            Still::Original => original.resume().unwrap(),
+            Still::Connection => proxy.cut(false),
+            Still::ApiServer => cluster.server(0).resume().unwrap(),
+        }
+        tokio::time::sleep(BACK).await;
+        let changes = fleet.record.since(mark);
+        let declared = changes.iter().filter(|change| {
+            change.sight.as_ref().is_some_and(|sight| sight.ready() == "Unknown" || sight.is_evicting())
+        });
+        let declared: BTreeSet<String> = declared.map(|change| change.node.clone()).collect();
+        println!("{still:?} stood still: {} of {NODES} live nodes are called silent", declared.len());
+        *silent.entry(still).or_default() += declared.len();
+        fleet.heartbeats.revive(&fleet.admin, &declared).await.unwrap();
+        let well = |fleet: &Fleet| {
+            fleet.record.those(|sight| sight.ready() != "True" || sight.is_evicting()).is_empty()
+        };
+        fleet.until("all to be well again", BACK, well).await;
+        if still != Still::ApiServer {
+            fleet.expect_punctual();
+        }
+        fleet.heartbeats.lateness();
+    }
+    fleet.end().await;
+    // Before that it is left to chance whether a watch or the monitor comes first.
+    if cluster.minor() >= READS_LIVE {
+        assert_eq!((silent[&Still::Original], silent[&Still::Connection]), (0, 0));
+    }
+    Terms { stamps: true, ..Terms::default() }
+}

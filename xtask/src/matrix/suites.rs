@@ -1,0 +1,187 @@
+//! Lists the test programs that need a real control plane, runs one, and reads from its output what came of it.
+
+use super::record::SuiteResult;
+use crate::sources;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use taintward_envtest::{Release, releases};
+
+/// One test program of one of the `crates`.
+pub(crate) struct Suite {
+    folder: &'static str,
+    pub(crate) name: &'static str,
+}
+
+const fn suite(folder: &'static str, name: &'static str) -> Suite {
+    Suite { folder, name }
+}
+
+/// All that ask a control plane about Taintward.
+pub(crate) const SUITES: [Suite; 20] = [
+    suite("envtest", "control_plane"),
+    suite("cli", "real_server"),
+    suite("cli", "lifecycle"),
+    suite("cli", "admission_differential"),
+    suite("cli", "doctor_real"),
+    suite("cli", "managed_real"),
+    suite("cli", "install_bounds"),
+    suite("cli", "install_real"),
+    suite("cli", "install_story"),
+    suite("cli", "metrics_delegated"),
+    suite("cli", "pool_attacks"),
+    suite("cli", "pool_guard_differential"),
+    suite("cli", "pool_property"),
+    suite("cli", "pool_story"),
+    suite("cli", "pools_live"),
+    suite("cli", "pools_real"),
+    suite("cli", "security"),
+    suite("cli", "switch_off"),
+    suite("cli", "taint_kubectl"),
+    suite("cli", "webhook_real"),
+];
+
+/// What stands for the tests of a program that ended without saying which of them failed.
+const ALL: &str = "the program";
+
+pub(crate) fn named(name: &str) -> Result<&'static str, String> {
+    let names = SUITES.map(|suite| suite.name);
+    let known = names.into_iter().find(|one| *one == name);
+    known.ok_or_else(|| format!("no test program of the matrix has this name; they are {}", names.join(", ")))
+}
+
+/// The test programs of the workspace, built once for all versions.
+pub(crate) struct Programs(Vec<Value>);
+
+impl Programs {
+    pub(crate) fn build() -> Result<Self> {
+        let mut command = sources::cargo();
+        command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+        let output = command.stderr(Stdio::inherit()).output().context("starting cargo test")?;
+        ensure!(output.status.success(), "building the tests failed");
+        let messages = String::from_utf8_lossy(&output.stdout);
+        Ok(Self(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
+    }
+
+    /// Where cargo put the program of a suite.
+    fn path(&self, suite: &Suite) -> Result<&str> {
+        let manifest = suite.crate_folder().join("Cargo.toml");
+        let found = self.0.iter().find(|message| {
+            message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest)
+                && message["target"]["kind"] == json!(["test"])
+                && message["target"]["name"] == suite.name
+        });
+        let path = found.and_then(|message| message["executable"].as_str());
+        path.with_context(|| format!("cargo built no test program {} in {}", suite.name, manifest.display()))
+    }
+}
+
+impl Suite {
+    fn crate_folder(&self) -> PathBuf {
+        sources::root().join("crates").join(self.folder)
+    }
+
+    /// Runs it on one version. What fails runs again, alone: on a busy machine a test may be too late.
+    pub(crate) fn run(&self, programs: &Programs, release: &Release) -> Result<SuiteResult> {
+        let (program, began) = (programs.path(self)?, Instant::now());
+        let mut result = self.attempt(program, release, &BTreeSet::new())?;
+        if !result.failed.is_empty() {
+            let again = self.attempt(program, release, &result.failed)?;
+            result.passed_alone = result.failed.intersection(&again.passed).cloned().collect();
+            match result.failed.contains(ALL) {
+                true => result.failed = again.failed,
+                false => result.failed.retain(|test| !again.passed.contains(test)),
+            }
+            result.passed.extend(again.passed);
+        }
+        result.seconds = began.elapsed().as_secs();
+        Ok(result)
+    }
+
+    /// Runs the tests of these names, or all.
+    fn attempt(&self, program: &str, release: &Release, names: &BTreeSet<String>) -> Result<SuiteResult> {
+        let folder = release.folder()?;
+        let log = folder.join(format!("{}{}.log", self.name, if names.is_empty() { "" } else { "-again" }));
+        let skipped = folder.join("skipped");
+        fs::write(&skipped, "")?;
+        let out = File::create(&log).with_context(|| format!("writing {}", log.display()))?;
+        let mut command = Command::new(env::current_exe()?);
+        command.args(["within", program]).current_dir(self.crate_folder());
+        if !names.contains(ALL) && !names.is_empty() {
+            command.args(["--test-threads=1", "--exact"]).args(names);
+        }
+        // A machine without KWOK or Helm is a failure, not a reason to skip.
+        command.env_remove("KUBEBUILDER_ASSETS").env("CI", "true").env(releases::CHOICE, release.name());
+        command.env("TAINTWARD_SKIPPED", &skipped).stdout(out.try_clone()?).stderr(out);
+        let done = command.status().with_context(|| format!("starting {program}"))?;
+        Ok(result(&fs::read_to_string(&log)?, &fs::read_to_string(&skipped)?, done.success()))
+    }
+}
+
+/// From lines such as `test name ... ok`; libtest says so, too, of tests that skipped themselves.
+fn result(output: &str, skipped: &str, success: bool) -> SuiteResult {
+    let skipped: BTreeMap<String, String> = skipped
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, why)| (name.to_owned(), why.to_owned()))
+        .collect();
+    let ended = |how: &str| -> BTreeSet<String> {
+        let lines = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+        let those = lines.filter(|(name, said)| said.starts_with(how) && !skipped.contains_key(*name));
+        those.map(|(name, _)| name.to_owned()).collect()
+    };
+    let (passed, mut failed) = (ended("ok"), ended("FAILED"));
+    if !success && failed.is_empty() {
+        failed.insert(ALL.to_owned());
+    }
+    SuiteResult { passed, failed, skipped, ..SuiteResult::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test programs that need Kubernetes' programs and say nothing about Taintward on a version of it: they compare the
+    /// sandbox, which imitates one version, or read what kubectl prints.
+    const ELSEWHERE: [&str; 6] =
+        ["cli_completion", "doc_pages", "patches", "sandbox_kubectl", "sandbox_parts", "validation"];
+
+    #[test]
+    fn every_program_that_asks_for_a_control_plane_is_in_the_matrix() {
+        let mut asking = BTreeSet::new();
+        for package in fs::read_dir(sources::root().join("crates")).unwrap() {
+            let Ok(programs) = fs::read_dir(package.unwrap().path().join("tests")) else { continue };
+            let files = programs.map(|entry| entry.unwrap().path());
+            for file in files.filter(|file| file.extension().is_some_and(|end| end == "rs")) {
+                if fs::read_to_string(&file).unwrap().contains("binaries::for_test") {
+                    asking.insert(file.file_stem().unwrap().to_str().unwrap().to_owned());
+                }
+            }
+        }
+        // Two ask in `runner.rs`, which they share, one in its modules.
+        asking.extend(["real_server", "lifecycle", "managed_real"].map(str::to_owned));
+        let known = SUITES.iter().map(|suite| suite.name).chain(ELSEWHERE);
+        assert_eq!(asking, known.map(str::to_owned).collect());
+    }
+
+    #[test]
+    fn results_are_read_from_the_output() {
+        let output = "test first ... ok\ntest a::b ... FAILED (1.0 s)\ntest third ... ok\ntest fourth ... ignored\n\
+                      test result: FAILED. 2 passed\n";
+        let result = result(output, "third: needs Kubernetes 1.33: x\n", false);
+        assert_eq!(result.passed, ["first".to_owned()].into());
+        assert_eq!(result.failed, ["a::b".to_owned()].into());
+        assert_eq!(result.skipped, [("third".to_owned(), "needs Kubernetes 1.33: x".to_owned())].into());
+    }
+
+    #[test]
+    fn a_program_that_ends_badly_without_a_word_has_failed() {
+        assert_eq!(result("", "", false).failed, [ALL.to_owned()].into());
+        assert!(result("test a ... ok\n", "", true).failed.is_empty());
+    }
+}
