@@ -47,8 +47,10 @@ fn the_policies_say_what_the_core_says() {
             let one = |case: Creation| async move {
                 (world.created(&case).await, creation(&case), case.to_string())
             };
+            // A server that does not know `Gt` and `Lt` judges no pod with them.
+            let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
             let told: Vec<_> =
-                stream::iter(creations(CREATIONS, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+                stream::iter(creations(count, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
             tally.take("creation", world, told);
             let one =
                 |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };

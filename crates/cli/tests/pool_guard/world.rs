@@ -93,6 +93,11 @@ impl World {
         &self.pools
     }
 
+    /// Whether the server knows `Gt` and `Lt`.
+    pub(crate) fn comparison_operators(&self) -> bool {
+        self.cluster.comparison_operators()
+    }
+
     /// Puts pods there before anything is refused; those that are there come back. A server that does not know `Gt` and
     /// `Lt` does not take pods with them.
     pub(crate) async fn stand_there(&self, old: Vec<OldPod>) -> Vec<OldPod> {
@@ -100,7 +105,7 @@ impl World {
             let path = pods(old.namespace);
             async move {
                 match self.admin.create(&path, &old.pod).await {
-                    Err(error) if error.code() == Some(422) && !self.cluster.comparison_operators() => {
+                    Err(error) if error.code() == Some(422) && !self.comparison_operators() => {
                         return None;
                     }
                     created => created.unwrap(),
