@@ -5,6 +5,7 @@
 mod cpu_load;
 mod flood;
 mod floor;
+mod holds;
 mod lifecycle;
 mod load;
 mod measure;
@@ -78,6 +79,8 @@ enum BenchSubject {
     Flood,
     /// What the policies of an installation cost a pod's creation, on a real API server
     Policies,
+    /// How fast pods of silent nodes are held, next to a bare loop of the same patches
+    Holds,
 }
 
 /// A column of the table.
@@ -125,6 +128,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         }
         Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
         Some(BenchSubject::Flood) => return flood::run(arguments.quick).await,
+        Some(BenchSubject::Holds) => return holds::run(arguments.quick, arguments.rounds).await,
         Some(BenchSubject::Policies) => return policies::run(arguments.quick).await,
         Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}

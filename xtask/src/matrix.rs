@@ -1,6 +1,6 @@
 //! Runs `cargo xtask matrix`: all tests that need a real control plane, on each pinned version of Kubernetes.
 //!
-//! - What came of it is kept beside each version's binaries, and docs/versions.md is written from all of it.
+//! - What came of it is kept in `xtask/cluster/results`, and docs/versions.md is written from all of it.
 
 mod page;
 mod probes;

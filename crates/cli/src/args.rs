@@ -5,6 +5,7 @@
 pub(crate) mod bool_flag;
 pub(crate) mod cluster_state;
 pub(crate) mod controllers;
+pub(crate) mod default_seconds;
 pub(crate) mod duration;
 pub(crate) mod feature_gates;
 pub(crate) mod kube_args;

@@ -6,6 +6,7 @@ mod questions;
 #[cfg(test)]
 mod tests;
 
+use crate::backfill::{BackfillCommandArgs, BackfillOptions};
 use crate::completion::{self, CompletionArgs};
 use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
 use crate::doctor::{self, DoctorArgs, DoctorOptions};
@@ -54,6 +55,8 @@ pub(crate) enum ParsedCommand {
     Doctor(Box<DoctorOptions>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintOptions>),
+    /// Show what backfill would patch.
+    Backfill(Box<BackfillOptions>),
     /// Hold pods of nodes, or release them.
     Hold(Box<HoldOptions>),
     /// Tell versions.
@@ -170,6 +173,16 @@ enum ProgramCommand {
             sense."
     )]
     Taint(Box<TaintArgs>),
+    /// Shows which running pods have other toleration seconds than new ones get; changes nothing
+    #[command(
+        args_override_self = true,
+        after_help = "taintward backfill                    all namespaces\n\
+            taintward backfill -n shop -o json    which pods, and how their seconds change\n\n\
+            CURRENT pods have the seconds of new pods, PENDING ones would be patched, OWN ones have tolerations of their \
+            author. toleration-backfill-controller patches them (docs/managed-clusters.md). Exit codes: 0 shown, 1 \
+            something could not be read, 2 the command line is wrong."
+    )]
+    Backfill(Box<BackfillCommandArgs>),
     /// Stops the countdowns that not-ready and unreachable started on nodes, where kube-controller-manager evicts
     #[command(
         args_override_self = true,
@@ -217,7 +230,18 @@ pub(crate) fn parse() -> Result<ParsedCommand, Error> {
 /// takes kubectl's place, and for a command that does not exist, which may have been meant to be one of these; else 2.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    let known = ["run", "webhook", "sandbox", "install", "hold", "release", "version", "completion", "docs"];
+    let known = [
+        "run",
+        "webhook",
+        "sandbox",
+        "install",
+        "backfill",
+        "hold",
+        "release",
+        "version",
+        "completion",
+        "docs",
+    ];
     let is_flag = verb.to_string_lossy().starts_with('-');
     if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
 }
@@ -267,6 +291,10 @@ fn parse_from(
     match Cli::from_arg_matches(&matches)?.verb {
         None => Ok(ParsedCommand::Print(command().render_help().to_string())),
         Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.resolve()))),
+        Some(ProgramCommand::Backfill(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Backfill(Box::new(options))),
+            Err(complaint) => Err(blame("backfill", complaint)),
+        },
         Some(ProgramCommand::Hold(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
         Some(ProgramCommand::Release(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
         Some(ProgramCommand::Version(arguments)) => match arguments.resolve() {

@@ -1,5 +1,6 @@
 //! Runs the parsed command and returns its exit code.
 
+use crate::backfill;
 use crate::cli::{self, ParsedCommand};
 use crate::complete;
 use crate::docs::{self, DocsOptions};
@@ -35,6 +36,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(ParsedCommand::Explain(options)) => explain::run(&options),
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
         Ok(ParsedCommand::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
+        Ok(ParsedCommand::Backfill(options)) => backfill::run(&options),
         Ok(ParsedCommand::Hold(options)) => hold::run(&options),
         Ok(ParsedCommand::Print(text)) => print(&text),
         Ok(ParsedCommand::Version(plan)) => version::run(*plan),

@@ -41,6 +41,10 @@ enum HoldError {
     Start(#[from] io::Error),
     #[error("{0}")]
     Read(#[from] RequestError),
+    #[error(
+        "{0}; the request stands, and whether the pods follow was not seen: ask again with the same command"
+    )]
+    Unseen(RequestError),
     #[error("no node has these labels; nothing was changed")]
     NoNode,
     #[error("{failed} of {} could not be asked: {first}", counted(*.nodes, "node"))]
@@ -82,7 +86,10 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
         }
         let look = async || pod_counts::look(&connected.streams, &names, options.cluster.patience).await;
         let counts = match options.wait {
-            Some(limit) => follow(&options.action, limit, look).await?,
+            Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
+                HoldError::Read(why) => HoldError::Unseen(why),
+                other => other,
+            })?,
             None => look().await?,
         };
         let text = match options.form {

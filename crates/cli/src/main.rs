@@ -5,6 +5,7 @@
 
 mod active_controllers;
 mod args;
+mod backfill;
 mod cli;
 mod cluster_state;
 mod color;

@@ -2,6 +2,7 @@
 //!
 //! - See `run/run_args.rs` for the flags, `taintward_controller::run` for the work.
 
+mod backfill_args;
 mod election_args;
 mod flag_notice;
 mod hold_args;

@@ -14,8 +14,8 @@ mod install {
 }
 
 use install::attempts::{
-    beyond_holds, beyond_roles, of_controller, of_webhook, write_of_holds, writes_of_controller,
-    writes_of_webhook,
+    beyond_roles, beyond_seconds, of_controller, of_webhook, write_of_backfill, write_of_holds,
+    writes_of_controller, writes_of_webhook,
 };
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
 use taintward_envtest::binaries;
@@ -53,13 +53,14 @@ fn bounds_are_as_narrow_as_what_runs() {
         scene.everything_is_granted().await;
         let controller = scene.account(CONTROLLER).await;
         let mut writes = writes_of_controller();
-        writes.push(write_of_holds());
+        writes.extend([write_of_holds(), write_of_backfill()]);
         for (flags, runs) in [
             (&["--controllers=dedicated-pool-controller"][..], &["pools"][..]),
             (&["--controllers=taint-eviction-controller"], &["evicts"]),
             (&["--controllers=taint-eviction-controller", "--stamp-taints"], &["evicts", "stamps"]),
             (&["--controllers=node-lifecycle-controller"], &["health"]),
-            (&["--controllers=toleration-hold-controller"], &["holds"]),
+            (&["--controllers=toleration-hold-controller"], &["holds", "backfill: seconds"]),
+            (&["--controllers=toleration-backfill-controller"], &["backfill"]),
             (&["--controllers=*,node-lifecycle-controller", "--mode=observe"], &[]),
         ] {
             scene.apply(flags);
@@ -69,8 +70,11 @@ fn bounds_are_as_narrow_as_what_runs() {
             for (one, passes) in may.iter().map(|one| (one, true)).chain(not.iter().map(|one| (one, false))) {
                 scene.until(&controller, one, passes).await;
             }
-            if runs == ["holds"] {
-                scene.refused(&controller, &beyond_holds()).await;
+            if runs.iter().any(|part| part.starts_with("backfill")) {
+                let mut beyond = beyond_seconds();
+                // For backfill alone, no annotation may be written at all.
+                beyond.retain(|one| runs.contains(&"holds") || !one.said.starts_with("no annotation"));
+                scene.refused(&controller, &beyond).await;
             }
         }
     });

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 13] = [
+const CHOICES: [(&[&str], &[&str]); 14] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -55,6 +55,10 @@ const CHOICES: [(&[&str], &[&str]); 13] = [
     (
         &["--parts=controller", "--controllers=toleration-hold-controller"],
         &["parts.webhook=false,parts.viewer=false", "controller.controllers=toleration-hold-controller"],
+    ),
+    (
+        &["--parts=controller", "--controllers=toleration-backfill-controller"],
+        &["parts.webhook=false,parts.viewer=false", "controller.controllers=toleration-backfill-controller"],
     ),
     (
         &["--controllers=*,-taint-eviction-controller,dedicated-pool-controller", "--priority-class=high"],

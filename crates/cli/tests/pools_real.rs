@@ -177,7 +177,10 @@ fn columns_show_it(cluster: &Cluster) {
     assert_eq!(pools[0], ["NAME", "TAINT", "VALUE", "NODES", "PODS", "OFFENDERS", "READY", "AGE"]);
     assert_eq!(pools[1][..7], ["team-a", "example.com/pool", "a", "3", "17", "0", "True"]);
     let policies = table(&["get", "twpol"]);
-    assert_eq!(policies[0], ["NAME", "PRIORITY", "NOTREADY", "UNREACHABLE", "LEAST", "MOST", "AGE"]);
+    assert_eq!(
+        policies[0],
+        ["NAME", "PRIORITY", "NOTREADY", "UNREACHABLE", "LEAST", "MOST", "CURRENT", "PENDING", "AGE"]
+    );
     assert_eq!(policies[1][..6], ["web", "0", "30", "forever", "5", "600"]);
     assert_eq!(table(&["get", "dpool", "--no-headers"]).len(), 1);
     assert_eq!(table(&["get", "taintward", "-o", "name"]).len(), 2, "the category names both");

@@ -195,15 +195,19 @@ fn for_holds<S: Split>(batch: &[ObjectEvent<S>]) -> Vec<ObjectEvent<S::Holds>> {
     events.collect()
 }
 
-/// Sends every batch to the only consumer.
-pub(crate) async fn forward<F>(
+/// Sends every batch whole to each consumer, until none is left.
+pub(crate) async fn forward<F: Clone>(
     mut from: mpsc::Receiver<Vec<WatchEvent<F>>>,
-    out: ConsumerQueue<F>,
+    [mut first, mut second]: [Option<ConsumerQueue<F>>; 2],
     meter: EventMeter,
 ) {
     while let Some(batch) = from.recv().await {
         let batch = meter.receive(batch);
-        if !batch.is_empty() && out.send(batch).await.is_err() {
+        if second.is_some() {
+            send(&mut second, batch.clone()).await;
+        }
+        send(&mut first, batch).await;
+        if first.is_none() && second.is_none() {
             return;
         }
     }

@@ -28,7 +28,7 @@ pub mod stream_health;
 mod tasks;
 mod text_time;
 mod time_added_writer;
-mod toleration_hold;
+mod toleration_seconds;
 mod watch_queues;
 mod write_log;
 mod write_permission;

@@ -3,6 +3,7 @@
 //! - Invariant: labels have closed lists of values, except for a bounded number of zones, so that the number of series
 //!   does not depend on the cluster (S12).
 
+mod backfill;
 mod effects;
 mod evictions;
 mod holds;
@@ -15,6 +16,7 @@ mod requests;
 mod server_time;
 mod watches;
 
+pub use backfill::BackfillMetrics;
 pub use effects::EffectMetrics;
 pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use holds::HoldMetrics;
@@ -74,6 +76,8 @@ pub struct ControllerMetrics {
     pub pools: PoolMetrics,
     /// Holds.
     pub holds: HoldMetrics,
+    /// Backfill.
+    pub backfill: BackfillMetrics,
     /// The streams of facts.
     pub watches: WatchMetrics,
     /// Leadership.
@@ -95,6 +99,7 @@ impl ControllerMetrics {
         let node_health = NodeLifecycleMetrics::new(&mut metrics);
         let pools = PoolMetrics::new(&mut metrics);
         let holds = HoldMetrics::new(&mut metrics);
+        let backfill = BackfillMetrics::new(&mut metrics);
         let watches = WatchMetrics::new(&mut metrics);
         let lease = LeaseMetrics::new(&mut metrics, &about.lease);
         let server_time = ServerTimeMetrics::new(&mut metrics);
@@ -118,6 +123,7 @@ impl ControllerMetrics {
             node_health,
             pools,
             holds,
+            backfill,
             watches,
             lease,
             queues,

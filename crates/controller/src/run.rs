@@ -1,7 +1,7 @@
 //! Wires and runs the controllers: connections, watches, election, control loops, health.
 //!
 //! - See `control_loop.rs` for the loop, `eviction.rs`, `node_lifecycle.rs`, `dedicated_pools.rs` and
-//!   `toleration_hold.rs` for what each controller adds.
+//!   `toleration_seconds.rs` for what each controller adds.
 
 mod clock_watch;
 mod election;
@@ -19,10 +19,10 @@ use crate::eviction::EvictionController;
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
 use crate::node_lifecycle::NodeLifecycleController;
-use crate::settings::{ControllerSettings, Marking, TolerationHoldSettings, WriteMode};
+use crate::settings::{ControllerSettings, EnabledControllers, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
-use crate::toleration_hold::TolerationHoldController;
+use crate::toleration_seconds::TolerationSecondsController;
 use crate::watch_queues::WatchQueues;
 use crate::write_permission::WritePermission;
 use std::sync::Arc;
@@ -64,8 +64,10 @@ struct WatchSet {
     leases: WatchSlot,
     /// Only listened to where dedicated pools are kept.
     pools: WatchSlot,
-    /// Only listened to while there is a dedicated pool.
+    /// Only listened to while there is a dedicated pool, or for backfill.
     namespaces: WatchSlot,
+    /// Only listened to for backfill.
+    policies: WatchSlot,
     /// Whether there is one, as far as is known.
     demand: PoolStreamDemand,
     /// Has all of them list again.
@@ -77,7 +79,7 @@ struct EngineQueues {
     eviction: Option<WatchQueues<EvictionInput>>,
     node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
     pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
-    holds: Option<WatchQueues<TolerationSecondsInput>>,
+    toleration_seconds: Option<WatchQueues<TolerationSecondsInput>>,
 }
 
 /// What the process shows of itself.
@@ -86,7 +88,7 @@ struct HealthState {
     eviction: LoopHealth,
     node_lifecycle: LoopHealth,
     dedicated_pools: LoopHealth,
-    toleration_hold: LoopHealth,
+    toleration_seconds: LoopHealth,
 }
 
 /// How a wait for the server ended.
@@ -186,7 +188,7 @@ async fn run_in(
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();
     let relist_now = watches.relist_now.clone();
-    let EngineQueues { eviction, node_lifecycle, pools, holds } =
+    let EngineQueues { eviction, node_lifecycle, pools, toleration_seconds } =
         watches.listen((&streams, &heartbeats), &settings, &health_state.metrics, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
@@ -219,12 +221,10 @@ async fn run_in(
     let pools = pools
         .map(|(queues, demand)| shared.dedicated_pools(definition, demand).run(queues, shutdown.clone()));
     let pods = eviction.map(|queues| shared.eviction(held, relist_now).run(queues, shutdown.clone()));
-    let holds = settings
-        .controllers
-        .toleration_hold
-        .zip(holds)
-        .map(|(config, queues)| shared.toleration_hold(config).run(queues, shutdown.clone()));
-    tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools), to_its_end(holds));
+    let toleration_seconds =
+        toleration_seconds.map(|queues| shared.toleration_seconds().run(queues, shutdown.clone()));
+    let (pods, nodes) = (to_its_end(pods), to_its_end(nodes));
+    tokio::join!(pods, nodes, to_its_end(pools), to_its_end(toleration_seconds));
 
     // The next holder may begin the moment the lease is free: everything of ours has ended by then.
     let _ = end_lease.send(());
@@ -301,9 +301,11 @@ impl SharedParts<'_> {
         self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
 
-    fn toleration_hold(&self, config: TolerationHoldSettings) -> ControlLoop<TolerationHoldController> {
-        let engine = TolerationSecondsEngine::new(config.limit);
-        self.control_loop(engine, TolerationHoldController, &self.health_state.toleration_hold)
+    fn toleration_seconds(&self) -> ControlLoop<TolerationSecondsController> {
+        let EnabledControllers { toleration_hold, toleration_backfill, .. } =
+            self.settings.controllers.clone();
+        let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill);
+        self.control_loop(engine, TolerationSecondsController, &self.health_state.toleration_seconds)
     }
 }
 
@@ -335,6 +337,7 @@ fn names(settings: &ControllerSettings) -> Vec<&'static str> {
         (controllers.node_lifecycle.is_some(), "node-lifecycle-controller"),
         (controllers.dedicated_pools, "dedicated-pool-controller"),
         (controllers.toleration_hold.is_some(), "toleration-hold-controller"),
+        (controllers.toleration_backfill.is_some(), "toleration-backfill-controller"),
     ]
     .into_iter()
     .filter_map(|(runs, name)| runs.then_some(name))

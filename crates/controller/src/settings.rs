@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
-use taintward_core::toleration_seconds::HoldLimit;
+use taintward_core::toleration_seconds::{BackfillSettings, HoldSettings};
 use taintward_kube::config;
 pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
@@ -61,20 +61,20 @@ pub struct EnabledControllers {
     pub dedicated_pools: bool,
     /// toleration-hold-controller: where kube-controller-manager's own taint eviction stays on, countdowns stand still
     /// while too many nodes are silent, or while a person says so.
-    pub toleration_hold: Option<TolerationHoldSettings>,
-}
-
-/// By what toleration-hold-controller goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TolerationHoldSettings {
-    /// How many nodes may be silent before pods are held; `None`: only a person's word holds.
-    pub limit: Option<HoldLimit>,
+    pub toleration_hold: Option<HoldSettings>,
+    /// toleration-backfill-controller: running pods get the toleration seconds that new ones get.
+    pub toleration_backfill: Option<BackfillSettings>,
 }
 
 impl EnabledControllers {
     /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
     pub(crate) fn look_at_pods(&self) -> bool {
-        self.taint_eviction || self.node_lifecycle.is_some() || self.toleration_hold.is_some()
+        self.taint_eviction || self.node_lifecycle.is_some() || self.change_seconds()
+    }
+
+    /// Whether the seconds of pods' tolerations are changed.
+    pub(crate) fn change_seconds(&self) -> bool {
+        self.toleration_hold.is_some() || self.toleration_backfill.is_some()
     }
 
     /// Whether a node or a pod is read once more before it is written.
@@ -85,7 +85,13 @@ impl EnabledControllers {
 
 impl Default for EnabledControllers {
     fn default() -> Self {
-        Self { taint_eviction: true, node_lifecycle: None, dedicated_pools: false, toleration_hold: None }
+        Self {
+            taint_eviction: true,
+            node_lifecycle: None,
+            dedicated_pools: false,
+            toleration_hold: None,
+            toleration_backfill: None,
+        }
     }
 }
 

@@ -114,6 +114,7 @@ pub mod taint_start;
 pub mod text;
 pub mod time;
 pub mod toleration;
+pub mod toleration_backfill;
 pub mod toleration_hold;
 pub mod toleration_matching;
 pub mod toleration_seconds;

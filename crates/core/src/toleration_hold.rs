@@ -19,6 +19,7 @@ use record::CLOCK_STEP_MAX;
 use crate::taint_start::RESOLUTION;
 use crate::time::{Span, Wall};
 use crate::toleration::Toleration;
+use crate::toleration_backfill::SecondsChanges;
 use alloc::vec::Vec;
 
 /// For so long seconds stay away before they come back, so that kube-controller-manager has seen that they were gone:
@@ -67,8 +68,8 @@ pub enum HoldIntent {
 /// One write: new seconds, and the record that belongs to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldWrite {
-    /// Positions in the pod's list of tolerations, and the seconds each gets.
-    pub seconds: Vec<(usize, Option<i64>)>,
+    /// The seconds that change.
+    pub seconds: SecondsChanges,
     /// The record afterwards; `None` takes it away.
     pub record: Option<HoldRecord>,
 }

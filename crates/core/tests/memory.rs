@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use taintward_core::admission::request::PodIdentity;
-use taintward_core::engine::Engine;
+use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::{PodFact, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, Uid};
@@ -20,6 +20,9 @@ use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodRea
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_seconds::{
+    BackfillSettings, HeldPodFact, HoldSettings, RecordState, TolerationSecondsEngine, TolerationSecondsInput,
+};
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -39,6 +42,7 @@ fn main() {
     at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
     at_most_200_bytes_for_each_pod_that_pools_count();
     at_most_250_bytes_for_each_pod_in_all_engines();
+    at_most_185_bytes_for_each_pod_whose_seconds_may_change();
     println!("budgets of memory are kept");
 }
 
@@ -168,6 +172,36 @@ fn at_most_250_bytes_for_each_pod_in_all_engines() {
         eprintln!("{each:.1} bytes a pod in all engines");
         assert!(each <= 250.0, "{each:.1}");
     }
+}
+
+/// What holds and backfill remember of each pod: as much as eviction does, at most.
+fn at_most_185_bytes_for_each_pod_whose_seconds_may_change() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let region = Region::new(HEAP);
+    let backfill = BackfillSettings::default();
+    let mut engine = TolerationSecondsEngine::new(Some(HoldSettings::default()), Some(backfill));
+    engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now());
+    for at in 0..PODS {
+        let PodOnNodeFact { id, node, tolerations, .. } = resident(at, at % NODES, 300);
+        let fact = PodFact { id, ..crowd::pod(at, node, tolerations) };
+        let fact = HeldPodFact::new(&fact, RecordState::Absent, true, None);
+        engine.handle(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact, listed: true }), now());
+    }
+    engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListCompleted), now());
+    engine.handle(TolerationSecondsInput::Nodes(ObjectEvent::ListStarted { silent_since: None }), now());
+    engine.handle(TolerationSecondsInput::Nodes(ObjectEvent::ListCompleted), now());
+    // Each pod is looked at once.
+    engine.tick(now().mono);
+    assert!(engine.next_effect(Lane::All, now()).is_none());
+    engine.take_notices();
+    assert_eq!(engine.stats().waiting, 0);
+    let each = live(&region) / PODS as f64;
+    eprintln!("{each:.1} bytes a pod whose seconds may change");
+    assert!(each <= 185.0, "{each:.1}");
+    drop(engine);
+    let kept = live(&region);
+    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
 }
 
 fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {

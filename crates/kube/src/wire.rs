@@ -28,7 +28,7 @@ pub(crate) use metadata::{INITIAL_EVENTS_END, MIRROR, owner_kind};
 pub use metadata::{KnownAnnotations, ManagedFieldsJson, MetaJson, ObjectJson, OwnerReferenceJson};
 pub use node::{LeaseSpecJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, TaintJson};
 pub use pod::{ContainerJson, PodConditionJson, PodJson, PodSpecJson, PodStatusJson, VolumeJson};
-pub use policy::{PolicySpecJson, SecondsBoundsJson};
+pub use policy::{BackfillJson, PolicySpecJson, PolicyStatusJson, SecondsBoundsJson};
 pub use pool::{
     AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolConditionJson, PoolLabelJson, PoolMembersJson,
     PoolSpecJson, PoolStatusJson, PoolTaintJson, PoolUsersJson, ServiceAccountJson,

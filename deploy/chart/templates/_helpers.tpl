@@ -17,6 +17,9 @@
 {{- define "taintward.holds" -}}
 {{- if and (eq .Values.controller.mode "enforce") (not (has "-toleration-hold-controller" (splitList "," .Values.controller.controllers))) (has "toleration-hold-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
 {{- end -}}
+{{- define "taintward.runsBackfill" -}}
+{{- if and (not (has "-toleration-backfill-controller" (splitList "," .Values.controller.controllers))) (has "toleration-backfill-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
 {{- define "taintward.validates" -}}
 {{- if or (has "*" (splitList "," .Values.webhook.rules)) (has "dedicated-pools" (splitList "," .Values.webhook.rules)) (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) (has "brake" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
 {{- end -}}

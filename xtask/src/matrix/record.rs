@@ -1,6 +1,7 @@
 //! Keeps what came of the tests on one version of Kubernetes.
 
 use super::probes::Probes;
+use crate::sources;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +9,11 @@ use std::path::PathBuf;
 use std::{fs, io};
 use taintward_envtest::Release;
 
-/// One version. A new pin begins a new one: it lies in the folder of the pin's binaries.
+/// One version.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Record {
+    /// The version that was tried; a new pin begins a new record.
+    pin: String,
     pub(crate) probes: Probes,
     /// By the name of the test program.
     pub(crate) suites: BTreeMap<String, SuiteResult>,
@@ -38,25 +41,28 @@ impl SuiteResult {
 impl Record {
     /// What is recorded; nothing if nothing was tried yet.
     pub(crate) fn read(release: &Release) -> Result<Self> {
-        let file = file(release)?;
-        match fs::read_to_string(&file) {
+        let file = file(release);
+        let none = Self { pin: release.version().to_owned(), ..Self::default() };
+        let record: Self = match fs::read_to_string(&file) {
             Ok(text) => serde_json::from_str(&text).with_context(|| {
                 format!("{} cannot be read; remove it, and run this version again", file.display())
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
-        }
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none),
+            Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
+        };
+        Ok(if record.pin == none.pin { record } else { none })
     }
 
     pub(crate) fn write(&self, release: &Release) -> Result<()> {
-        let file = file(release)?;
+        let file = file(release);
         let half = file.with_extension("new");
-        fs::write(&half, serde_json::to_string_pretty(self)?)?;
+        fs::write(&half, serde_json::to_string_pretty(self)? + "\n")?;
         fs::rename(half, file)?;
         Ok(())
     }
 }
 
-fn file(release: &Release) -> Result<PathBuf> {
-    Ok(release.folder()?.join("matrix.json"))
+/// In the repository, beside the pins, so that the page can be written anew where only some versions were run.
+fn file(release: &Release) -> PathBuf {
+    sources::root().join(format!("xtask/cluster/results/{}.json", release.name()))
 }

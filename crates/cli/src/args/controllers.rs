@@ -4,7 +4,8 @@
 //!   are off by default.
 
 /// The controllers this program has, and so the names it understands.
-pub(crate) const KNOWN: [&str; 4] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD];
+pub(crate) const KNOWN: [&str; 5] =
+    [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD, TOLERATION_BACKFILL];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 /// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
@@ -16,6 +17,8 @@ pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
 /// Stops countdowns of kube-controller-manager's own taint eviction. Only if it is named: it writes to pods, and is for
 /// clusters where that eviction stays on.
 pub(crate) const TOLERATION_HOLD: &str = "toleration-hold-controller";
+/// Gives running pods the toleration seconds that new ones get. Only if it is named: it writes to pods.
+pub(crate) const TOLERATION_BACKFILL: &str = "toleration-backfill-controller";
 
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";
@@ -122,6 +125,16 @@ mod tests {
             let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
             assert_eq!(is_on(&entries, TOLERATION_HOLD), expected, "{list}");
             assert_eq!(is_on(&entries, TAINT_EVICTION), list.starts_with('*'), "{list}");
+        }
+    }
+
+    #[test]
+    fn running_pods_are_backfilled_only_if_that_is_named() {
+        for (list, expected) in
+            [("*", false), ("toleration-backfill-controller", true), ("toleration-hold-controller", false)]
+        {
+            let entries: Vec<ControllerEntry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            assert_eq!(is_on(&entries, TOLERATION_BACKFILL), expected, "{list}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Says in the help which command answers which question.
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 10] = [
+pub(crate) const QUESTIONS: [(&str, &str); 11] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -18,6 +18,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 10] = [
         "Is this cluster ready, is the original off, does exactly one controller evict?",
         "doctor --pre, doctor",
     ),
+    ("Which running pods have other toleration seconds than new ones get?", "backfill"),
     (
         "How do I stop evictions of silent nodes on a managed cluster?",
         "hold --zone ZONE, release --zone ZONE",

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 15] = [
+const PAGES: [CommandPage; 16] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -84,6 +84,11 @@ const PAGES: [CommandPage; 15] = [
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
         besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
+    },
+    CommandPage {
+        verb: "backfill",
+        example: None,
+        besides: "What backfill does, and what it leaves alone: [docs/managed-clusters.md](../managed-clusters.md).",
     },
     CommandPage {
         verb: "hold",

@@ -7,7 +7,7 @@ use crate::completion_kind::CompletionKind;
 use crate::messages::counted;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
-use taintward_core::toleration_hold::ReleaseMode;
+use taintward_core::toleration_hold::{MAX_HOLD, ReleaseMode};
 
 /// The label of a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -113,7 +113,8 @@ pub(super) enum InvalidTargets {
 
 fn hold_for(text: &str) -> Result<Duration, String> {
     let lasts = duration::positive(text)?;
-    let is_short = lasts <= Duration::from_secs(24 * 60 * 60);
+    let longest = Duration::from_micros(MAX_HOLD.as_micros().unsigned_abs());
+    let is_short = lasts <= longest;
     is_short.then_some(lasts).ok_or_else(|| "no hold lasts longer than 24h".to_owned())
 }
 

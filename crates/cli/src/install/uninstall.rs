@@ -8,6 +8,7 @@ use super::chart;
 use super::install_options::{DryRunKind, PoolRemoval};
 use super::values::{Components, InstallValues, RULES};
 use super::{NAME, RenderedObject, quoted};
+use crate::args::controllers::KNOWN;
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -87,8 +88,7 @@ fn everything(values: &InstallValues) -> InstallValues {
     InstallValues {
         certificate: None,
         clients: None,
-        controllers: "*,node-lifecycle-controller,dedicated-pool-controller,toleration-hold-controller"
-            .to_owned(),
+        controllers: format!("*,{}", KNOWN.join(",")),
         mode: "enforce".to_owned(),
         rules: RULES.join(","),
         stamp_taints: true,

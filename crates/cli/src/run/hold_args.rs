@@ -4,10 +4,9 @@ use super::run_args_error::RunArgsError;
 use crate::args::duration;
 use clap::Args;
 use std::time::Duration;
-use taintward_controller::settings::TolerationHoldSettings;
 use taintward_core::time::Span;
 use taintward_core::toleration_hold::MAX_HOLD;
-use taintward_core::toleration_seconds::HoldLimit;
+use taintward_core::toleration_seconds::{HoldLimit, HoldSettings};
 
 /// The ids of the flags that only holds read.
 pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), ("hold_for", "--hold-for")];
@@ -60,7 +59,7 @@ fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
 
 impl HoldArgs {
     /// By what holds go.
-    pub(super) fn config(&self) -> Result<TolerationHoldSettings, RunArgsError> {
+    pub(super) fn config(&self) -> Result<HoldSettings, RunArgsError> {
         let micros = i64::try_from(self.hold_for.as_micros()).unwrap_or(i64::MAX);
         let hold_for = Span::from_micros(micros);
         if !(Span::from_secs(1)..=MAX_HOLD).contains(&hold_for) {
@@ -70,7 +69,7 @@ impl HoldArgs {
             ParsedLimit::Off => None,
             ParsedLimit::Some { nodes, percent } => Some(HoldLimit { nodes, percent, hold_for }),
         };
-        Ok(TolerationHoldSettings { limit })
+        Ok(HoldSettings { limit })
     }
 }
 

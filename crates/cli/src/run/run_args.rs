@@ -1,6 +1,7 @@
 //! Defines the flags of `taintward run`, in the order in which `--help` shows them, and checks them against each other
 //! (M10, TE-3).
 
+use super::backfill_args::{BACKFILL_IDS, BackfillArgs};
 use super::election_args::ElectionArgs;
 use super::flag_notice::FlagNotice;
 use super::hold_args::{HOLD_IDS, HoldArgs};
@@ -36,6 +37,8 @@ pub(crate) struct RunArgs {
     node_health: NodeHealthArgs,
     #[command(flatten)]
     holds: HoldArgs,
+    #[command(flatten)]
+    backfill: BackfillArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -82,8 +85,9 @@ struct BehaviourArgs {
     /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
     /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
     /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too. toleration-hold-controller
-    /// is for clusters whose kube-controller-manager keeps its own taint eviction: it stops countdowns while too many
-    /// nodes are silent, and must be named, there alone
+    /// and toleration-backfill-controller are for clusters whose kube-controller-manager keeps its own taint eviction,
+    /// and must be named, there without the others: the one stops countdowns while too many nodes are silent, the
+    /// other gives running pods the toleration seconds that new ones get
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
@@ -148,6 +152,8 @@ struct ExplicitFlags {
     node_health: Option<&'static str>,
     /// The first flag that only holds read.
     holds: Option<&'static str>,
+    /// The first flag that only backfill reads.
+    backfill: Option<&'static str>,
 }
 
 impl RunArgs {
@@ -209,12 +215,20 @@ fn relist_every(interval: Duration) -> Result<Option<Duration>, RunArgsError> {
 
 impl ExplicitFlags {
     fn of(run: &ArgMatches) -> Self {
-        let is_given =
-            |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+        let is_given = |id: &str| {
+            matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+        };
+        let first_of = |ids: [(&str, &'static str); 2]| {
+            ids.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag)
+        };
         let node_health = NODE_HEALTH_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
-        let holds = HOLD_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
-        let disruption_condition = is_given("disruption_condition");
-        Self { mode: is_given("mode"), disruption_condition, node_health, holds }
+        Self {
+            mode: is_given("mode"),
+            disruption_condition: is_given("disruption_condition"),
+            node_health,
+            holds: first_of(HOLD_IDS),
+            backfill: first_of(BACKFILL_IDS),
+        }
     }
 }
 
@@ -230,7 +244,8 @@ fn enabled_controllers(
         (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
     let dedicated_pools = is_on(controllers::DEDICATED_POOLS);
     let (holds, toleration_hold) = (args.holds.config()?, is_on(controllers::TOLERATION_HOLD));
-    if !taint_eviction && !node_lifecycle && !dedicated_pools && !toleration_hold {
+    let toleration_backfill = is_on(controllers::TOLERATION_BACKFILL);
+    if !taint_eviction && !node_lifecycle && !dedicated_pools && !toleration_hold && !toleration_backfill {
         return Err(RunArgsError::NothingToRun);
     }
     if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
@@ -241,11 +256,16 @@ fn enabled_controllers(
         let text = "has no effect: toleration-hold-controller does not run; name it in --controllers";
         notices.push(FlagNotice { flag, text: text.into() });
     }
+    if let Some(flag) = explicit.backfill.filter(|_| !toleration_backfill) {
+        let text = "has no effect: toleration-backfill-controller does not run; name it in --controllers";
+        notices.push(FlagNotice { flag, text: text.into() });
+    }
     Ok(EnabledControllers {
         taint_eviction,
         node_lifecycle: node_lifecycle.then_some(config),
         dedicated_pools,
         toleration_hold: toleration_hold.then_some(holds),
+        toleration_backfill: toleration_backfill.then(|| args.backfill.settings()),
     })
 }
 

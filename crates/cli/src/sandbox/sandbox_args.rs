@@ -231,6 +231,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
             taint_eviction: true,
             dedicated_pools: true,
             toleration_hold: None,
+            toleration_backfill: None,
             node_lifecycle: (!left_out(Component::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: WriteMode::Enforce,

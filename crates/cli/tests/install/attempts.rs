@@ -192,8 +192,13 @@ pub(crate) fn write_of_holds() -> Attempt {
     merge("holds: seconds", POD, Value::Null, "").with(held)
 }
 
-/// What it may not write for holds, though its role lets it patch pods.
-pub(crate) fn beyond_holds() -> Vec<Attempt> {
+/// What it writes for backfill, and for a hold's end.
+pub(crate) fn write_of_backfill() -> Attempt {
+    step("backfill: seconds", POD, ("add", "/spec/tolerations/1/tolerationSeconds", json!(77)), "")
+}
+
+/// What it may not write for holds or backfill, though its roles let it patch pods.
+pub(crate) fn beyond_seconds() -> Vec<Attempt> {
     let (seconds, spec) = ("of tolerations it writes the seconds", "of the spec of pods");
     // One that lets the pod onto nodes of pools is refused by another policy as well, and which of them speaks is not said.
     let more = json!({"key": "elsewhere", "operator": "Exists"});

@@ -15,8 +15,10 @@ closed_label! {
         Leases => "leases",
         /// Dedicated pools; only where dedicated-pool-controller runs.
         Pools => "dedicatedpools",
-        /// Namespaces; only while there is a dedicated pool.
+        /// Namespaces; only while there is a dedicated pool, or where toleration-backfill-controller runs.
         Namespaces => "namespaces",
+        /// Policies; only where toleration-backfill-controller runs.
+        Policies => "taintwardpolicies",
     }
 }
 
@@ -77,8 +79,8 @@ closed_label! {
         TaintEviction => "taint-eviction-controller",
         /// Who looks after nodes.
         NodeLifecycle => "node-lifecycle-controller",
-        /// Who holds countdowns.
-        TolerationHold => "toleration-hold-controller",
+        /// Both that change toleration seconds: toleration-hold-controller and toleration-backfill-controller.
+        TolerationSeconds => "toleration-seconds",
     }
 }
 
@@ -115,8 +117,10 @@ closed_label! {
         EvictTrespasser => "evict_trespasser",
         /// Bringing the names of known nodes in step, for the admission policy.
         ListNodes => "list_nodes",
-        /// Clearing the seconds of a pod's tolerations, or giving them back.
+        /// Clearing the seconds of a pod's tolerations, giving them back, or giving others.
         WriteSeconds => "write_seconds",
+        /// Writing the status of a policy: how far backfill is.
+        TellPolicy => "tell_policy",
         /// Recording an event (TE-34).
         Event => "event",
     }

@@ -26,13 +26,13 @@ impl HealthState {
             eviction: LoopHealth::new(Arc::clone(&mono)),
             node_lifecycle: LoopHealth::new(Arc::clone(&mono)),
             dedicated_pools: LoopHealth::new(Arc::clone(&mono)),
-            toleration_hold: LoopHealth::new(mono),
+            toleration_seconds: LoopHealth::new(mono),
         }
     }
 
     /// No loop runs yet, and none is stuck.
     pub(super) fn beat(&self) {
-        [&self.eviction, &self.node_lifecycle, &self.dedicated_pools, &self.toleration_hold]
+        [&self.eviction, &self.node_lifecycle, &self.dedicated_pools, &self.toleration_seconds]
             .into_iter()
             .for_each(|health| health.heartbeat.beat());
     }
@@ -68,13 +68,20 @@ impl HealthState {
         }
         if settings.controllers.dedicated_pools {
             checks.push(watch("watch-pools", &watches.pools));
-            checks.push(while_demanded("watch-namespaces", &watches.namespaces));
+            if settings.controllers.toleration_backfill.is_none() {
+                checks.push(while_demanded("watch-namespaces", &watches.namespaces));
+            }
             checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.dedicated_pools.synced)));
             checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.dedicated_pools.heartbeat)));
         }
-        if settings.controllers.toleration_hold.is_some() {
-            checks.push(Check::new("sync-holds", Scope::Ready, is_synced(&self.toleration_hold.synced)));
-            checks.push(Check::new("loop-holds", Scope::Live, is_alive(&self.toleration_hold.heartbeat)));
+        if settings.controllers.change_seconds() {
+            let LoopHealth { synced, heartbeat, .. } = &self.toleration_seconds;
+            checks.push(Check::new("sync-toleration-seconds", Scope::Ready, is_synced(synced)));
+            checks.push(Check::new("loop-toleration-seconds", Scope::Live, is_alive(heartbeat)));
+        }
+        if settings.controllers.toleration_backfill.is_some() {
+            checks.push(watch("watch-namespaces", &watches.namespaces));
+            checks.push(watch("watch-policies", &watches.policies));
         }
         checks
     }

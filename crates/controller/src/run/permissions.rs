@@ -7,8 +7,8 @@ use taintward_kube::api::{Permission, check_access};
 /// Where leases of nodes are.
 const NODE_LEASES: &str = "kube-node-lease";
 
-/// The group of dedicated pools.
-const POOLS: &str = "taintward.io";
+/// The group of dedicated pools and policies.
+const GROUP: &str = "taintward.io";
 
 /// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
 pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSettings) {
@@ -29,9 +29,14 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.controllers.node_lifecycle.is_some() {
         needs.extend(["list", "watch"].map(node_lease));
     }
-    if settings.controllers.dedicated_pools {
+    if settings.controllers.dedicated_pools || settings.controllers.toleration_backfill.is_some() {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", "namespaces")));
-        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, POOLS, "dedicatedpools")));
+    }
+    if settings.controllers.toleration_backfill.is_some() {
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "taintwardpolicies")));
+    }
+    if settings.controllers.dedicated_pools {
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "dedicatedpools")));
     }
     if settings
         .serving
@@ -57,8 +62,11 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.controllers.dedicated_pools {
         needs.extend(for_pools());
     }
-    if settings.controllers.toleration_hold.is_some() {
+    if settings.controllers.change_seconds() {
         needs.push(Permission::everywhere("patch", "", "pods"));
+    }
+    if settings.controllers.toleration_backfill.is_some() {
+        needs.push(Permission::everywhere("patch", GROUP, "taintwardpolicies/status"));
     }
     needs.push(Permission::everywhere("create", "events.k8s.io", "events"));
     needs.extend(settings.election.iter().flat_map(for_election));
@@ -89,9 +97,9 @@ fn for_pools() -> [Permission; 6] {
         Permission::everywhere("get", "", "namespaces"),
         Permission::everywhere("create", "", "pods/eviction"),
         Permission::everywhere("patch", "", "nodes"),
-        Permission::everywhere("get", POOLS, "dedicatedpools"),
-        Permission::everywhere("patch", POOLS, "dedicatedpools"),
-        Permission::everywhere("patch", POOLS, "dedicatedpools/status"),
+        Permission::everywhere("get", GROUP, "dedicatedpools"),
+        Permission::everywhere("patch", GROUP, "dedicatedpools"),
+        Permission::everywhere("patch", GROUP, "dedicatedpools/status"),
     ]
 }
 

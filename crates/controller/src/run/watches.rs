@@ -9,12 +9,12 @@ use crate::node_lifecycle;
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
-use crate::toleration_hold;
+use crate::toleration_seconds::{self, BackfillWatches};
 use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
 use taintward_kube::clock::Clock;
-use taintward_kube::decode::{DecodedPod, NodeForAllControllers, WatchedObject};
+use taintward_kube::decode::{DecodedPod, NamespaceObject, NodeForAllControllers, WatchedObject};
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
 use tokio::sync::{mpsc, watch};
 
@@ -34,6 +34,7 @@ impl WatchSet {
             leases: slot(Resource::Leases, |seed| seed.rotate_left(17)),
             pools: slot(Resource::Pools, |seed| seed.rotate_left(23)),
             namespaces: slot(Resource::Namespaces, |seed| seed.rotate_left(41)),
+            policies: slot(Resource::Policies, |seed| seed.rotate_left(53)),
             demand: PoolStreamDemand::new(relist_now.clone()),
             relist_now,
         }
@@ -52,7 +53,8 @@ impl WatchSet {
         let mut hearing = WatchSpawner { streams, settings, metrics, clock, tasks, relist_now, demanded };
         let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
         let pods = hearing.shared::<DecodedPod>(self.pods);
-        let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
+        let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases));
+        let (pool_namespaces, backfill_namespaces) = hearing.namespaces(self.namespaces);
         let eviction = nodes.eviction.zip(pods.eviction);
         let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, metrics));
         let node_lifecycle = nodes
@@ -60,15 +62,18 @@ impl WatchSet {
             .zip(pods.health)
             .zip(leases)
             .map(|((nodes, pods), leases)| node_lifecycle::watch_queues(leases, nodes, pods));
-        let pools = nodes.pools.zip(pods.pools).map(|(nodes, pods)| {
-            let while_demanded = Some(hearing.demanded.clone());
-            let pools = hearing.alone(streams, self.pools, None);
-            let namespaces = hearing.alone(streams, self.namespaces, while_demanded);
+        let pools = nodes.pools.zip(pods.pools).zip(pool_namespaces).map(|((nodes, pods), namespaces)| {
+            let pools = hearing.alone(streams, self.pools);
             (dedicated_pools::watch_queues(pools, nodes, namespaces, pods), self.demand)
         });
-        let holds =
-            nodes.holds.zip(pods.holds).map(|(nodes, pods)| toleration_hold::watch_queues(nodes, pods));
-        EngineQueues { eviction, node_lifecycle, pools, holds }
+        let backfill = backfill_namespaces.map(|namespaces| {
+            let policies = hearing.alone(streams, self.policies);
+            BackfillWatches { namespaces, policies }
+        });
+        let toleration_seconds = nodes.toleration_seconds.zip(pods.toleration_seconds);
+        let toleration_seconds =
+            toleration_seconds.map(|(nodes, pods)| toleration_seconds::watch_queues(nodes, pods, backfill));
+        EngineQueues { eviction, node_lifecycle, pools, toleration_seconds }
     }
 }
 
@@ -77,7 +82,7 @@ struct SplitQueues<S: Split> {
     eviction: Option<WatchReceiver<S::Eviction>>,
     health: Option<WatchReceiver<S::Health>>,
     pools: Option<WatchReceiver<S::Pools>>,
-    holds: Option<WatchReceiver<S::Holds>>,
+    toleration_seconds: Option<WatchReceiver<S::Holds>>,
 }
 
 /// What listening takes.
@@ -99,7 +104,7 @@ impl WatchSpawner<'_> {
         let (eviction, to_eviction) = way(controllers.taint_eviction);
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
         let (pools, to_pools) = way(controllers.dedicated_pools);
-        let (holds, to_holds) = way(controllers.toleration_hold.is_some());
+        let (holds, to_holds) = way(controllers.change_seconds());
         let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
         let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
         let meter = self.meter(slot.resource);
@@ -109,21 +114,39 @@ impl WatchSpawner<'_> {
             Consumers { eviction, health, pools, holds },
             meter,
         )));
-        SplitQueues { eviction: to_eviction, health: to_health, pools: to_pools, holds: to_holds }
+        SplitQueues {
+            eviction: to_eviction,
+            health: to_health,
+            pools: to_pools,
+            toleration_seconds: to_holds,
+        }
     }
 
     /// Listens to what only one loop looks at.
-    fn alone<F: WatchedObject>(
-        &mut self,
-        client: &Client,
-        slot: WatchSlot,
-        while_demanded: Option<watch::Receiver<bool>>,
-    ) -> WatchReceiver<F> {
+    fn alone<F: WatchedObject + Clone>(&mut self, client: &Client, slot: WatchSlot) -> WatchReceiver<F> {
         let meter = self.meter(slot.resource);
-        let from = self.stream::<F>(client, slot, while_demanded);
+        let from = self.stream::<F>(client, slot, None);
         let (out, to) = mpsc::channel(1);
-        self.tasks.0.push(tokio::spawn(fan_out::forward(from, out, meter)));
+        self.tasks.0.push(tokio::spawn(fan_out::forward(from, [Some(out), None], meter)));
         to
+    }
+
+    /// Listens to namespaces, for pools and for backfill; where only pools look at them, while there is one.
+    fn namespaces(
+        &mut self,
+        slot: WatchSlot,
+    ) -> (Option<WatchReceiver<NamespaceObject>>, Option<WatchReceiver<NamespaceObject>>) {
+        let controllers = &self.settings.controllers;
+        let is_backfilled = controllers.toleration_backfill.is_some();
+        let (pools, to_pools) = way(controllers.dedicated_pools);
+        let (backfill, to_backfill) = way(is_backfilled);
+        if pools.is_some() || backfill.is_some() {
+            let meter = self.meter(slot.resource);
+            let while_demanded = (!is_backfilled).then(|| self.demanded.clone());
+            let from = self.stream::<NamespaceObject>(self.streams, slot, while_demanded);
+            self.tasks.0.push(tokio::spawn(fan_out::forward(from, [pools, backfill], meter)));
+        }
+        (to_pools, to_backfill)
     }
 
     fn stream<F: WatchedObject>(

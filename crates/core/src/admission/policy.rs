@@ -5,7 +5,7 @@
 //! - See `policy/resolve_seconds.rs` for the order of precedence and the bounds, [`default_tolerations`] for which
 //!   toleration makes a default unnecessary.
 
-use super::{DefaultSeconds, LabelSelector, default_tolerations};
+use super::{DefaultSeconds, LabelSelector, default_tolerations, is_same};
 use crate::scheduling::Labels;
 use crate::taint::keys;
 use crate::toleration::{Toleration, TolerationOperator};
@@ -51,6 +51,31 @@ impl TolerationDuration {
             Self::For(seconds) => Some(seconds),
             Self::Forever => None,
         }
+    }
+}
+
+/// The durations of the two default tolerations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DefaultDurations {
+    /// A node that is not ready.
+    pub not_ready: TolerationDuration,
+    /// A node that is not heard of.
+    pub unreachable: TolerationDuration,
+}
+
+impl From<DefaultSeconds> for DefaultDurations {
+    fn from(DefaultSeconds { not_ready, unreachable }: DefaultSeconds) -> Self {
+        Self {
+            not_ready: TolerationDuration::For(not_ready),
+            unreachable: TolerationDuration::For(unreachable),
+        }
+    }
+}
+
+impl DefaultDurations {
+    /// The one for a taint of this key.
+    pub fn of(self, key: &str) -> TolerationDuration {
+        if key == keys::NOT_READY { self.not_ready } else { self.unreachable }
     }
 }
 
@@ -178,30 +203,42 @@ fn injected(
 ) -> Range<usize> {
     let behind: BTreeSet<&Toleration> = behind.iter().collect();
     let had: BTreeSet<&Toleration> = old.unwrap_or_default().iter().collect();
-    let looked_past =
-        |one: &Toleration| behind.contains(one) && ![keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key);
+    let is_new = |one: &Toleration| has_seconds(one, seconds.into()) && !had.contains(one);
+    default_positions(tolerations, |one| behind.contains(one), is_new)
+}
+
+/// Where default tolerations stand: the last two of the list, or the last one, as [`default_tolerations`] would append
+/// them to the rest, if each `is_default`. What may stand `behind` them is passed over.
+pub(crate) fn default_positions(
+    tolerations: &[Toleration],
+    behind: impl Fn(&Toleration) -> bool,
+    is_default: impl Fn(&Toleration) -> bool,
+) -> Range<usize> {
+    let is_default_key = |one: &Toleration| [keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key);
+    let looked_past = |one: &Toleration| behind(one) && !is_default_key(one);
     let end = tolerations.iter().rposition(|one| !looked_past(one)).map_or(0, |last| last + 1);
     for length in [2, 1] {
         let Some(start) = end.checked_sub(length) else { continue };
         let tail = &tolerations[start..end];
-        if !tail.iter().all(|one| has_shape(one, seconds) && !had.contains(one)) {
+        if !tail.iter().all(&is_default) {
             continue;
         }
         let mut rest = tolerations[..start].to_vec();
         rest.extend_from_slice(&tolerations[end..]);
-        if default_tolerations(&rest, seconds) == tail {
+        let missing = default_tolerations(&rest, DefaultSeconds::default());
+        if missing.len() == tail.len() && missing.iter().zip(tail).all(|(one, other)| is_same(one, other)) {
             return start..end;
         }
     }
     end..end
 }
 
-/// Asked first, because it costs nothing.
-fn has_shape(one: &Toleration, seconds: DefaultSeconds) -> bool {
+/// Whether it is for one of the two taints, and has the seconds of the default for it.
+pub(crate) fn has_seconds(one: &Toleration, seconds: DefaultDurations) -> bool {
     let wanted = match &*one.key {
         keys::NOT_READY => seconds.not_ready,
         keys::UNREACHABLE => seconds.unreachable,
         _ => return false,
     };
-    one.operator == TolerationOperator::Exists && one.seconds == Some(wanted)
+    one.operator == TolerationOperator::Exists && one.seconds == wanted.seconds()
 }

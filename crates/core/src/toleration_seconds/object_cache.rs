@@ -4,16 +4,16 @@
 //!   undecodable are left alone (D11); tolerations are stored once, however many pods have them.
 
 use super::effect_queue::HeldPodKey;
+use super::held_pod_entry::HeldPodEntry;
 use super::objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordState};
-use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodId, Uid};
 use crate::intern::SharedInterner;
 use crate::node_lifecycle::ZoneKey;
 use crate::object_event::{ObjectIndex, ObjectRef};
-use crate::time::{Mono, Now, Span, Wall};
+use crate::time::{Mono, Now, Wall};
 use crate::toleration::Toleration;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Counts.
@@ -27,6 +27,8 @@ pub struct TolerationSecondsStats {
     pub undecodable: usize,
     /// Pods that are to be looked at, or are being patched.
     pub waiting: usize,
+    /// Pods whose default tolerations are to get other seconds.
+    pub backfill_pending: usize,
 }
 
 /// A node and the pods on it.
@@ -35,21 +37,12 @@ pub(crate) struct HoldNodeEntry {
     fact: Option<HoldNodeFact>,
     silent_since: Option<Wall>,
     list: u64,
-    pods: BTreeMap<Uid, Box<HeldPodEntry>>,
-}
-
-/// A pod.
-#[derive(Clone, Debug)]
-pub(crate) struct HeldPodEntry {
-    id: PodId,
-    version: Option<ResourceVersion>,
-    tolerations: Arc<Vec<Toleration>>,
-    bound: Option<Wall>,
-    record: RecordState,
-    is_annotated: bool,
-    /// The record is not in the object any more: another writer took it away.
-    lost: bool,
-    list: u64,
+    /// Sorted by UID.
+    #[expect(
+        clippy::vec_box,
+        reason = "inserting moves pointers, not pods, even on a node with 100,000 of them"
+    )]
+    pods: Vec<Box<HeldPodEntry>>,
 }
 
 /// All nodes and pods.
@@ -60,7 +53,7 @@ pub(crate) struct SecondsCache {
     stats: TolerationSecondsStats,
     pods: usize,
     node_list: u64,
-    pod_list: u64,
+    pod_list: u32,
     nodes_synced: bool,
     pods_synced: bool,
     changed_nodes: BTreeSet<NodeName>,
@@ -86,64 +79,19 @@ impl HoldNodeEntry {
     }
 
     pub(crate) fn pod(&self, uid: &Uid) -> Option<&HeldPodEntry> {
-        self.pods.get(uid).map(|pod| &**pod)
+        self.position(uid).ok().map(|at| &*self.pods[at])
     }
 
-    pub(crate) fn pods(&self) -> impl Iterator<Item = (&Uid, &HeldPodEntry)> {
-        self.pods.iter().map(|(uid, pod)| (uid, &**pod))
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &HeldPodEntry> {
+        self.pods.iter().map(|pod| &**pod)
+    }
+
+    fn position(&self, uid: &Uid) -> Result<usize, usize> {
+        self.pods.binary_search_by(|pod| pod.uid().cmp(uid))
     }
 
     fn is_empty(&self) -> bool {
         self.fact.is_none() && self.pods.is_empty()
-    }
-}
-
-impl HeldPodEntry {
-    pub(crate) fn id(&self) -> &PodId {
-        &self.id
-    }
-
-    pub(crate) fn tolerations(&self) -> &[Toleration] {
-        &self.tolerations
-    }
-
-    pub(crate) fn shared_tolerations(&self) -> Arc<Vec<Toleration>> {
-        Arc::clone(&self.tolerations)
-    }
-
-    /// The version that was seen.
-    pub(crate) fn version(&self) -> Option<ResourceVersion> {
-        self.version
-    }
-
-    pub(crate) fn is_annotated(&self) -> bool {
-        self.is_annotated
-    }
-
-    pub(crate) fn record(&self) -> &RecordState {
-        &self.record
-    }
-
-    pub(crate) fn has_record_in_object(&self) -> bool {
-        !self.lost && self.record != RecordState::Absent
-    }
-
-    pub(crate) fn has_lost_its_record(&self) -> bool {
-        self.lost
-    }
-
-    /// Since when its countdown would count.
-    pub(crate) fn counts_since(&self, silent_since: Option<Wall>) -> Option<Wall> {
-        silent_since.map(|since| self.bound.map_or(since, |bound| bound.max(since)))
-    }
-
-    /// When its countdown ends, as far as the seconds say; far off if it has none.
-    pub(crate) fn deadline(&self, silent_since: Option<Wall>) -> Wall {
-        let seconds = self.tolerations.iter().filter_map(|one| one.seconds).min();
-        let ends = self.counts_since(silent_since).zip(seconds);
-        ends.map_or(Wall::from_micros(i64::MAX), |(since, seconds)| {
-            since.plus(Span::from_micros(seconds.saturating_mul(1_000_000)))
-        })
     }
 }
 
@@ -183,19 +131,20 @@ impl SecondsCache {
 
     /// A pod that a patch was answered with, if it is still there.
     pub(crate) fn put_response(&mut self, fact: HeldPodFact) {
-        if self.nodes.get(&fact.node).is_some_and(|node| node.pods.contains_key(fact.id.uid())) {
+        if self.nodes.get(&fact.node).is_some_and(|node| node.pod(fact.id.uid()).is_some()) {
             self.put_pod(fact, false);
         }
     }
 
     pub(crate) fn remove_pod(&mut self, uid: &Uid, node: Option<&NodeName>) {
-        let holds = |entry: &HoldNodeEntry| entry.pods.contains_key(uid);
+        let holds = |entry: &HoldNodeEntry| entry.pod(uid).is_some();
         let found = node.filter(|name| self.nodes.get(*name).is_some_and(holds)).cloned();
         let found =
             found.or_else(|| self.nodes.iter().find(|(_, entry)| holds(entry)).map(|(name, _)| name.clone()));
         let Some(name) = found else { return };
         let Some(entry) = self.nodes.get_mut(&name) else { return };
-        if let Some(pod) = entry.pods.remove(uid) {
+        if let Ok(at) = entry.position(uid) {
+            let pod = entry.pods.remove(at);
             if entry.is_empty() {
                 self.nodes.remove(&name);
             }
@@ -204,47 +153,39 @@ impl SecondsCache {
     }
 
     fn put_pod(&mut self, fact: HeldPodFact, listed: bool) {
-        let HeldPodFact { id, node: name, version, tolerations, bound, mut record, is_annotated } = fact;
-        let key = HeldPodKey { node: name.clone(), uid: id.uid().clone() };
-        let node = self.nodes.entry(name).or_default();
-        let mut lost = false;
-        if let Some(before) = node.pods.get_mut(id.uid()) {
-            before.list = self.pod_list;
-            if !listed && version.is_some() && version < before.version {
-                return;
-            }
-            if let (RecordState::Absent, RecordState::Known(known)) = (&record, &before.record)
-                && known.still_applies(&tolerations)
-            {
-                record = before.record.clone();
-                lost = true;
-            }
-            let same = *before.tolerations == tolerations
-                && (&before.record, before.bound, before.lost) == (&record, bound, lost);
-            if same {
-                (before.version, before.is_annotated) = (version, is_annotated);
-                return;
-            }
+        let key = HeldPodKey { node: fact.node.clone(), uid: fact.id.uid().clone() };
+        let node = self.nodes.entry(key.node.clone()).or_default();
+        let place = node.position(&key.uid);
+        let before = place.ok().map(|at| &mut node.pods[at]);
+        let is_older = |before: &HeldPodEntry| fact.version.is_some() && fact.version < before.version();
+        if let Some(before) = before.filter(|before| !listed && is_older(before)) {
+            return before.is_in(self.pod_list);
         }
-        if record == RecordState::Undecodable {
-            self.undecodable_records.push(id.clone());
+        let before = place.ok().map(|at| &*node.pods[at]);
+        let pod = HeldPodEntry::new(fact, before, self.pod_list, &mut self.tolerations);
+        let is_same = before.is_some_and(|before| before.says_the_same(&pod));
+        if *pod.record() == RecordState::Undecodable && !is_same {
+            self.undecodable_records.push(pod.id().clone());
         }
-        let tolerations = self.tolerations.take(tolerations);
-        let list = self.pod_list;
-        let pod = HeldPodEntry { id, version, tolerations, bound, record, is_annotated, lost, list };
-        Self::count(&mut self.stats, &pod.record, 1);
+        Self::count(&mut self.stats, pod.record(), 1);
         self.pods += 1;
-        if let Some(before) = node.pods.insert(key.uid.clone(), Box::new(pod)) {
-            self.forget(&before);
+        match place {
+            Ok(at) => {
+                let before = core::mem::replace(&mut *node.pods[at], pod);
+                self.forget(&before);
+            }
+            Err(at) => node.pods.insert(at, Box::new(pod)),
         }
-        self.changed_pods.push(key);
+        if !is_same {
+            self.changed_pods.push(key);
+        }
     }
 
     /// An entry is taken out.
     fn forget(&mut self, pod: &HeldPodEntry) {
-        Self::count(&mut self.stats, &pod.record, -1);
+        Self::count(&mut self.stats, pod.record(), -1);
         self.pods -= 1;
-        self.tolerations.give_back(&pod.tolerations);
+        self.tolerations.give_back(pod.shared_tolerations());
     }
 
     fn count(stats: &mut TolerationSecondsStats, record: &RecordState, by: isize) {
@@ -316,7 +257,7 @@ impl ObjectIndex<HoldNodeFact> for SecondsCache {
 
 impl ObjectIndex<HeldPodFact> for SecondsCache {
     fn list_started(&mut self, _: Option<Mono>) {
-        self.pod_list += 1;
+        self.pod_list = self.pod_list.wrapping_add(1);
     }
 
     fn applied(&mut self, fact: HeldPodFact, listed: bool, _: Now) {
@@ -335,9 +276,9 @@ impl ObjectIndex<HeldPodFact> for SecondsCache {
 
     fn list_completed(&mut self, _: Now) {
         let list = self.pod_list;
-        let pods = self.nodes.iter().flat_map(|(name, node)| node.pods.values().map(move |pod| (name, pod)));
-        let gone = pods.filter(|(_, pod)| pod.list != list);
-        let gone: Vec<_> = gone.map(|(name, pod)| (name.clone(), pod.id.uid().clone())).collect();
+        let pods = self.nodes.iter().flat_map(|(name, node)| node.pods().map(move |pod| (name, pod)));
+        let gone = pods.filter(|(_, pod)| pod.list() != list);
+        let gone: Vec<_> = gone.map(|(name, pod)| (name.clone(), pod.uid().clone())).collect();
         gone.iter().for_each(|(name, uid)| self.remove_pod(uid, Some(name)));
         self.pods_synced |= list > 0;
     }

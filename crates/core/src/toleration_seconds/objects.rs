@@ -1,5 +1,6 @@
 //! Defines the fields of Nodes and Pods that decisions about holds need.
 
+use crate::admission::policy::RequestedSeconds;
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
 use crate::node_lifecycle::ZoneKey;
@@ -94,13 +95,20 @@ pub struct HeldPodFact {
     pub record: RecordState,
     /// It has annotations, this one or others.
     pub is_annotated: bool,
+    /// Its annotations about the seconds of its default tolerations, if it has any.
+    pub asked: Option<Box<RequestedSeconds>>,
 }
 
 impl HeldPodFact {
-    /// Of a pod and its annotation.
-    pub fn new(pod: &PodFact, record: RecordState, is_annotated: bool) -> Self {
+    /// Of a pod and its annotations.
+    pub fn new(
+        pod: &PodFact,
+        record: RecordState,
+        is_annotated: bool,
+        asked: Option<Box<RequestedSeconds>>,
+    ) -> Self {
         let PodFact { id, node, version, tolerations, arrival, .. } = pod.clone();
         let bound = arrival.scheduled.or(arrival.started).or(arrival.created);
-        Self { id, node, version, tolerations, bound, record, is_annotated }
+        Self { id, node, version, tolerations, bound, record, is_annotated, asked }
     }
 }

@@ -4,8 +4,10 @@
 //! fall silent and recover, holds may begin and end. Held against each history: no pod leaves before its own seconds,
 //! none stays without a limit, and nothing is left once the node has recovered.
 
+mod backfill;
 mod engine;
 mod original;
+mod world;
 
 use original::OriginalController;
 use proptest::prelude::*;

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use taintward_core::identity::{PodName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
 
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// Answers of writes are wanted without spec and status.

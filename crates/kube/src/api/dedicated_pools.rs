@@ -20,8 +20,6 @@ use taintward_core::dedicated_pools::{KnownNodes, NodePatch, PoolFact, PoolNodeF
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::NodeName;
 
-const MERGE: &str = "application/merge-patch+json";
-
 /// How long one page of all nodes may take.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -204,7 +202,7 @@ impl ApiClient {
 }
 
 fn merge(body: Bytes) -> RequestSpec {
-    RequestSpec { content: MERGE, body, ..RequestSpec::default() }
+    RequestSpec { content: bodies::MERGE_PATCH, body, ..RequestSpec::default() }
 }
 
 fn read<F: WatchedObject>(on: &ResourcePath<'_>, answer: &Response) -> Result<F, RequestError> {

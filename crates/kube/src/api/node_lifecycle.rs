@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a decision about one state is never written onto another: that is an [`ApiFailure::Conflict`].
 
-use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
+use super::bodies::{ACCEPT_METADATA, MERGE_PATCH, STRATEGIC, version_of};
 use super::request_error::ErrorHints;
 use super::time_added::JSON_PATCH;
 use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, reading, whole};
@@ -19,8 +19,6 @@ use taintward_core::node_lifecycle::{
 use taintward_core::time::Wall;
 
 mod node_bodies;
-
-const MERGE: &str = "application/merge-patch+json";
 
 /// How often a pod is looked at again that changes meanwhile.
 const TRIES: usize = 3;
@@ -121,7 +119,7 @@ impl ApiClient {
     ) -> Result<Option<ResourceVersion>, RequestError> {
         let resource = ResourcePath::node(&node.name, "")?;
         let Some(body) = node_bodies::label(&node.uid, version, os, arch) else { return Ok(version) };
-        self.write(&resource, patch(MERGE, body)).await
+        self.write(&resource, patch(MERGE_PATCH, body)).await
     }
 
     /// Sets the condition `Ready` of this pod to False, keeping its reason and message (NL-17). `Ok(false)`: it has no

@@ -77,8 +77,9 @@ impl<'a> ResourcePath<'a> {
         plural: &'static str,
         namespace: &'a str,
     ) -> Result<Self, InvalidPath> {
+        let version = if group == crate::decode::GROUP { "v1alpha1" } else { "v1" };
         (namespace.is_empty() || segment(namespace))
-            .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name: "" })
+            .then_some(Self { group, version, plural, subresource: "", namespace, name: "" })
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
@@ -95,6 +96,11 @@ impl<'a> ResourcePath<'a> {
     /// A `DedicatedPool`.
     pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
         let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "dedicatedpools");
+        Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
+    pub(crate) fn policy(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "taintwardpolicies");
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 

@@ -1,15 +1,17 @@
-//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand.
+//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand, and the progress of
+//! backfill to a policy's status.
 
-use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath};
+use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
 use crate::hold_annotations::{HELD, encode_record};
 use crate::node_client::test;
+use crate::wire::{BackfillJson, PolicyStatusJson};
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Map, Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration::Toleration;
-use taintward_core::toleration_seconds::{HeldPodFact, SecondsPatch};
+use taintward_core::toleration_seconds::{BackfillProgress, HeldPodFact, PolicyStatusWrite, SecondsPatch};
 
 impl ApiClient {
     /// Writes seconds and annotation at once, if the pod is the one that was seen, with the tolerations that were seen.
@@ -40,7 +42,27 @@ impl ApiClient {
     }
 }
 
-/// The patch. A map that is not there cannot be demanded by a test: then the version is.
+impl ApiClient {
+    /// Writes how far backfill has come to the status of a policy.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if there is another policy of this name by now.
+    pub async fn write_policy_status(&self, write: &PolicyStatusWrite) -> Result<(), RequestError> {
+        let on = ResourcePath::policy(&write.name, "status")?;
+        let BackfillProgress { generation, current, pending, own } = write.progress;
+        let backfill = BackfillJson { current, pending, own };
+        let status = PolicyStatusJson { observed_generation: generation, backfill };
+        let body = json!({ "metadata": { "uid": write.uid.to_string() }, "status": status });
+        let ask = RequestSpec {
+            content: bodies::MERGE_PATCH,
+            body: Bytes::from(body.to_string()),
+            ..RequestSpec::default()
+        };
+        self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
+    }
+}
+
+/// The patch. To an API server, a member that is not there is equal to `null`.
 fn body(patch: &SecondsPatch) -> Bytes {
     let tolerations: Vec<Value> = patch.tolerations.iter().map(written).collect();
     let mut steps = vec![
@@ -60,12 +82,11 @@ fn body(patch: &SecondsPatch) -> Bytes {
     match (patch.write.record.as_ref().map(encode_record), patch.has_record) {
         (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
         (Some(text), false) if patch.is_annotated => {
+            steps.insert(1, test(&path, &Value::Null));
             steps.push(json!({ "op": "add", "path": path, "value": text }));
         }
         (Some(text), false) => {
-            if let Some(version) = patch.version {
-                steps.insert(1, test("/metadata/resourceVersion", &json!(version.to_string())));
-            }
+            steps.insert(1, test("/metadata/annotations", &Value::Null));
             steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { HELD: text } }));
         }
         (None, true) => steps.push(json!({ "op": "remove", "path": path })),

@@ -3,6 +3,7 @@
 //! - See `node_and_pod.rs` for where the kinds are found.
 
 use crate::hold_annotations::{decode_record, decode_request};
+use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
@@ -39,6 +40,8 @@ pub struct DecodedPod {
     pub held: Option<Box<str>>,
     /// It has annotations.
     pub is_annotated: bool,
+    /// Its annotations about the seconds of its default tolerations, if it has any.
+    pub asked: Option<Box<RequestedSeconds>>,
 }
 
 impl DecodedNode {
@@ -54,7 +57,7 @@ impl DecodedPod {
     pub fn for_holds(&self) -> Option<HeldPodFact> {
         let record = || self.held.as_deref().map(decode_record).unwrap_or_default();
         let can_leave = self.pod.standing == PodLifePhase::Live && !self.pod.mirror;
-        can_leave.then(|| HeldPodFact::new(&self.pod, record(), self.is_annotated))
+        can_leave.then(|| HeldPodFact::new(&self.pod, record(), self.is_annotated, self.asked.clone()))
     }
 
     /// What node health wants to know.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::wire::member_at;
 use std::borrow::Cow;
+use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
@@ -97,6 +98,8 @@ struct PodFields<'a> {
     made_for: &'a str,
     held: Option<&'a str>,
     is_annotated: bool,
+    not_ready_seconds: Option<&'a str>,
+    unreachable_seconds: Option<&'a str>,
     deleting: bool,
     created: Option<Wall>,
     node: &'a str,
@@ -127,6 +130,12 @@ impl PodFields<'_> {
                 version: self.version,
             }));
         }
+        let asks = self.not_ready_seconds.is_some() || self.unreachable_seconds.is_some();
+        let asked = asks.then(|| {
+            let (not_ready, unreachable) = (self.not_ready_seconds, self.unreachable_seconds);
+            RequestedSeconds { not_ready: not_ready.map(Box::from), unreachable: unreachable.map(Box::from) }
+        });
+        let asked = asked.map(Box::new);
         // Nothing of the pod runs any more, and never will.
         let over = matches!(self.phase, "Succeeded" | "Failed");
         let PodConditionSummary { scheduled, marked, ready } = self.conditions;
@@ -160,6 +169,7 @@ impl PodFields<'_> {
             made_for: self.made_for.into(),
             held: self.held.map(Box::from),
             is_annotated: self.is_annotated,
+            asked,
         }))
     }
 }

@@ -8,6 +8,7 @@ use taintward_core::admission::policy::TolerationPolicy;
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::toleration_seconds::BackfillProgress;
 
 /// The group of the custom resources.
 pub const GROUP: &str = "taintward.io";
@@ -19,8 +20,12 @@ pub struct PolicyObject {
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
+    /// `metadata.generation`.
+    pub generation: i64,
     /// What it says.
     pub policy: TolerationPolicy,
+    /// `status.backfill`; `None` if it is not there or cannot be decoded.
+    pub progress: Option<BackfillProgress>,
 }
 
 /// A namespace, as admission wants it.

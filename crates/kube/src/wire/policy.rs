@@ -1,9 +1,9 @@
-//! Spells out its specification. A field that is not known is a fault: it may forbid what would be done without it.
+//! Spells out specification and status of a TaintwardPolicy. A field of the specification that is not known is a fault: it may forbid what would be done without it.
 //!
 //! - See `decode/format/json/policy.rs` for what a policy means.
 
 use super::{Fields, LabelSelectorJson};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The specification.
@@ -26,4 +26,20 @@ pub struct PolicySpecJson<'a> {
 pub struct SecondsBoundsJson {
     pub least: Option<i64>,
     pub most: Option<i64>,
+}
+
+/// The status, whole.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyStatusJson {
+    pub observed_generation: i64,
+    pub backfill: BackfillJson,
+}
+
+/// How far backfill has come.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct BackfillJson {
+    pub current: i64,
+    pub pending: i64,
+    pub own: i64,
 }

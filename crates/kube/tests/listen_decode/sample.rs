@@ -11,21 +11,28 @@ use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use taintward_core::admission::policy::{NOT_READY_SECONDS, RequestedSeconds, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::TaintEffect;
-use taintward_core::time::Wall;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_kube::decode::DecodedPod;
 use taintward_kube::hold_annotations::HELD;
 
+/// Those that matter, and one that does not.
+const ANNOTATIONS: [&str; 6] =
+    ["kubernetes.io/config.mirror", MADE_FOR, HELD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
+
 mod lease;
+mod moment;
 mod node;
 
 pub(crate) use lease::sample_lease;
 pub(crate) use node::sample_node;
+
+use moment::{api_time, moment, pb_time, wall};
 
 /// Text: words that mean something, and anything at all.
 fn text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
@@ -38,27 +45,6 @@ fn text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 fn named(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     text(words).prop_filter("not empty", |text| !text.is_empty())
-}
-
-/// Seconds of the years 1 to 9999, without the very first, which means "no time".
-fn moment() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        4 => 1_500_000_000_i64..2_000_000_000,
-        1 => -62_135_596_799_i64..=253_402_207_200,
-        1 => Just(0),
-    ]
-}
-
-fn wall(seconds: Option<i64>) -> Option<Wall> {
-    seconds.map(Wall::from_secs)
-}
-
-fn pb_time(seconds: Option<i64>) -> Option<pbmeta::Time> {
-    seconds.map(|seconds| pbmeta::Time { seconds: Some(seconds), nanos: Some(0) })
-}
-
-fn api_time(seconds: Option<i64>) -> Option<meta::Time> {
-    seconds.map(|seconds| meta::Time(Timestamp::from_second(seconds).unwrap()))
 }
 
 #[derive(Clone, Debug)]
@@ -110,8 +96,7 @@ pub(crate) fn sample_meta() -> impl Strategy<Value = SampleMeta> {
     let when = (option::of(any::<i64>()), option::of(moment()), option::weighted(0.2, moment()));
     let label = text(&["topology.kubernetes.io/zone", "kubernetes.io/os", "app"]);
     let labels = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(label, text(&["z1", ""]), 0..4)];
-    let notes =
-        vec((text(&["kubernetes.io/config.mirror", MADE_FOR, HELD, "note"]), text(&["true", ""])), 0..3);
+    let notes = vec((text(&ANNOTATIONS), text(&["true", "60", ""])), 0..3);
     let group = text(&["apps/v1", "apps/v1beta2", "batch/v1", "v1", "apps"]);
     let owners = vec((group, text(&["DaemonSet", "Job", "ReplicaSet"]), option::of(any::<bool>())), 0..3);
     let managed = vec((option::of(moment()), fields(), proptest::sample::select(vec!["", "status"])), 0..4);
@@ -350,7 +335,15 @@ impl SamplePod {
             made_for: self.meta.annotation(MADE_FOR).unwrap_or_default().into(),
             held: self.meta.annotation(HELD).map(Box::from),
             is_annotated: !self.meta.annotations.is_empty(),
+            asked: self.asked().map(Box::new),
         }
+    }
+
+    fn asked(&self) -> Option<RequestedSeconds> {
+        let of = |key| self.meta.annotation(key).map(Box::from);
+        let asked =
+            RequestedSeconds { not_ready: of(NOT_READY_SECONDS), unreachable: of(UNREACHABLE_SECONDS) };
+        (asked != RequestedSeconds::default()).then_some(asked)
     }
 
     fn account(&self) -> Option<String> {

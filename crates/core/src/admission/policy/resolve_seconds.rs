@@ -6,8 +6,8 @@
 //!   upper one counts.
 
 use super::{
-    NOT_READY_SECONDS, RequestedSeconds, SecondsBounds, TolerationDuration, TolerationPolicy,
-    UNREACHABLE_SECONDS,
+    DefaultDurations, NOT_READY_SECONDS, RequestedSeconds, SecondsBounds, TolerationDuration,
+    TolerationPolicy, UNREACHABLE_SECONDS,
 };
 use crate::admission::DefaultSeconds;
 use crate::admission::messages::text_of;
@@ -51,6 +51,11 @@ pub struct SecondsDecision {
 }
 
 impl SecondsDecision {
+    /// For how long, without the reasons.
+    pub const fn durations(&self) -> DefaultDurations {
+        DefaultDurations { not_ready: self.not_ready.stay, unreachable: self.unreachable.stay }
+    }
+
     /// The one for a taint of this key.
     pub(super) fn of(&self, key: &str) -> &ResolvedSeconds {
         if key == keys::NOT_READY { &self.not_ready } else { &self.unreachable }

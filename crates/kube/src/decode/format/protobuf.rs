@@ -7,6 +7,7 @@ use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
 use crate::hold_annotations::{HELD, HOLD};
 use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
 use std::borrow::Cow;
+use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
@@ -177,6 +178,8 @@ struct ProtobufMeta<'a> {
     made_for: &'a str,
     held: Option<&'a str>,
     hold: Option<&'a str>,
+    not_ready_seconds: Option<&'a str>,
+    unreachable_seconds: Option<&'a str>,
     is_annotated: bool,
 }
 
@@ -214,6 +217,8 @@ impl<'a> ProtobufMeta<'a> {
                         (MADE_FOR, value) => self.made_for = value,
                         (HELD, value) => self.held = Some(value),
                         (HOLD, value) => self.hold = Some(value),
+                        (NOT_READY_SECONDS, value) => self.not_ready_seconds = Some(value),
+                        (UNREACHABLE_SECONDS, value) => self.unreachable_seconds = Some(value),
                         _ => {}
                     }
                 }

@@ -30,6 +30,8 @@ pub(crate) fn decoded_pod<E: Extent>(
         made_for: annotations.map(|annotations| &*annotations.made_for).unwrap_or_default(),
         held: annotations.and_then(|annotations| annotations.held.as_deref()),
         is_annotated: annotations.is_some_and(|annotations| annotations.any),
+        not_ready_seconds: annotations.and_then(|annotations| annotations.not_ready.as_deref()),
+        unreachable_seconds: annotations.and_then(|annotations| annotations.unreachable.as_deref()),
         deleting: meta.deletion_timestamp.is_some(),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
         node: &spec.node_name,

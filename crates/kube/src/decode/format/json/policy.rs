@@ -3,15 +3,17 @@
 use super::{read, uid, version};
 use crate::decode::format::{DecodeFrom, Json};
 use crate::decode::{DecodeError, Decoded, PolicyObject};
-use crate::wire::{Fields, MetaJson, ObjectJson, PolicySpecJson};
+use crate::wire::{BackfillJson, Fields, MetaJson, ObjectJson, PolicySpecJson, PolicyStatusJson};
 use serde_json::value::RawValue;
 use taintward_core::admission::policy::{SecondsBounds, TolerationDuration, TolerationPolicy};
+use taintward_core::toleration_seconds::BackfillProgress;
 
 impl DecodeFrom<Json> for PolicyObject {
     fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError> {
-        let ObjectJson { metadata: meta, spec: Fields(spec), .. }: ObjectJson<
+        let ObjectJson { metadata: meta, spec: Fields(spec), status }: ObjectJson<
             MetaJson<'_>,
             Fields<PolicySpecJson<'_>>,
+            Option<&RawValue>,
         > = read(object)?;
         let uid = uid(&meta)?;
         // None at all would be one for all: that has to be written.
@@ -27,8 +29,22 @@ impl DecodeFrom<Json> for PolicyObject {
                 .map_err(|fault| fault.at("spec.unreachableSeconds"))?,
             bounds: SecondsBounds { least: spec.bounds.least, most: spec.bounds.most },
         };
-        Ok(Decoded::Object(Self { uid, version: version(&meta), policy }))
+        let generation = meta.generation.unwrap_or_default();
+        Ok(Decoded::Object(Self {
+            uid,
+            version: version(&meta),
+            generation,
+            policy,
+            progress: status.and_then(progress),
+        }))
     }
+}
+
+/// What the status says of backfill. What cannot be decoded is written anew.
+fn progress(status: &RawValue) -> Option<BackfillProgress> {
+    let PolicyStatusJson { observed_generation, backfill } = serde_json::from_str(status.get()).ok()?;
+    let BackfillJson { current, pending, own } = backfill;
+    Some(BackfillProgress { generation: observed_generation, current, pending, own })
 }
 
 /// A whole number, or the word.

@@ -34,6 +34,8 @@ impl DecodeFrom<Protobuf> for DecodedPod {
             made_for: meta.made_for,
             held: meta.held,
             is_annotated: meta.is_annotated,
+            not_ready_seconds: meta.not_ready_seconds,
+            unreachable_seconds: meta.unreachable_seconds,
             deleting: meta.deleting,
             created: meta.created,
             node: spec.node,

@@ -1,4 +1,4 @@
-//! Reports the notices of holds: log lines, events of pods, and counts.
+//! Reports the notices of holds and backfill: log lines, events of pods, and counts.
 
 use crate::controller::ReportSink;
 use crate::controller_context::ControllerContext;
@@ -16,7 +16,9 @@ pub(super) fn report(
     now: Now,
 ) {
     match notice {
-        TolerationSecondsNotice::Synced { nodes, pods } => tracing::info!(nodes, pods, "holds synced"),
+        TolerationSecondsNotice::Synced { nodes, pods } => {
+            tracing::info!(nodes, pods, "toleration seconds synced")
+        }
         TolerationSecondsNotice::PodHeld { pod, node, until } => {
             context.metrics.holds.cleared.inc();
             let until = moment(now.mono_of(until), now);
@@ -34,6 +36,12 @@ pub(super) fn report(
             }
             let note = format!("Pod {} has tolerationSeconds again: {seconds}", pod.name());
             sink.recorder.record(event(("TolerationReleased", "Releasing"), &pod, node, note, now));
+        }
+        TolerationSecondsNotice::PodBackfilled { pod, node } => {
+            context.metrics.backfill.patched.inc();
+            if sink.lines.admit("pod backfilled", now.mono) {
+                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, "pod backfilled");
+            }
         }
         TolerationSecondsNotice::LimitChanged(LimitChange::Exceeded(exceeded)) => {
             let LimitExceeded { scope, silent, nodes, allowed, until, .. } = exceeded;

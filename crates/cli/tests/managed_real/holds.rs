@@ -1,133 +1,17 @@
-//! Tests holds where the real kube-controller-manager's own taint eviction is on: pods of silent nodes stay while they
-//! are held, whatever is killed meanwhile, and leave when they are released.
+//! Holds: pods of silent nodes stay while they are held, whatever is killed meanwhile, and leave when they are released.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
+use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
+use taintward_envtest::binaries;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
-use taintward_envtest::{
-    Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, binaries, wait,
-};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const CONTROLLER: &str = "toleration-hold-controller";
 const HELD: &str = "taintward.io/held";
 /// Each pod's own seconds.
 const OWN: i64 = 12;
-
-struct Stage {
-    cluster: Cluster,
-    admin: TestApi,
-    /// A kubeconfig with the account that an installation makes.
-    account: PathBuf,
-    original: Option<ChildProcess>,
-    ours: Option<ChildProcess>,
-    limit: &'static str,
-}
-
-impl Stage {
-    async fn set(tools: &Binaries, limit: &'static str) -> Self {
-        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
-        let cluster = Cluster::start(tools, options).await.unwrap();
-        let admin = cluster.api(Account::Admin).await.unwrap();
-        let account = installed_account(&cluster, &admin).await;
-        let mut stage = Self { cluster, admin, account, original: None, ours: None, limit };
-        stage.start_both().await;
-        stage
-    }
-
-    async fn start_both(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-        command.args(["run", "--controllers=toleration-hold-controller", "--leader-elect=false"]);
-        command.args(["--metrics-port=0", "--secure-port=0"]).arg(format!("--hold-limit={}", self.limit));
-        command.arg("--kubeconfig").arg(&self.account);
-        let ours = self.cluster.run("taintward", command).unwrap();
-        let original = self.cluster.taint_eviction().await.unwrap();
-        wait::until("holds to be at work", PATIENCE, async || {
-            Ok(ours.output().contains("holds synced").then_some(()))
-        })
-        .await
-        .unwrap();
-        (self.ours, self.original) = (Some(ours), Some(original));
-    }
-
-    fn kill_both(&mut self) {
-        self.ours.take().unwrap().kill().unwrap();
-        self.original.take().unwrap().kill().unwrap();
-    }
-
-    async fn pods(&self) -> Vec<Value> {
-        let list = self.admin.get("/api/v1/namespaces/default/pods").await.unwrap();
-        list["items"].as_array().unwrap().clone()
-    }
-
-    async fn on(&self, node: &str) -> Vec<Value> {
-        self.pods().await.into_iter().filter(|pod| pod["spec"]["nodeName"] == node).collect()
-    }
-
-    async fn until(&self, what: &str, is: impl AsyncFn(&Self) -> bool) {
-        let done = wait::until(what, PATIENCE, async || Ok(is(self).await.then_some(()))).await;
-        let said = |program: &Option<ChildProcess>| program.as_ref().unwrap().last_words();
-        if let Err(why) = done {
-            let pods = json!(
-                self.pods()
-                    .await
-                    .iter()
-                    .map(|pod| (name(pod), &pod["spec"]["tolerations"]))
-                    .collect::<Vec<_>>()
-            );
-            panic!("{why}: {pods}\n{}\n{}", said(&self.ours), said(&self.original));
-        }
-    }
-
-    async fn silence(&self, node: &str) {
-        let taint = json!({"key": UNREACHABLE, "effect": "NoExecute"});
-        set_taints(&self.admin, node, &[taint]).await.unwrap();
-    }
-
-    /// `taintward hold` or `release`: its exit code, and all it says.
-    async fn command(&self, words: &[&str]) -> (Option<i32>, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-        command.args(words).arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
-        let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        let said = [done.stdout, done.stderr].concat();
-        (done.status.code(), String::from_utf8_lossy(&said).into_owned())
-    }
-}
-
-/// Installs what grants and binds the account, and takes a token of it.
-async fn installed_account(cluster: &Cluster, admin: &TestApi) -> PathBuf {
-    let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));
-    install.args(["install", "--apply", "--image=registry.example.com/taintward:1", "--parts=controller"]);
-    install.arg("--controllers=toleration-hold-controller");
-    let done = install.env("KUBECONFIG", cluster.kubeconfig(Account::Admin, 0)).output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let path = "/api/v1/namespaces/taintward-system/serviceaccounts/taintward/token";
-    let token = admin.create(path, &json!({"spec": {"expirationSeconds": 3600}})).await.unwrap();
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {
-            "server": format!("https://127.0.0.1:{}", cluster.port(0)),
-            "certificate-authority": cluster.folder().join("ca.crt"),
-        }}],
-        "users": [{"name": "c", "user": {"token": token["status"]["token"]}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-    });
-    let file = cluster.folder().join("taintward.kubeconfig");
-    std::fs::write(&file, config.to_string()).unwrap();
-    file
-}
-
-fn seconds(pod: &Value) -> Option<i64> {
-    let all = pod["spec"]["tolerations"].as_array().unwrap();
-    all.iter().find(|one| one["key"] == UNREACHABLE).unwrap()["tolerationSeconds"].as_i64()
-}
 
 fn record(pod: &Value) -> Option<Value> {
     let text = pod["metadata"]["annotations"][HELD].as_str()?;
@@ -138,14 +22,10 @@ fn is_held(pod: &Value) -> bool {
     seconds(pod).is_none() && record(pod).is_some()
 }
 
-fn name(pod: &Value) -> String {
-    pod["metadata"]["name"].as_str().unwrap().to_owned()
-}
-
 #[tokio::test(flavor = "current_thread")]
 async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     let Some(tools) = binaries::for_test("no_pod_leaves_while_it_is_held") else { return };
-    let mut stage = Stage::set(&tools, "1").await;
+    let mut stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=1"]).await;
     let test = "no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released";
     let why = "older ones evict only beside node-lifecycle-controller, which takes taints off when it is started anew";
     if stage.cluster.is_before(33, test, why) {
@@ -237,7 +117,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing_away() {
     let Some(tools) = binaries::for_test("a_person_holds_a_node_and_releases_it") else { return };
-    let stage = Stage::set(&tools, "off").await;
+    let stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=off"]).await;
     create_node(&stage.admin, "a", &[]).await.unwrap();
     for at in 0..3 {
         pod(&format!("a-{at}"), "a").bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
@@ -273,7 +153,7 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
 #[tokio::test(flavor = "current_thread")]
 async fn a_hold_that_no_controller_follows_is_told_and_undone() {
     let Some(tools) = binaries::for_test("a_hold_that_no_controller_follows_is_told") else { return };
-    let mut stage = Stage::set(&tools, "off").await;
+    let mut stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=off"]).await;
     create_node(&stage.admin, "a", &[]).await.unwrap();
     pod("mine", "a").bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
     stage.kill_both();

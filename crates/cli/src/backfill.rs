@@ -1,0 +1,60 @@
+//! Runs `taintward backfill`: shows which running pods have other toleration seconds than new ones get. Writes nothing.
+//!
+//! - Comes in: namespaces, policies and pods of a cluster. Goes out: a row for each namespace.
+
+mod backfill_command_args;
+mod preview;
+
+pub(crate) use backfill_command_args::{BackfillCommandArgs, BackfillOptions};
+
+use crate::messages::counted;
+use crate::output::PrintError;
+use crate::runtime::Runtime;
+use crate::say;
+use preview::{BackfillPreview, PreviewError};
+use std::io;
+use std::process::ExitCode;
+use taintward_kube::config::{ConnectError, connect};
+
+/// Why a command did not get to its end.
+#[derive(Debug, thiserror::Error)]
+enum BackfillError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error(transparent)]
+    Preview(#[from] PreviewError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub(crate) fn run(options: &BackfillOptions) -> ExitCode {
+    match show(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show(options: &BackfillOptions) -> Result<(), BackfillError> {
+    let runtime = Runtime::new()?;
+    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    let preview = runtime.block_on(BackfillPreview::read(&connected.streams, options))?;
+    if !options.output.is_for_people() {
+        return Ok(options.output.print(&preview)?);
+    }
+    if !preview.is_empty() {
+        options.output.print(&preview)?;
+    }
+    say::note(match preview.pending() {
+        0 => "every running pod has the seconds that a new one would get, or its own".to_owned(),
+        pending => format!(
+            "toleration-backfill-controller would patch {}; on silent nodes it waits until they recover",
+            counted(pending, "pod")
+        ),
+    });
+    Ok(())
+}

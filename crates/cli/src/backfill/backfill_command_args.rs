@@ -1,0 +1,36 @@
+//! Defines the flags of `taintward backfill`.
+
+use crate::args::default_seconds;
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::output::{OutputArgs, OutputError, OutputOptions};
+use clap::Args;
+use taintward_core::admission::DefaultSeconds;
+
+#[derive(Debug, Args)]
+pub(crate) struct BackfillCommandArgs {
+    /// Which tolerationSeconds count as a default, as with `taintward run --backfill-from`
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
+    backfill_from: Vec<DefaultSeconds>,
+    #[command(flatten)]
+    kube: KubeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Which pods, by what, and how the answer is printed.
+#[derive(Debug)]
+pub(crate) struct BackfillOptions {
+    pub(super) replaced: Vec<DefaultSeconds>,
+    pub(super) cluster: ClusterOptions,
+    pub(super) output: OutputOptions,
+}
+
+impl BackfillCommandArgs {
+    pub(crate) fn resolve(self) -> Result<BackfillOptions, OutputError> {
+        Ok(BackfillOptions {
+            replaced: self.backfill_from,
+            cluster: self.kube.resolve(),
+            output: self.output.resolve()?,
+        })
+    }
+}

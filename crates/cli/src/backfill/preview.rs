@@ -1,0 +1,271 @@
+//! Reads a cluster, and says for each namespace which pods backfill would patch.
+
+use super::BackfillOptions;
+use crate::output::{PrintOptions, Printable, Table, TableColumn};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use taintward_core::admission::DefaultSeconds;
+use taintward_core::admission::pod_toleration_restriction::TolerationListAnnotation;
+use taintward_core::admission::policy::{
+    RequestedSeconds, TolerationDuration, TolerationPolicy, decide, policy_for,
+};
+use taintward_core::admission::request::NamespaceFact;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::toleration_backfill::{BackfillVerdict, backfill};
+use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
+use taintward_kube::api::RequestError;
+use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, PolicyObject, WatchedObject};
+use taintward_kube::paged_list::{ListRequest, pages};
+
+/// Why there is no preview.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PreviewError {
+    #[error("{0}")]
+    Read(#[from] RequestError),
+    #[error(
+        "TaintwardPolicy {name} cannot be decoded ({why}): which namespaces it is for is unknown, and nothing is \
+         backfilled; correct it, or delete it"
+    )]
+    Policy { name: String, why: String },
+}
+
+/// A pod that would be patched.
+struct PendingPod {
+    name: String,
+    node: String,
+    /// Position, key, seconds now and then.
+    changes: Vec<(usize, String, Option<i64>, Option<i64>)>,
+}
+
+/// A namespace.
+struct PreviewRow {
+    facts: NamespaceFact,
+    policy: Option<usize>,
+    /// Of a new pod without annotations of its own.
+    seconds: [TolerationDuration; 2],
+    current: usize,
+    own: usize,
+    held: usize,
+    pending: Vec<PendingPod>,
+}
+
+/// What backfill would do.
+pub(super) struct BackfillPreview {
+    policies: Vec<TolerationPolicy>,
+    replaced: Vec<DefaultSeconds>,
+    rows: BTreeMap<String, PreviewRow>,
+}
+
+impl BackfillPreview {
+    pub(super) async fn read(client: &kube::Client, options: &BackfillOptions) -> Result<Self, PreviewError> {
+        let mut preview = Self {
+            policies: policies(client, options).await?,
+            replaced: options.replaced.clone(),
+            rows: BTreeMap::new(),
+        };
+        preview.read_namespaces(client, options).await?;
+        let cluster = &options.cluster;
+        let pods = ListRequest {
+            group: "",
+            plural: "pods",
+            namespace: cluster.named_namespace(),
+            selector: &cluster.selector,
+            fields: &cluster.fields,
+        };
+        pages(client, pods, cluster.patience, &mut |body| {
+            if let Decoded::Object(pod) = DecodedPod::from_json(body)
+                && let Some(pod) = pod.for_holds()
+            {
+                preview.add(&pod);
+            }
+            Ok(())
+        })
+        .await?;
+        preview.rows.retain(|_, row| row.pods() > 0);
+        Ok(preview)
+    }
+
+    async fn read_namespaces(
+        &mut self,
+        client: &kube::Client,
+        options: &BackfillOptions,
+    ) -> Result<(), PreviewError> {
+        let namespaces =
+            ListRequest { group: "", plural: "namespaces", namespace: "", selector: "", fields: "" };
+        let upstream = self.upstream();
+        pages(client, namespaces, options.cluster.patience, &mut |body| {
+            if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
+                let policy = policy_for(&self.policies, &facts.labels);
+                let decision = decide(&RequestedSeconds::default(), &facts.asked, policy, upstream);
+                let policy =
+                    policy.and_then(|policy| self.policies.iter().position(|one| one.name == policy.name));
+                let seconds = [decision.not_ready.stay, decision.unreachable.stay];
+                let row =
+                    PreviewRow { facts, policy, seconds, current: 0, own: 0, held: 0, pending: Vec::new() };
+                self.rows.insert(name.into(), row);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    fn upstream(&self) -> DefaultSeconds {
+        self.replaced.first().copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, pod: &HeldPodFact) {
+        let (policies, replaced, upstream) = (&self.policies, &self.replaced, self.upstream());
+        let Some(row) = self.rows.get_mut(pod.id.name().namespace()) else { return };
+        if pod.record != RecordState::Absent {
+            row.held += 1;
+            return;
+        }
+        let asked = pod.asked.as_deref().cloned().unwrap_or_default();
+        let policy = row.policy.map(|at| &policies[at]);
+        let wanted = decide(&asked, &row.facts.asked, policy, upstream).durations();
+        let defaults = match &row.facts.lists.defaults {
+            TolerationListAnnotation::Present(defaults) => &defaults[..],
+            TolerationListAnnotation::Absent | TolerationListAnnotation::Unreadable(_) => &[],
+        };
+        match backfill(&pod.tolerations, defaults, wanted, replaced) {
+            BackfillVerdict::Own => row.own += 1,
+            BackfillVerdict::Current => row.current += 1,
+            BackfillVerdict::Differs(changes) => {
+                let change = |(at, seconds): (usize, Option<i64>)| {
+                    let toleration = &pod.tolerations[at];
+                    (at, toleration.key.to_string(), toleration.seconds, seconds)
+                };
+                row.pending.push(PendingPod {
+                    name: pod.id.name().name().to_owned(),
+                    node: pod.node.to_string(),
+                    changes: changes.into_iter().map(change).collect(),
+                });
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Pods that would be patched.
+    pub(super) fn pending(&self) -> usize {
+        self.rows.values().map(|row| row.pending.len()).sum()
+    }
+
+    fn policy(&self, row: &PreviewRow) -> Option<&str> {
+        row.policy.map(|at| &*self.policies[at].name)
+    }
+
+    fn item(&self, (name, row): (&String, &PreviewRow)) -> Value {
+        let pods = row.pending.iter().map(|pod| {
+            let changes = pod.changes.iter().map(|(at, key, now, then)| {
+                json!({ "toleration": at, "key": key, "tolerationSeconds": now, "becomes": then })
+            });
+            json!({ "name": pod.name, "node": pod.node, "changes": changes.collect::<Vec<_>>() })
+        });
+        let [not_ready, unreachable] = row.seconds.map(TolerationDuration::seconds);
+        json!({
+            "namespace": name,
+            "policy": self.policy(row),
+            "notReadySeconds": not_ready,
+            "unreachableSeconds": unreachable,
+            "current": row.current,
+            "pending": row.pending.len(),
+            "own": row.own,
+            "held": row.held,
+            "pods": pods.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl PreviewRow {
+    fn pods(&self) -> usize {
+        self.current + self.own + self.held + self.pending.len()
+    }
+
+    fn new_pods(&self) -> String {
+        let [not_ready, unreachable] = self.seconds.map(|stay| match stay {
+            TolerationDuration::For(seconds) => format!("{seconds}s"),
+            TolerationDuration::Forever => "forever".to_owned(),
+        });
+        if not_ready == unreachable { not_ready } else { format!("{not_ready}/{unreachable}") }
+    }
+}
+
+/// All policies; none where the kind is not defined.
+async fn policies(
+    client: &kube::Client,
+    options: &BackfillOptions,
+) -> Result<Vec<TolerationPolicy>, PreviewError> {
+    let listing = ListRequest {
+        group: PolicyObject::GROUP,
+        plural: PolicyObject::RESOURCE,
+        namespace: "",
+        selector: "",
+        fields: "",
+    };
+    let (mut policies, mut odd) = (Vec::new(), None);
+    let listed = pages(client, listing, options.cluster.patience, &mut |body| {
+        match PolicyObject::from_json(body) {
+            Decoded::Object(object) => policies.push(object.policy),
+            Decoded::Undecodable(object) => odd = Some(object),
+            Decoded::Unbound(_) => {}
+        }
+        Ok(())
+    })
+    .await;
+    match listed {
+        Err(why) if why.failure != ApiFailure::NotFound => return Err(why.into()),
+        _ => {}
+    }
+    match odd {
+        Some(object) => Err(PreviewError::Policy {
+            name: object.identity.map(|identity| identity.name).unwrap_or_default(),
+            why: object.why,
+        }),
+        None => Ok(policies),
+    }
+}
+
+impl Printable for BackfillPreview {
+    fn object(&self) -> Value {
+        let items: Vec<Value> = self.rows.iter().map(|row| self.item(row)).collect();
+        json!({
+            "apiVersion": "taintward.io/v1alpha1",
+            "kind": "BackfillPreview",
+            "pending": self.pending(),
+            "items": items,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows.keys().map(|name| format!("namespace/{name}")).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        let mut table = Table::new(vec![
+            TableColumn::new("NAMESPACE").shortens().yields(),
+            TableColumn::new("POLICY").shortens().yields(),
+            TableColumn::new("NEW PODS"),
+            TableColumn::new("CURRENT").right(),
+            TableColumn::new("PENDING").right(),
+            TableColumn::new("OWN").right(),
+            TableColumn::new("HELD").right().only_wide(),
+        ]);
+        let rows: Vec<_> = self.rows.iter().collect();
+        for (name, row) in view.in_order(&rows) {
+            table.push(vec![
+                name.as_str().into(),
+                self.policy(row).unwrap_or("-").into(),
+                row.new_pods().into(),
+                row.current.to_string().into(),
+                row.pending.len().to_string().into(),
+                row.own.to_string().into(),
+                row.held.to_string().into(),
+            ]);
+        }
+        table.print(view)
+    }
+}

@@ -1,0 +1,152 @@
+//! Backfill: running pods get the seconds of new ones, and kube-controller-manager evicts by them.
+
+use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use taintward_envtest::{TestApi, binaries};
+
+const CONTROLLER: &str = "toleration-backfill-controller";
+const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+const FLAGS: &[&str] = &["--backfill-from=5", "--backfill-qps=400"];
+/// What the pods have, as the API server's admission would have given it.
+const OLD: i64 = 5;
+/// What the policy gives.
+const NEW: i64 = 40;
+const NODES: usize = 20;
+const PODS: usize = 1_000;
+
+fn node(at: usize) -> String {
+    format!("n{}", at % NODES)
+}
+
+async fn create_policy(admin: &TestApi, seconds: i64) {
+    let policy = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "longer"},
+        "spec": {"namespaceSelector": {}, "notReadySeconds": seconds, "unreachableSeconds": seconds},
+    });
+    admin.create(POLICIES, &policy).await.unwrap();
+}
+
+async fn progress(stage: &Stage) -> Value {
+    stage.admin.get(&format!("{POLICIES}/longer")).await.unwrap()["status"]["backfill"].clone()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
+    let Some(tools) = binaries::for_test("a_thousand_running_pods_get_the_policys_seconds") else { return };
+    let stage = Stage::set(&tools, CONTROLLER, FLAGS).await;
+    for at in 0..NODES {
+        create_node(&stage.admin, &node(at), &[]).await.unwrap();
+    }
+    for at in 0..PODS {
+        let fixture =
+            pod(&format!("p{at}"), &node(at)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
+        fixture.create(&stage.admin).await.unwrap();
+    }
+    // Their author's, and one that asks for its own.
+    let own = pod("own", &node(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
+    own.create(&stage.admin).await.unwrap();
+    let asks = pod("asks", &node(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
+    let annotations = json!({"taintward.io/unreachable-seconds": "25"});
+    asks.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+
+    // What is going to happen is shown before, and is what happens.
+    create_policy(&stage.admin, NEW).await;
+    stage
+        .until("the preview to know the policy, and the pod of its author", async |stage| {
+            let (code, said) = stage.command(&["backfill", "--backfill-from=5", "-o", "json"]).await;
+            let preview: Value = serde_json::from_str(&said).unwrap();
+            let row = &preview["items"][0];
+            code == Some(0) && row["policy"] == "longer" && row["own"] == 1
+        })
+        .await;
+    stage
+        .until("all pods to be patched", async |stage| {
+            let pods = stage.pods().await;
+            pods.iter().filter(|pod| seconds(pod) == Some(NEW)).count() == PODS
+        })
+        .await;
+    stage
+        .until("the policy's status to say so", async |stage| {
+            progress(stage).await == json!({"current": PODS + 1, "pending": 0, "own": 1})
+        })
+        .await;
+    let by_name: BTreeMap<String, Option<i64>> =
+        stage.pods().await.iter().map(|pod| (name(pod), seconds(pod))).collect();
+    assert_eq!((by_name["own"], by_name["asks"]), (Some(7), Some(25)));
+
+    // All nodes fall silent; the original evicts each pod when its new seconds are over, and none before.
+    let silent = Timestamp::now();
+    for at in 0..NODES {
+        stage.silence(&node(at)).await;
+    }
+    let all_silent = Timestamp::now();
+    let second = Duration::from_secs(1);
+    let mut left = PODS + 2;
+    while left > 0 {
+        let before = Timestamp::now();
+        let pods = stage.pods().await;
+        let after = Timestamp::now();
+        let there = |of: &str| pods.iter().any(|pod| name(pod) == of);
+        let longest = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).count();
+        assert!(there("own") || after > silent + second * 6);
+        assert!(there("asks") || after > silent + second * 24);
+        let gone = PODS.saturating_sub(pods.iter().filter(|pod| seconds(pod) == Some(NEW)).count());
+        assert!(gone == 0 || after > silent + second * (NEW as u32 - 1), "{gone} left early");
+        assert!(
+            before < all_silent + second * (NEW as u32 + 60),
+            "{longest} are there after {NEW} s and a minute"
+        );
+        left = pods.len();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn pods_of_silent_nodes_wait_and_a_policy_that_is_changed_is_followed() {
+    let Some(tools) = binaries::for_test("pods_of_silent_nodes_wait") else { return };
+    let stage = Stage::set(&tools, CONTROLLER, &["--backfill-from=500"]).await;
+    for at in ["silent", "well"] {
+        create_node(&stage.admin, at, &[]).await.unwrap();
+        let fixture = pod(at, at).bearing(NOT_READY, Some(500)).bearing(UNREACHABLE, Some(500));
+        fixture.create(&stage.admin).await.unwrap();
+    }
+    stage.silence("silent").await;
+    create_policy(&stage.admin, 600).await;
+    let seconds_of = async |stage: &Stage, of: &str| {
+        let pods = stage.on(of).await;
+        pods.first().and_then(seconds)
+    };
+    stage
+        .until("the pod of the node that is well to be patched", async |stage| {
+            seconds_of(stage, "well").await == Some(600)
+        })
+        .await;
+    stage
+        .until("the policy's status to say that one waits", async |stage| {
+            progress(stage).await == json!({"current": 1, "pending": 1, "own": 0})
+        })
+        .await;
+    assert_eq!(seconds_of(&stage, "silent").await, Some(500));
+    set_taints(&stage.admin, "silent", &[]).await.unwrap();
+    stage
+        .until("the node to recover, and its pod to be patched", async |stage| {
+            seconds_of(stage, "silent").await == Some(600)
+        })
+        .await;
+    // 600 is not one of the seconds that may be replaced.
+    let spec = json!({"spec": {"notReadySeconds": 700, "unreachableSeconds": 700}}).to_string();
+    let policy = format!("{POLICIES}/longer");
+    stage.admin.patch(&policy, taintward_envtest::api::PatchType::Merge, &spec).await.unwrap();
+    stage
+        .until("both to count as their own", async |stage| {
+            progress(stage).await == json!({"current": 0, "pending": 0, "own": 2})
+        })
+        .await;
+    let (code, said) = stage.command(&["backfill", "--backfill-from=500,600"]).await;
+    assert!(code == Some(0) && said.contains("would patch 2 pods"), "{said}");
+    assert_eq!(seconds_of(&stage, "well").await, Some(600));
+}

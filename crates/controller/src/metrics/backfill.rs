@@ -1,0 +1,34 @@
+//! Counts pods whose default tolerations get the seconds that new pods get.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::toleration_seconds::TolerationSecondsStats;
+use taintward_server::metrics::MetricsRegistry;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct BackfillMetrics {
+    /// Pods that were patched.
+    pub patched: Counter,
+    pending: Gauge,
+}
+
+impl BackfillMetrics {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
+        Self {
+            patched: registry.counter(
+                "taintward_backfill_pods_patched",
+                "Running pods that got the tolerationSeconds that new pods get",
+            ),
+            pending: registry.gauge(
+                "taintward_backfill_pods_pending",
+                "Running pods on healthy nodes that are to get the tolerationSeconds that new pods get",
+            ),
+        }
+    }
+
+    /// How everything is.
+    pub fn set(&self, stats: TolerationSecondsStats) {
+        self.pending.set(i64::try_from(stats.backfill_pending).unwrap_or(i64::MAX));
+    }
+}

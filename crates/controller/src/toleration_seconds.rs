@@ -1,0 +1,120 @@
+//! Connects the engine of toleration seconds: pods of silent nodes are held and released, others are backfilled.
+//!
+//! - Comes in: watch events of nodes and pods; for backfill, of namespaces and policies. Goes out: patches of pods, and
+//!   the status of policies.
+
+mod reporting;
+
+use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
+use crate::controller_context::ControllerContext;
+use crate::effect_executor::{EffectRequest, RequestLabel, split_error};
+use crate::event_recorder::RecorderLimits;
+use crate::metrics;
+use crate::watch_queues::{WatchQueues, WatchReceiver};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::PodRef;
+use taintward_core::time::{Mono, Now, Span};
+use taintward_core::toleration_seconds::{
+    BackfillNamespaceFact, BackfillPolicyFact, HeldPodFact, HoldNodeFact, TolerationSecondsEffect,
+    TolerationSecondsEngine, TolerationSecondsInput,
+};
+use taintward_kube::api::RequestError;
+use taintward_kube::decode::{NamespaceObject, PolicyObject};
+
+/// The adapter of the engine.
+pub(crate) struct TolerationSecondsController;
+
+/// The watches that only backfill wants.
+pub(crate) struct BackfillWatches {
+    pub(crate) namespaces: WatchReceiver<NamespaceObject>,
+    pub(crate) policies: WatchReceiver<PolicyObject>,
+}
+
+/// The queues of the engine: what decides before nodes, nodes before their pods.
+pub(crate) fn watch_queues(
+    nodes: WatchReceiver<HoldNodeFact>,
+    pods: WatchReceiver<HeldPodFact>,
+    backfill: Option<BackfillWatches>,
+) -> WatchQueues<TolerationSecondsInput> {
+    let namespace = |object: NamespaceObject| {
+        let NamespaceObject { name, facts, .. } = object;
+        BackfillNamespaceFact { name, facts }
+    };
+    let policy = |object: PolicyObject| {
+        let PolicyObject { uid, version, generation, policy, progress } = object;
+        BackfillPolicyFact { uid, version, generation, policy, progress }
+    };
+    let queues = WatchQueues::new();
+    let queues = match backfill {
+        Some(BackfillWatches { namespaces, policies }) => queues
+            .with(namespaces, move |event| TolerationSecondsInput::Namespaces(event.map(namespace)))
+            .with(policies, move |event| TolerationSecondsInput::Policies(Box::new(event.map(policy)))),
+        None => queues,
+    };
+    queues.with(nodes, TolerationSecondsInput::Nodes).with(pods, TolerationSecondsInput::Pods)
+}
+
+impl Controller for TolerationSecondsController {
+    type Engine = TolerationSecondsEngine;
+
+    const NAME: &'static str = "toleration-seconds";
+    const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::TolerationSeconds);
+    const RECORDER_LIMITS: RecorderLimits =
+        RecorderLimits { waiting: 1_000, in_flight: 2, trickle: Some(Span::from_millis(200)) };
+    const PERMISSION_CHANGED: &'static str = "the right to change toleration seconds changed";
+    const REQUEST_FAILED: &'static str = "the seconds of a pod's tolerations could not be changed; it is tried again as long as there is reason to";
+
+    fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<TolerationSecondsInput> {
+        Vec::new()
+    }
+
+    fn request(
+        &self,
+        effect: EffectOf<Self>,
+        _: bool,
+        context: &ControllerContext,
+    ) -> EffectRequest<InputOf<Self>> {
+        let api = context.api.clone();
+        match effect {
+            TolerationSecondsEffect::PatchPod(patch) => {
+                let pod = PodRef { node: patch.node.clone(), uid: patch.pod.uid().clone() };
+                let kind = Some(metrics::Effect::WriteSeconds);
+                let label = RequestLabel { kind, object: patch.pod.name().to_string(), pod: Some(pod) };
+                let response = Box::pin(async move {
+                    let (result, error) = split_error(api.write_toleration_seconds(&patch).await);
+                    (TolerationSecondsInput::PatchDone { patch, result }, error)
+                });
+                EffectRequest { label, response }
+            }
+            TolerationSecondsEffect::WriteStatus(write) => {
+                let kind = Some(metrics::Effect::TellPolicy);
+                let label = RequestLabel { kind, object: write.name.to_string(), pod: None };
+                let response = Box::pin(async move {
+                    let (result, error) = split_error(api.write_policy_status(&write).await);
+                    (TolerationSecondsInput::StatusDone { write, result }, error)
+                });
+                EffectRequest { label, response }
+            }
+        }
+    }
+
+    fn is_expected(error: &RequestError) -> bool {
+        matches!(error.failure, ApiFailure::Conflict | ApiFailure::NotFound)
+    }
+
+    fn report(
+        &mut self,
+        notice: NoticeOf<Self>,
+        _: &TolerationSecondsEngine,
+        context: &ControllerContext,
+        sink: &mut ReportSink,
+        now: Now,
+    ) {
+        reporting::report(notice, context, sink, now);
+    }
+
+    fn publish(&mut self, engine: &TolerationSecondsEngine, context: &ControllerContext, _: Mono) {
+        context.metrics.holds.set(engine.stats(), engine.limits_exceeded().count());
+        context.metrics.backfill.set(engine.stats());
+    }
+}

@@ -1,0 +1,292 @@
+//! Finds the pods whose default tolerations have other seconds than new pods get, and paces their patches.
+//!
+//! - Invariant: nothing is written before namespaces and policies were listed once, nor while a policy cannot be decoded:
+//!   which namespaces that one is for is unknown (D11).
+//! - Invariant: a pod whose node is silent, or that bears a record of a hold, waits.
+
+use super::backfill_objects::{
+    BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, PolicyStatusWrite,
+};
+use super::effect_queue::HeldPodKey;
+use super::held_pod_entry::HeldPodEntry;
+use super::object_cache::SecondsCache;
+use crate::admission::pod_toleration_restriction::TolerationListAnnotation;
+use crate::admission::policy::TolerationPolicy;
+use crate::admission::policy::{decide, policy_for};
+use crate::admission::request::NamespaceFact;
+use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::time::{Mono, Now, Span};
+use crate::toleration_backfill::{BackfillVerdict, backfill};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// Between two rounds of writing the progress of policies.
+const PROGRESS_PAUSE: Span = Span::from_secs(5);
+
+#[derive(Clone, Debug)]
+struct NamespaceEntry {
+    facts: NamespaceFact,
+    /// Its policy's position.
+    policy: Option<usize>,
+    list: u64,
+}
+
+#[derive(Clone, Debug)]
+struct PolicyEntry {
+    fact: BackfillPolicyFact,
+    list: u64,
+}
+
+/// The state of backfill.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backfill {
+    settings: BackfillSettings,
+    namespaces: BTreeMap<Box<str>, NamespaceEntry>,
+    /// In the order of their names.
+    policies: Vec<PolicyEntry>,
+    /// The same without what decides nothing.
+    rules: Vec<TolerationPolicy>,
+    /// Those that cannot be decoded, and the list they were last in.
+    undecodable: BTreeMap<Box<str>, u64>,
+    namespace_list: u64,
+    policy_list: u64,
+    namespaces_synced: bool,
+    policies_synced: bool,
+    /// Namespaces whose pods are to be looked at again.
+    changed: BTreeSet<Box<str>>,
+    policies_changed: bool,
+    /// Pods that are to be patched.
+    pending: BTreeSet<HeldPodKey>,
+    /// No patch before then.
+    next_at: Option<Mono>,
+    /// Progress may have changed since it was last looked at.
+    has_progressed: bool,
+    progress_at: Option<Mono>,
+    writes: Vec<PolicyStatusWrite>,
+}
+
+impl Backfill {
+    pub(crate) fn new(settings: BackfillSettings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// Whether it knows enough to decide.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.namespaces_synced && self.policies_synced
+    }
+
+    fn can_decide(&self) -> bool {
+        self.is_synced() && self.undecodable.is_empty()
+    }
+
+    /// Pods that are to be patched.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// What is to be done about a pod; `None`: that is not known.
+    pub(crate) fn verdict(&self, pod: &HeldPodEntry) -> Option<BackfillVerdict> {
+        let namespaces = Some(&self.namespaces).filter(|_| self.can_decide())?;
+        let namespace = namespaces.get(pod.id().name().namespace())?;
+        let policy = namespace.policy.map(|at| &self.rules[at]);
+        let last = self.settings.replaced.first().copied().unwrap_or_default();
+        let decision = decide(pod.asked(), &namespace.facts.asked, policy, last);
+        let defaults = match &namespace.facts.lists.defaults {
+            TolerationListAnnotation::Present(defaults) => &defaults[..],
+            _ => &[],
+        };
+        Some(backfill(pod.tolerations(), defaults, decision.durations(), &self.settings.replaced))
+    }
+
+    /// A pod was looked at: it is to be patched, or is not.
+    pub(crate) fn set(&mut self, key: &HeldPodKey, is_wanted: bool) {
+        self.has_progressed = true;
+        if is_wanted {
+            self.pending.insert(key.clone());
+        } else {
+            self.pending.remove(key);
+        }
+    }
+
+    /// The next pod to be patched, if its time has come.
+    pub(crate) fn pop(&mut self, now: Mono) -> Option<HeldPodKey> {
+        if !self.can_decide() || self.next_at.is_some_and(|at| now < at) {
+            return None;
+        }
+        self.pending.pop_first()
+    }
+
+    /// A patch goes out: the next one has to wait.
+    pub(crate) fn sent(&mut self, now: Mono) {
+        self.has_progressed = true;
+        self.next_at =
+            Some(now.plus(Span::from_micros(1_000_000 / i64::from(self.settings.per_second.max(1)))));
+    }
+
+    /// When the next pod may be patched, if one waits for that.
+    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
+        let can_decide = self.can_decide();
+        let patch = self.next_at.filter(|_| can_decide && !self.pending.is_empty());
+        let progress = self.progress_at.filter(|_| can_decide && self.has_progressed);
+        patch.into_iter().chain(progress).min()
+    }
+
+    /// The namespaces whose pods are to be looked at again.
+    pub(crate) fn take_changed(&mut self) -> BTreeSet<Box<str>> {
+        if !self.is_synced() {
+            return BTreeSet::new();
+        }
+        if core::mem::take(&mut self.policies_changed) {
+            self.rules = self.policies.iter().map(|entry| entry.fact.policy.clone()).collect();
+            for (name, namespace) in &mut self.namespaces {
+                namespace.policy = position(&self.rules, &namespace.facts);
+                self.changed.insert(name.clone());
+            }
+        }
+        core::mem::take(&mut self.changed)
+    }
+
+    /// Counts anew, at most once in [`PROGRESS_PAUSE`], and has those policies written whose status says something else.
+    pub(crate) fn count(&mut self, cache: &SecondsCache, now: Mono) {
+        let is_early = self.progress_at.is_some_and(|at| now < at);
+        if !self.has_progressed || is_early || !self.can_decide() {
+            return;
+        }
+        (self.has_progressed, self.progress_at) = (false, Some(now.plus(PROGRESS_PAUSE)));
+        let mut all: Vec<BackfillProgress> = Vec::new();
+        all.extend(self.policies.iter().map(|entry| BackfillProgress {
+            generation: entry.fact.generation,
+            ..BackfillProgress::default()
+        }));
+        for pod in cache.nodes().flat_map(|(_, node)| node.pods()) {
+            let namespace = self.namespaces.get(pod.id().name().namespace());
+            let Some(policy) = namespace.and_then(|namespace| namespace.policy) else { continue };
+            match self.verdict(pod) {
+                Some(BackfillVerdict::Current) => all[policy].current += 1,
+                Some(BackfillVerdict::Differs(_)) => all[policy].pending += 1,
+                Some(BackfillVerdict::Own) => all[policy].own += 1,
+                None => {}
+            }
+        }
+        self.writes = self
+            .policies
+            .iter()
+            .zip(all)
+            .filter(|(entry, progress)| entry.fact.progress != Some(*progress))
+            .map(|(entry, progress)| {
+                let BackfillPolicyFact { uid, policy, .. } = &entry.fact;
+                PolicyStatusWrite { name: policy.name.clone(), uid: uid.clone(), progress }
+            })
+            .collect();
+    }
+
+    /// The next status to be written.
+    pub(crate) fn pop_status(&mut self) -> Option<PolicyStatusWrite> {
+        self.writes.pop()
+    }
+
+    /// What was written; `false`: it was not, and is tried again after a pause.
+    pub(crate) fn status_done(&mut self, write: &PolicyStatusWrite, is_written: bool) {
+        let entry = self.policies.iter_mut().find(|entry| entry.fact.uid == write.uid);
+        match entry.filter(|_| is_written) {
+            Some(entry) => entry.fact.progress = Some(write.progress),
+            None => self.has_progressed = true,
+        }
+    }
+
+    fn drop_policy(&mut self, name: &str) {
+        let before = self.policies.len();
+        self.policies.retain(|entry| *entry.fact.policy.name != *name);
+        self.policies_changed |= before != self.policies.len();
+    }
+}
+
+/// Where the policy of a namespace stands.
+fn position(rules: &[TolerationPolicy], facts: &NamespaceFact) -> Option<usize> {
+    let policy = policy_for(rules, &facts.labels)?;
+    rules.iter().position(|rule| rule.name == policy.name)
+}
+
+impl ObjectIndex<BackfillNamespaceFact> for Backfill {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.namespace_list += 1;
+    }
+
+    fn applied(&mut self, fact: BackfillNamespaceFact, _: bool, _: Now) {
+        let BackfillNamespaceFact { name, facts } = fact;
+        let list = self.namespace_list;
+        if let Some(before) = self.namespaces.get_mut(&name)
+            && before.facts == facts
+        {
+            before.list = list;
+            return;
+        }
+        let policy = position(&self.rules, &facts);
+        self.namespaces.insert(name.clone(), NamespaceEntry { facts, policy, list });
+        self.changed.insert(name);
+    }
+
+    fn deleted(&mut self, object: ObjectRef, _: Now) {
+        self.namespaces.remove(&object.name);
+    }
+
+    fn undecodable(&mut self, object: ObjectRef, now: Now) {
+        ObjectIndex::<BackfillNamespaceFact>::deleted(self, object, now);
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        let list = self.namespace_list;
+        self.namespaces.retain(|_, entry| entry.list == list);
+        self.namespaces_synced = true;
+    }
+}
+
+impl ObjectIndex<BackfillPolicyFact> for Backfill {
+    fn list_started(&mut self, _: Option<Mono>) {
+        self.policy_list += 1;
+    }
+
+    fn applied(&mut self, fact: BackfillPolicyFact, listed: bool, _: Now) {
+        let name = fact.policy.name.clone();
+        self.policies_changed |= self.undecodable.remove(&name).is_some();
+        let list = self.policy_list;
+        match self.policies.binary_search_by(|entry| entry.fact.policy.name.cmp(&name)) {
+            Ok(at) => {
+                self.policies[at].list = list;
+                let before = &self.policies[at].fact;
+                if !listed && fact.version.is_some() && fact.version < before.version {
+                    return;
+                }
+                self.policies_changed |= before.policy != fact.policy || before.uid != fact.uid;
+                self.has_progressed |=
+                    before.generation != fact.generation || before.progress != fact.progress;
+                self.policies[at] = PolicyEntry { fact, list };
+            }
+            Err(at) => {
+                self.policies.insert(at, PolicyEntry { fact, list });
+                self.policies_changed = true;
+            }
+        }
+    }
+
+    fn deleted(&mut self, object: ObjectRef, _: Now) {
+        self.policies_changed |= self.undecodable.remove(&object.name).is_some();
+        self.drop_policy(&object.name);
+    }
+
+    fn undecodable(&mut self, object: ObjectRef, _: Now) {
+        self.drop_policy(&object.name);
+        self.undecodable.insert(object.name, self.policy_list);
+        self.policies_changed = true;
+    }
+
+    fn list_completed(&mut self, _: Now) {
+        let (list, before) = (self.policy_list, self.policies.len() + self.undecodable.len());
+        self.policies.retain(|entry| entry.list == list);
+        self.undecodable.retain(|_, seen| *seen == list);
+        self.policies_changed |=
+            before != self.policies.len() + self.undecodable.len() || !self.policies_synced;
+        self.policies_synced = true;
+    }
+}

@@ -1,0 +1,228 @@
+//! Backfill in virtual time: how fast it goes, what it waits for, what it says of its progress.
+
+use taintward_core::admission::DefaultSeconds;
+use taintward_core::admission::policy::{TolerationDuration, TolerationPolicy};
+use taintward_core::admission::request::NamespaceFact;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::fact::NodeFact;
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_seconds::{
+    BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, HeldPodFact, HoldNodeFact,
+    NodeHoldRequest, RecordState, SecondsPatch, TolerationSecondsEffect, TolerationSecondsEngine,
+    TolerationSecondsInput,
+};
+
+type Input = TolerationSecondsInput;
+
+struct Cluster {
+    engine: TolerationSecondsEngine,
+    millis: i64,
+    pods: Vec<HeldPodFact>,
+    /// Each status that was written.
+    told: Vec<BackfillProgress>,
+    /// Patches that failed in this way.
+    refuses: Option<ApiFailure>,
+}
+
+fn pod(at: usize) -> HeldPodFact {
+    let toleration = |key: &str| Toleration {
+        key: key.into(),
+        operator: TolerationOperator::Exists,
+        value: "".into(),
+        effect: Some(TaintEffect::NoExecute),
+        seconds: Some(300),
+    };
+    HeldPodFact {
+        id: PodId::new(Uid::new(&format!("uid-{at}")), PodName::new("shop", &format!("p{at}"))),
+        node: NodeName::new("n"),
+        version: Some(ResourceVersion(1)),
+        tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
+        bound: None,
+        record: RecordState::Absent,
+        is_annotated: false,
+        asked: None,
+    }
+}
+
+fn policy(seconds: i64) -> BackfillPolicyFact {
+    let stay = Some(TolerationDuration::For(seconds));
+    let policy = TolerationPolicy {
+        name: "patient".into(),
+        not_ready: stay,
+        unreachable: stay,
+        ..TolerationPolicy::default()
+    };
+    BackfillPolicyFact {
+        uid: Uid::new("policy"),
+        version: Some(ResourceVersion(1)),
+        generation: 1,
+        policy,
+        progress: None,
+    }
+}
+
+/// The events of a list.
+fn list<F>(facts: impl IntoIterator<Item = F>, input: impl Fn(ObjectEvent<F>) -> Input) -> Vec<Input> {
+    let mut events = vec![input(ObjectEvent::ListStarted { silent_since: None })];
+    events.extend(facts.into_iter().map(|fact| input(ObjectEvent::Applied { fact, listed: true })));
+    events.push(input(ObjectEvent::ListCompleted));
+    events
+}
+
+impl Cluster {
+    fn new(pods: usize, per_second: u32) -> Self {
+        let settings = BackfillSettings { replaced: vec![DefaultSeconds::default()], per_second };
+        let mut cluster = Self {
+            engine: TolerationSecondsEngine::new(None, Some(settings)),
+            millis: 0,
+            pods: (0..pods).map(pod).collect(),
+            told: Vec::new(),
+            refuses: None,
+        };
+        let node = NodeFact {
+            name: NodeName::new("n"),
+            uid: Uid::new("node"),
+            version: Some(ResourceVersion(1)),
+            created: None,
+            taints: Vec::new(),
+            taints_changed: None,
+        };
+        let node = HoldNodeFact::new(&node, ZoneKey::of(ZoneLabels::default()), NodeHoldRequest::None);
+        cluster.hear(list([node], Input::Nodes));
+        cluster.hear(list(cluster.pods.clone(), Input::Pods));
+        cluster
+    }
+
+    fn hear(&mut self, events: Vec<Input>) {
+        let now = self.now();
+        events.into_iter().for_each(|event| self.engine.handle(event, now));
+    }
+
+    fn lists_of_backfill(&mut self) {
+        self.hear(list([policy(600)], |event| Input::Policies(event.into())));
+        let namespace = BackfillNamespaceFact { name: "shop".into(), facts: NamespaceFact::default() };
+        self.hear(list([namespace], Input::Namespaces));
+    }
+
+    fn now(&self) -> Now {
+        let micros = self.millis * 1_000;
+        Now::exact(Mono::from_micros(micros), Wall::from_micros(1_800_000_000_000_000 + micros))
+    }
+
+    fn carry_out(&mut self, patch: &SecondsPatch) -> Result<HeldPodFact, ApiFailure> {
+        if let Some(failure) = self.refuses {
+            return Err(failure);
+        }
+        let pod = self.pods.iter_mut().find(|pod| pod.id == patch.pod).expect("the pod");
+        assert_eq!(*patch.tolerations, pod.tolerations);
+        for (at, seconds) in &patch.write.seconds {
+            pod.tolerations[*at].seconds = *seconds;
+        }
+        Ok(pod.clone())
+    }
+
+    /// Time passes; how many patches were sent.
+    fn pass(&mut self, millis: i64) -> usize {
+        let (end, mut patches) = (self.millis + millis, 0);
+        while self.millis < end {
+            self.millis += 1;
+            let now = self.now();
+            self.engine.tick(now.mono);
+            while let Some(effect) = self.engine.next_effect(Lane::All, now) {
+                let answer = match effect {
+                    TolerationSecondsEffect::PatchPod(patch) => {
+                        patches += 1;
+                        let result = self.carry_out(&patch);
+                        Input::PatchDone { patch, result }
+                    }
+                    TolerationSecondsEffect::WriteStatus(write) => {
+                        self.told.push(write.progress);
+                        Input::StatusDone { write, result: Ok(()) }
+                    }
+                };
+                self.engine.handle(answer, now);
+                self.engine.tick(now.mono);
+            }
+        }
+        patches
+    }
+
+    fn patched(&self) -> usize {
+        self.pods.iter().filter(|pod| pod.tolerations.iter().all(|one| one.seconds == Some(600))).count()
+    }
+}
+
+#[test]
+fn so_many_a_second_and_none_before_everything_is_listed() {
+    let mut cluster = Cluster::new(100, 20);
+    assert_eq!(cluster.pass(5_000), 0, "namespaces and policies are unknown");
+    assert!(!cluster.engine.is_synced());
+    cluster.lists_of_backfill();
+    assert!(cluster.engine.is_synced());
+    assert_eq!(cluster.pass(1), 1);
+    assert_eq!(cluster.pass(999), 19);
+    assert_eq!((cluster.patched(), cluster.engine.stats().backfill_pending), (20, 80));
+    assert_eq!(cluster.pass(4_000), 80);
+    assert_eq!((cluster.patched(), cluster.engine.stats().backfill_pending), (100, 0));
+    assert_eq!(cluster.pass(60_000), 0);
+    let progress = |current, pending| BackfillProgress { generation: 1, current, pending, own: 0 };
+    assert_eq!(cluster.told.first(), Some(&progress(0, 100)));
+    assert_eq!(cluster.told.last(), Some(&progress(100, 0)));
+    assert!(cluster.told.len() <= 3, "{:?}", cluster.told);
+}
+
+#[test]
+fn a_policy_that_cannot_be_decoded_stops_it_until_it_is_corrected() {
+    let mut cluster = Cluster::new(10, 1);
+    cluster.lists_of_backfill();
+    assert_eq!(cluster.pass(3_000), 3);
+    let garbled = ObjectRef { name: "another".into(), ..ObjectRef::default() };
+    cluster.hear(vec![Input::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
+    assert_eq!(cluster.pass(30_000), 0);
+    // A list that has it as well changes nothing; one without it does.
+    let mut still = list([policy(600)], |event| Input::Policies(event.into()));
+    still.insert(1, Input::Policies(ObjectEvent::Undecodable(garbled).into()));
+    cluster.hear(still);
+    assert_eq!(cluster.pass(30_000), 0);
+    cluster.hear(list([policy(600)], |event| Input::Policies(event.into())));
+    assert_eq!(cluster.pass(10_000), 7);
+    assert_eq!(cluster.patched(), 10);
+}
+
+#[test]
+fn refused_patches_are_tried_again_after_pauses_that_grow() {
+    let mut cluster = Cluster::new(5, 1_000);
+    cluster.lists_of_backfill();
+    cluster.refuses = Some(ApiFailure::Rejected);
+    let first = cluster.pass(1_000);
+    let later = cluster.pass(60_000);
+    assert!((5..=50).contains(&first) && later <= 5 * 20, "{first} in a second, {later} in the minute after");
+    assert!(later > 0, "tried again");
+    cluster.refuses = None;
+    cluster.pass(120_000);
+    assert_eq!((cluster.patched(), cluster.engine.stats().waiting), (5, 0));
+}
+
+#[test]
+fn a_namespace_that_changes_is_looked_at_again() {
+    let mut cluster = Cluster::new(3, 100);
+    cluster.lists_of_backfill();
+    cluster.pass(1_000);
+    assert_eq!(cluster.patched(), 3);
+    let mut facts = NamespaceFact::default();
+    (facts.asked.not_ready, facts.asked.unreachable) = (Some("300".into()), Some("300".into()));
+    let namespace = BackfillNamespaceFact { name: "shop".into(), facts };
+    cluster.hear(vec![Input::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
+    // 600 is not one of the seconds that may be replaced.
+    assert_eq!(cluster.pass(10_000), 0);
+    assert_eq!(
+        cluster.told.last(),
+        Some(&BackfillProgress { generation: 1, current: 0, pending: 0, own: 3 })
+    );
+}

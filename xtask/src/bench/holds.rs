@@ -1,0 +1,222 @@
+//! Benchmarks how fast pods are held, next to a bare loop that sends the same patches and decides nothing.
+//!
+//! - Writes docs/benchmarks-holds.md.
+
+use super::load::{LoadGenerator, pod_path};
+use super::report::machine;
+use crate::{http, sources};
+use anyhow::{Context as _, Result, ensure};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::set_taints;
+use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, usage, wait};
+
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const PODS_PER_NODE: usize = 50;
+/// As many patches at once as Taintward sends.
+const AT_ONCE: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Held within this time.
+const GOAL: Duration = Duration::from_secs(120);
+/// Of the bare loop's rate.
+const RATE_GOAL: f64 = 0.9;
+
+pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
+    let (nodes, rounds) = if quick { (4, 1) } else { (200, rounds) };
+    let names: Vec<String> = (0..nodes).map(|at| format!("node-{at:03}")).collect();
+    let pods = nodes * PODS_PER_NODE;
+    let tools = Binaries::find_or_build()?;
+    let cluster =
+        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
+    fleet.create_nodes(&names).await?;
+    fleet.create_pods(&names, PODS_PER_NODE, 0).await?;
+    let holder = Holder::start(&cluster).await?;
+    let resident = usage::of(holder.process.pid())?.resident;
+    let mut table = HEAD.to_owned();
+    let (mut floors, mut rates) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        // By turns, so that whatever else slows the machine slows both.
+        let (first, second) = names.split_at(nodes / 2);
+        let (floor_nodes, held_nodes) = if round % 2 == 0 { (first, second) } else { (second, first) };
+        let floor = floor(&fleet, floor_nodes).await?;
+        let held = holder.hold(&fleet, held_nodes).await?;
+        holder.release(&fleet, held_nodes).await?;
+        let number = (pods / 2) as f64;
+        let (floor, held) = (number / floor.as_secs_f64(), number / held.as_secs_f64());
+        let line = format!("| {} | {floor:.0} | {held:.0} | {:.0} % |\n", round + 1, 100.0 * held / floor);
+        print!("{line}");
+        table += &line;
+        floors.push(floor);
+        rates.push(held);
+    }
+    let ratio = rates.iter().sum::<f64>() / floors.iter().sum::<f64>();
+    let all = holder.hold(&fleet, &names).await?;
+    let peak = usage::of(holder.process.pid())?.peak;
+    let met = |is_met: bool| if is_met { "met" } else { "missed" };
+    let mut text = String::new();
+    writeln!(
+        text,
+        "- rate: {:.0} % of the bare loop's (goal: 90 %; {})",
+        100.0 * ratio,
+        met(ratio >= RATE_GOAL)
+    )?;
+    writeln!(
+        text,
+        "- {pods} pods on {nodes} nodes that fall silent at once are held after {:.1} s (goal: {} s; {})",
+        all.as_secs_f64(),
+        GOAL.as_secs(),
+        met(all <= GOAL)
+    )?;
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    writeln!(
+        text,
+        "- memory: {:.0} MiB after the first list, {:.0} MiB at most; each pod takes what \
+         `cargo test -p taintward-core --test memory` says",
+        mebibytes(resident),
+        mebibytes(peak)
+    )?;
+    print!("{text}");
+    if quick {
+        return Ok(());
+    }
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let version: Value = serde_json::from_str(&cluster.kubectl(["version", "--output=json"])?)
+        .context("kubectl's versions")?;
+    let page = format!(
+        "# How fast pods are held\n\nMade by `cargo xtask {}`: {pods} pods of 4 kB on {nodes} nodes of one API server ({}), half of them \
+         patched by a bare loop, the other half held by `taintward run --controllers=toleration-hold-controller`, by turns, {AT_ONCE} \
+         requests at once; {}\n\n{table}\n{text}{REST}",
+        command.join(" "),
+        version["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version"),
+        machine()
+    );
+    let file = sources::root().join("docs/benchmarks-holds.md");
+    fs::write(&file, page)?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+const HEAD: &str = "| round | bare loop, patches/s | held, pods/s | ratio |\n|---|---|---|---|\n";
+
+const REST: &str = "\nThe time of a hold counts from the first taint until the last pod is held: it includes that the taints are written, that \
+                    the watch tells of them, and that it is decided.\n";
+
+/// The bare loop: the time it takes to clear the seconds of the pods of these nodes, with an annotation as a hold writes it.
+async fn floor(fleet: &LoadGenerator, nodes: &[String]) -> Result<Duration> {
+    let pods = pods(fleet, nodes).await?;
+    let record = "x".repeat(420);
+    let clear: Vec<(String, String)> = pods
+        .iter()
+        .map(|(path, uid, tolerations)| {
+            let steps = json!([
+                {"op": "test", "path": "/metadata/uid", "value": uid},
+                {"op": "test", "path": "/spec/tolerations", "value": tolerations},
+                {"op": "remove", "path": "/spec/tolerations/0/tolerationSeconds"},
+                {"op": "remove", "path": "/spec/tolerations/1/tolerationSeconds"},
+                {"op": "add", "path": "/metadata/annotations/bench.taintward~1held", "value": record},
+            ]);
+            (path.clone(), steps.to_string())
+        })
+        .collect();
+    let restore: Vec<(String, String)> = pods
+        .iter()
+        .map(|(path, _, _)| {
+            let steps = json!([
+                {"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": 300},
+                {"op": "add", "path": "/spec/tolerations/1/tolerationSeconds", "value": 300},
+                {"op": "remove", "path": "/metadata/annotations/bench.taintward~1held"},
+            ]);
+            (path.clone(), steps.to_string())
+        })
+        .collect();
+    let began = Instant::now();
+    patch(fleet, &clear).await?;
+    let took = began.elapsed();
+    patch(fleet, &restore).await?;
+    Ok(took)
+}
+
+async fn patch(fleet: &LoadGenerator, patches: &[(String, String)]) -> Result<()> {
+    let all = stream::iter(patches)
+        .map(async |(path, body)| fleet.api.patch(path, PatchType::Json, body).await.map(drop));
+    Ok(all.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?)
+}
+
+/// Path, UID and tolerations of the pods of these nodes.
+async fn pods(fleet: &LoadGenerator, nodes: &[String]) -> Result<Vec<(String, Value, Value)>> {
+    let list = fleet.api.get("/api/v1/namespaces/default/pods").await?;
+    let items = list["items"].as_array().context("a list without items")?;
+    let on = |pod: &&Value| nodes.iter().any(|node| pod["spec"]["nodeName"] == node.as_str());
+    let found = items.iter().filter(on).filter_map(|pod| {
+        let name = pod["metadata"]["name"].as_str()?;
+        Some((pod_path(name), pod["metadata"]["uid"].clone(), pod["spec"]["tolerations"].clone()))
+    });
+    Ok(found.collect())
+}
+
+/// `taintward run --controllers=toleration-hold-controller`.
+struct Holder {
+    process: ChildProcess,
+    port: u16,
+}
+
+impl Holder {
+    async fn start(cluster: &Cluster) -> Result<Self> {
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let mut command = Command::new(sources::build_taintward(true)?);
+        command
+            .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0"])
+            .args(["--controllers=toleration-hold-controller", "--hold-limit=1"])
+            .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
+            .arg(format!("--metrics-port={port}"));
+        let mut process = cluster.run("taintward", command)?;
+        wait::until("taintward to be ready", PATIENCE, async || {
+            process.expect_running()?;
+            Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
+        })
+        .await?;
+        Ok(Self { process, port })
+    }
+
+    /// These nodes fall silent: the time until all of their pods are held.
+    async fn hold(&self, fleet: &LoadGenerator, nodes: &[String]) -> Result<Duration> {
+        let began = Instant::now();
+        self.silence(fleet, nodes, &[json!({"key": UNREACHABLE, "effect": "NoExecute"})]).await?;
+        self.until_held(nodes.len() * PODS_PER_NODE).await?;
+        let took = began.elapsed();
+        let held = pods(fleet, nodes).await?;
+        let is_held = |tolerations: &Value| tolerations[0]["tolerationSeconds"].is_null();
+        ensure!(held.iter().all(|(_, _, tolerations)| is_held(tolerations)), "a pod has its seconds");
+        Ok(took)
+    }
+
+    /// They are back.
+    async fn release(&self, fleet: &LoadGenerator, nodes: &[String]) -> Result<()> {
+        self.silence(fleet, nodes, &[]).await?;
+        self.until_held(0).await
+    }
+
+    async fn silence(&self, fleet: &LoadGenerator, nodes: &[String], taints: &[Value]) -> Result<()> {
+        let all = stream::iter(nodes).map(|node| set_taints(&fleet.api, node, taints));
+        Ok(all.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?)
+    }
+
+    async fn until_held(&self, number: usize) -> Result<()> {
+        let metric = |text: &str, name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
+        };
+        wait::until("the pods to be held or released", PATIENCE, async || {
+            let (_, text) = http::get(self.port, "/metrics")?;
+            let is = |name, wanted: usize| metric(&text, name) == Some(wanted as f64);
+            Ok((is("taintward_hold_pods ", number) && is("taintward_hold_pods_waiting ", 0)).then_some(()))
+        })
+        .await
+    }
+}
