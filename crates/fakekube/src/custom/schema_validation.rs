@@ -150,6 +150,12 @@ impl SchemaValidator<'_> {
             let detail = format!("{} in body should be greater than or equal to {least}", self.within(path));
             self.say(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
         }
+        let most =
+            schema["maximum"].as_i64().filter(|most| value.as_i64().is_some_and(|value| value > *most));
+        if let Some(most) = most {
+            let detail = format!("{} in body should be less than or equal to {most}", self.within(path));
+            self.say(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
+        }
     }
 
     fn items(&mut self, schema: &Value, items: &[Value], path: &mut String) {

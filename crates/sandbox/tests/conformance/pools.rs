@@ -101,7 +101,12 @@ fn policies(play: &mut Play) {
     play.patch(&path, MERGE, &json!({"spec": {"priority": 3}})).is(200).has("/metadata/generation", 2);
     play.patch(&path, MERGE, &json!({"spec": {"priority": null}})).is(200).has("/spec/priority", 0);
     play.patch(&path, MERGE, &json!({"status": {"x": 1}})).is(200).lacks("/status");
-    play.patch(format!("{path}/status"), MERGE, &json!({"status": {"x": 1}})).is(404);
+    let progress = json!({"status": {"x": 1, "backfill": {"current": 3}}, "spec": {"priority": 9}});
+    play.patch(format!("{path}/status"), MERGE, &progress)
+        .is(200)
+        .has("/status/backfill/current", 3)
+        .has("/spec/priority", 0)
+        .lacks("/status/x");
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}}))
         .is(200)
         .has("/metadata/generation", 3);
