@@ -5,6 +5,7 @@
 mod backfill_args;
 mod election_args;
 mod flag_notice;
+mod guard_args;
 mod hold_args;
 mod node_health_args;
 mod rate;

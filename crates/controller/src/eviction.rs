@@ -15,6 +15,7 @@ use crate::effect_executor::EffectRequest;
 use crate::event_recorder::RecorderLimits;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::{self, ControllerMetrics, Queue};
+use crate::settings::EvictionScope;
 use crate::time_added_writer::TimeAddedWriter;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
 use std::sync::Arc;
@@ -39,10 +40,16 @@ pub(crate) struct EvictionController {
     /// Pods that another client deleted while we were about to: so many may be chance.
     chance: LogRateLimit,
     relist_lines: LogRateLimit,
+    scope: EvictionScope,
 }
 
 impl EvictionController {
-    pub(crate) fn new(hold: watch::Receiver<bool>, stamp_taints: bool, relist_now: RelistTrigger) -> Self {
+    pub(crate) fn new(
+        scope: EvictionScope,
+        hold: watch::Receiver<bool>,
+        stamp_taints: bool,
+        relist_now: RelistTrigger,
+    ) -> Self {
         Self {
             hold,
             holds: false,
@@ -51,6 +58,7 @@ impl EvictionController {
             other_controller_lines: LogRateLimit::per_minute(1),
             chance: LogRateLimit::per_minute(2),
             relist_lines: LogRateLimit::per_minute(1),
+            scope,
         }
     }
 }
@@ -106,7 +114,7 @@ impl Controller for EvictionController {
         if is_retry {
             context.metrics.queues.added(Queue::Pod, true);
         }
-        effects::request(effect, context)
+        effects::request(effect, self.scope, context)
     }
 
     fn report(

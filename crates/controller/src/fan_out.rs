@@ -4,9 +4,11 @@
 //!   Pools receive events from the start of a list on, and only while there are pools.
 
 use crate::metrics::{Resource, WatchMetrics};
+use crate::settings::EvictionScope;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::toleration_guard::guarded_node;
 use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact};
 use taintward_core::{fact, node_lifecycle};
 use taintward_kube::clock::Clock;
@@ -31,6 +33,9 @@ pub(crate) trait Split: Sized + Send + 'static {
     /// The event for holds: for them a pod that cannot leave any more is deleted.
     fn for_holds(&self, listed: bool) -> ObjectEvent<Self::Holds>;
 
+    /// The event for taint eviction of guarded pods: for it every other pod is deleted.
+    fn for_guard(&self, listed: bool) -> ObjectEvent<Self::Eviction>;
+
     fn split(self) -> (Self::Eviction, Self::Health);
 }
 
@@ -50,6 +55,10 @@ impl Split for NodeForAllControllers {
 
     fn for_holds(&self, listed: bool) -> ObjectEvent<HoldNodeFact> {
         ObjectEvent::Applied { fact: self.node.for_holds(), listed }
+    }
+
+    fn for_guard(&self, listed: bool) -> ObjectEvent<fact::NodeFact> {
+        ObjectEvent::Applied { fact: guarded_node(self.node.taints.clone()), listed }
     }
 
     fn split(self) -> (fact::NodeFact, node_lifecycle::NodeHealthFact) {
@@ -77,6 +86,13 @@ impl Split for DecodedPod {
         }
     }
 
+    fn for_guard(&self, listed: bool) -> ObjectEvent<fact::PodFact> {
+        match Self::for_guard(self) {
+            Some(fact) => ObjectEvent::Applied { fact, listed },
+            None => ObjectEvent::Deleted(self.identity().into()),
+        }
+    }
+
     fn split(self) -> (fact::PodFact, node_lifecycle::PodReadinessFact) {
         let Self { pod, ready, .. } = self;
         let (id, node) = (pod.id.clone(), pod.node.clone());
@@ -90,6 +106,7 @@ pub(crate) type ConsumerQueue<F> = mpsc::Sender<Vec<ObjectEvent<F>>>;
 /// The controllers that receive the events; at least one.
 pub(crate) struct Consumers<S: Split> {
     pub(crate) eviction: Option<ConsumerQueue<S::Eviction>>,
+    pub(crate) eviction_scope: EvictionScope,
     pub(crate) health: Option<ConsumerQueue<S::Health>>,
     pub(crate) pools: Option<OnDemandConsumer<S::Pools>>,
     pub(crate) holds: Option<ConsumerQueue<S::Holds>>,
@@ -97,7 +114,7 @@ pub(crate) struct Consumers<S: Split> {
 
 impl<S: Split> Consumers<S> {
     fn is_empty(&self) -> bool {
-        let Self { eviction, health, pools, holds } = self;
+        let Self { eviction, health, pools, holds, .. } = self;
         eviction.is_none() && health.is_none() && pools.is_none() && holds.is_none()
     }
 }
@@ -170,9 +187,13 @@ pub(crate) async fn run<S: Split>(
         let batch = meter.receive(batch);
         let pool_events =
             consumers.pools.as_mut().map(|pools| pools.events(&batch, &meter)).unwrap_or_default();
-        let holds = consumers.holds.as_ref().map(|_| for_holds(&batch)).unwrap_or_default();
+        let holds = consumers.holds.as_ref().map(|_| each(&batch, S::for_holds)).unwrap_or_default();
+        let guarded = match consumers.eviction_scope {
+            EvictionScope::AllPods => None,
+            EvictionScope::GuardedPods => Some(each(&batch, S::for_guard)),
+        };
         let (eviction, health) = batch.into_iter().map(|event| event.split(S::split)).unzip();
-        send(&mut consumers.eviction, eviction).await;
+        send(&mut consumers.eviction, guarded.unwrap_or(eviction)).await;
         send(&mut consumers.health, health).await;
         send(&mut consumers.holds, holds).await;
         if let Some(pools) = &mut consumers.pools
@@ -187,9 +208,10 @@ pub(crate) async fn run<S: Split>(
     }
 }
 
-fn for_holds<S: Split>(batch: &[ObjectEvent<S>]) -> Vec<ObjectEvent<S::Holds>> {
+/// A batch in the form for one consumer.
+fn each<S, F>(batch: &[ObjectEvent<S>], form: fn(&S, bool) -> ObjectEvent<F>) -> Vec<ObjectEvent<F>> {
     let events = batch.iter().map(|event| match event.as_object() {
-        Ok((object, listed)) => object.for_holds(listed),
+        Ok((object, listed)) => form(object, listed),
         Err(event) => event,
     });
     events.collect()
@@ -224,149 +246,4 @@ async fn send<F>(queue: &mut Option<ConsumerQueue<F>>, batch: Vec<ObjectEvent<F>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::{BuildInfo, ControllerMetrics};
-    use std::sync::Arc;
-    use std::time::Duration;
-    use taintward_core::time::{Mono, Wall};
-    use taintward_kube::decode::UndecodableObject;
-
-    fn node(name: &str) -> NodeForAllControllers {
-        let json = format!(
-            r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"7"}},
-                "spec":{{"taints":[{{"key":"k","effect":"NoExecute"}}]}},
-                "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
-        );
-        match NodeForAllControllers::from_json(json.as_bytes()) {
-            Decoded::Object(node) => node,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn meter() -> EventMeter {
-        let about = BuildInfo {
-            version: "",
-            mode: "",
-            lease: String::new(),
-            started: Wall::from_secs(0),
-            host: String::new(),
-        };
-        let metrics = ControllerMetrics::new(Arc::new(|| Mono::from_secs(0)), &about);
-        let clock = Clock::of_runtime(Wall::from_secs(0));
-        EventMeter { watches: metrics.watches, clock, resource: Resource::Nodes }
-    }
-
-    fn batch() -> Vec<WatchEvent<NodeForAllControllers>> {
-        let undecodable = UndecodableObject { identity: None, why: "odd".into() };
-        vec![
-            WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(3)) },
-            WatchEvent::Applied { fact: node("n1"), listed: true },
-            WatchEvent::Undecodable(undecodable),
-            WatchEvent::ListCompleted,
-            WatchEvent::Applied { fact: node("n2"), listed: false },
-            WatchEvent::Bookmark,
-        ]
-    }
-
-    /// What consumers receive of a batch.
-    fn received(batch: Vec<WatchEvent<NodeForAllControllers>>) -> Vec<ObjectEvent<NodeForAllControllers>> {
-        batch.into_iter().filter_map(|event| event.into_object_event(Mono::from_secs(0))).collect()
-    }
-
-    #[tokio::test]
-    async fn both_consumers_receive_their_part_of_every_event_in_order() {
-        let (out, from) = mpsc::channel(1);
-        let ((eviction, mut taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
-        let meter = meter();
-        let undecodable = meter.watches.undecodable.of(Resource::Nodes);
-        tokio::spawn(run(
-            from,
-            Consumers { eviction: Some(eviction), health: Some(health), pools: None, holds: None },
-            meter,
-        ));
-        out.send(batch()).await.unwrap();
-        let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
-        let expected: (Vec<_>, Vec<_>) =
-            received(batch()).into_iter().map(|event| event.split(NodeForAllControllers::split)).unzip();
-        assert_eq!((taints.len(), conditions.len()), (4, 4), "all but the bookmark and what has no name");
-        assert_eq!((&taints[1..], &conditions[1..]), (&expected.0[1..], &expected.1[1..]));
-        let [ObjectEvent::ListStarted { .. }, ObjectEvent::Applied { fact, listed: true }, ..] = &taints[..]
-        else {
-            panic!("{taints:?}")
-        };
-        assert_eq!(fact.taints.len(), 1);
-        let [.., ObjectEvent::Applied { fact, listed: false }] = &conditions[..] else {
-            panic!("{conditions:?}")
-        };
-        assert_eq!((fact.name.as_str(), fact.conditions.len()), ("n2", 1));
-        assert_eq!(undecodable.get(), 1, "counted once, though two consumers receive it");
-    }
-
-    #[tokio::test]
-    async fn one_that_has_ended_does_not_stop_the_other() {
-        let (out, from) = mpsc::channel(1);
-        let ((eviction, taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
-        let task = tokio::spawn(run(
-            from,
-            Consumers { eviction: Some(eviction), health: Some(health), pools: None, holds: None },
-            meter(),
-        ));
-        drop(taints);
-        for _ in 0..3 {
-            out.send(batch()).await.unwrap();
-            assert_eq!(conditions.recv().await.unwrap().len(), received(batch()).len());
-        }
-        drop(conditions);
-        out.send(batch()).await.unwrap();
-        task.await.unwrap();
-        assert!(out.is_closed(), "no consumer is left");
-    }
-
-    #[tokio::test]
-    async fn pools_receive_whole_lists_and_only_while_they_need_any() {
-        let (out, from) = mpsc::channel(1);
-        let ((eviction, mut taints), (to_pools, mut pools)) = (mpsc::channel(1), mpsc::channel(1));
-        let (needed, is_needed) = watch::channel(false);
-        let for_pools = Some(OnDemandConsumer::new(to_pools, is_needed));
-        tokio::spawn(run(
-            from,
-            Consumers { eviction: Some(eviction), health: None, pools: for_pools, holds: None },
-            meter(),
-        ));
-        let mut receive = async |batch: Vec<WatchEvent<NodeForAllControllers>>| {
-            let all = received(batch.clone()).len();
-            out.send(batch).await.unwrap();
-            assert_eq!(taints.recv().await.unwrap().len(), all);
-            // The next batch is taken in only after this one was sent to every consumer.
-            tokio::task::yield_now().await;
-            pools.try_recv().ok()
-        };
-        assert_eq!(receive(batch()).await, None);
-        needed.send_replace(true);
-        let applied = WatchEvent::Applied { fact: node("n3"), listed: false };
-        assert_eq!(
-            receive(vec![applied.clone(), WatchEvent::ListCompleted]).await,
-            None,
-            "the rest of a list"
-        );
-        let started = WatchEvent::ListStarted { silent_for: None };
-        let delivered = receive(vec![applied.clone(), started, applied.clone(), WatchEvent::ListCompleted])
-            .await
-            .unwrap();
-        let [
-            ObjectEvent::ListStarted { .. },
-            ObjectEvent::Applied { fact, listed: false },
-            ObjectEvent::ListCompleted,
-        ] = &delivered[..]
-        else {
-            panic!("{delivered:?}")
-        };
-        assert_eq!(&*fact.node.name, "n3");
-        assert!(receive(vec![applied.clone()]).await.is_some());
-        needed.send_replace(false);
-        assert_eq!(receive(vec![applied.clone()]).await, None);
-        needed.send_replace(true);
-        assert_eq!(receive(vec![applied]).await, None, "not from the middle");
-    }
-}
+mod tests;

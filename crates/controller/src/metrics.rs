@@ -6,6 +6,7 @@
 mod backfill;
 mod effects;
 mod evictions;
+mod guard;
 mod holds;
 mod labels;
 mod lease;
@@ -19,6 +20,7 @@ mod watches;
 pub use backfill::BackfillMetrics;
 pub use effects::EffectMetrics;
 pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
+pub use guard::GuardMetrics;
 pub use holds::HoldMetrics;
 pub use labels::{
     Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolStanding, Queue, Resource,
@@ -78,6 +80,8 @@ pub struct ControllerMetrics {
     pub holds: HoldMetrics,
     /// Backfill.
     pub backfill: BackfillMetrics,
+    /// The guard.
+    pub guard: GuardMetrics,
     /// The streams of facts.
     pub watches: WatchMetrics,
     /// Leadership.
@@ -100,6 +104,7 @@ impl ControllerMetrics {
         let pools = PoolMetrics::new(&mut metrics);
         let holds = HoldMetrics::new(&mut metrics);
         let backfill = BackfillMetrics::new(&mut metrics);
+        let guard = GuardMetrics::new(&mut metrics);
         let watches = WatchMetrics::new(&mut metrics);
         let lease = LeaseMetrics::new(&mut metrics, &about.lease);
         let server_time = ServerTimeMetrics::new(&mut metrics);
@@ -124,6 +129,7 @@ impl ControllerMetrics {
             pools,
             holds,
             backfill,
+            guard,
             watches,
             lease,
             queues,

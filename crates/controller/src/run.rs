@@ -19,7 +19,7 @@ use crate::eviction::EvictionController;
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
 use crate::node_lifecycle::NodeLifecycleController;
-use crate::settings::{ControllerSettings, EnabledControllers, Marking, WriteMode};
+use crate::settings::{ControllerSettings, EnabledControllers, EvictionScope, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
 use crate::toleration_seconds::TolerationSecondsController;
@@ -64,7 +64,7 @@ struct WatchSet {
     leases: WatchSlot,
     /// Only listened to where dedicated pools are kept.
     pools: WatchSlot,
-    /// Only listened to while there is a dedicated pool, or for backfill.
+    /// Only listened to while there is a dedicated pool, or for backfill and the guard.
     namespaces: WatchSlot,
     /// Only listened to for backfill.
     policies: WatchSlot,
@@ -220,7 +220,9 @@ async fn run_in(
     });
     let pools = pools
         .map(|(queues, demand)| shared.dedicated_pools(definition, demand).run(queues, shutdown.clone()));
-    let pods = eviction.map(|queues| shared.eviction(held, relist_now).run(queues, shutdown.clone()));
+    let eviction = settings.controllers.eviction().zip(eviction);
+    let pods = eviction
+        .map(|(scope, queues)| shared.eviction(scope, held, relist_now).run(queues, shutdown.clone()));
     let toleration_seconds =
         toleration_seconds.map(|queues| shared.toleration_seconds().run(queues, shutdown.clone()));
     let (pods, nodes) = (to_its_end(pods), to_its_end(nodes));
@@ -267,11 +269,12 @@ impl SharedParts<'_> {
 
     fn eviction(
         &self,
+        scope: EvictionScope,
         hold: watch::Receiver<bool>,
         relist_now: RelistTrigger,
     ) -> ControlLoop<EvictionController> {
         let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
-        let controller = EvictionController::new(hold, stamp_taints, relist_now);
+        let controller = EvictionController::new(scope, hold, stamp_taints, relist_now);
         self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
     }
 
@@ -302,9 +305,9 @@ impl SharedParts<'_> {
     }
 
     fn toleration_seconds(&self) -> ControlLoop<TolerationSecondsController> {
-        let EnabledControllers { toleration_hold, toleration_backfill, .. } =
+        let EnabledControllers { toleration_hold, toleration_backfill, toleration_guard, .. } =
             self.settings.controllers.clone();
-        let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill);
+        let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
         self.control_loop(engine, TolerationSecondsController, &self.health_state.toleration_seconds)
     }
 }
@@ -338,6 +341,7 @@ fn names(settings: &ControllerSettings) -> Vec<&'static str> {
         (controllers.dedicated_pools, "dedicated-pool-controller"),
         (controllers.toleration_hold.is_some(), "toleration-hold-controller"),
         (controllers.toleration_backfill.is_some(), "toleration-backfill-controller"),
+        (controllers.toleration_guard.is_some(), "toleration-guard-controller"),
     ]
     .into_iter()
     .filter_map(|(runs, name)| runs.then_some(name))

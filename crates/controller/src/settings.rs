@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
-use taintward_core::toleration_seconds::{BackfillSettings, HoldSettings};
+use taintward_core::toleration_seconds::{BackfillSettings, GuardSettings, HoldSettings};
 use taintward_kube::config;
 pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
@@ -64,22 +64,48 @@ pub struct EnabledControllers {
     pub toleration_hold: Option<HoldSettings>,
     /// toleration-backfill-controller: running pods get the toleration seconds that new ones get.
     pub toleration_backfill: Option<BackfillSettings>,
+    /// toleration-guard-controller: pods of guarded namespaces get a ceiling, and are evicted by their own seconds. Not
+    /// beside `taint_eviction`.
+    pub toleration_guard: Option<GuardSettings>,
+}
+
+/// Which pods taint eviction is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EvictionScope {
+    /// All: kube-controller-manager evicts none.
+    AllPods,
+    /// Those that have a ceiling, for the two taints that it covers: kube-controller-manager evicts the others.
+    GuardedPods,
 }
 
 impl EnabledControllers {
     /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
     pub(crate) fn look_at_pods(&self) -> bool {
-        self.taint_eviction || self.node_lifecycle.is_some() || self.change_seconds()
+        self.eviction().is_some() || self.node_lifecycle.is_some() || self.change_seconds()
     }
 
     /// Whether the seconds of pods' tolerations are changed.
     pub(crate) fn change_seconds(&self) -> bool {
-        self.toleration_hold.is_some() || self.toleration_backfill.is_some()
+        self.toleration_hold.is_some() || self.follow_namespaces()
+    }
+
+    /// Whether the seconds of pods depend on their namespaces.
+    pub(crate) fn follow_namespaces(&self) -> bool {
+        self.toleration_backfill.is_some() || self.toleration_guard.is_some()
+    }
+
+    /// Which pods are evicted; `None`: none.
+    pub(crate) fn eviction(&self) -> Option<EvictionScope> {
+        match (self.taint_eviction, &self.toleration_guard) {
+            (true, _) => Some(EvictionScope::AllPods),
+            (false, Some(_)) => Some(EvictionScope::GuardedPods),
+            (false, None) => None,
+        }
     }
 
     /// Whether a node or a pod is read once more before it is written.
     pub(crate) fn read_live(&self) -> bool {
-        self.taint_eviction || self.node_lifecycle.is_some() || self.dedicated_pools
+        self.eviction().is_some() || self.node_lifecycle.is_some() || self.dedicated_pools
     }
 }
 
@@ -91,6 +117,7 @@ impl Default for EnabledControllers {
             dedicated_pools: false,
             toleration_hold: None,
             toleration_backfill: None,
+            toleration_guard: None,
         }
     }
 }

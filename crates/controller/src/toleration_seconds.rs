@@ -1,6 +1,6 @@
-//! Connects the engine of toleration seconds: pods of silent nodes are held and released, others are backfilled.
+//! Connects the engine of toleration seconds: pods of silent nodes are held and released, others are backfilled or guarded.
 //!
-//! - Comes in: watch events of nodes and pods; for backfill, of namespaces and policies. Goes out: patches of pods, and
+//! - Comes in: watch events of nodes and pods; of namespaces for backfill and the guard; of policies for backfill. Goes out: patches of pods, and
 //!   the status of policies.
 
 mod reporting;
@@ -15,7 +15,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::PodRef;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration_seconds::{
-    BackfillNamespaceFact, BackfillPolicyFact, HeldPodFact, HoldNodeFact, TolerationSecondsEffect,
+    BackfillPolicyFact, HeldPodFact, HoldNodeFact, SecondsNamespaceFact, TolerationSecondsEffect,
     TolerationSecondsEngine, TolerationSecondsInput,
 };
 use taintward_kube::api::RequestError;
@@ -24,31 +24,40 @@ use taintward_kube::decode::{NamespaceObject, PolicyObject};
 /// The adapter of the engine.
 pub(crate) struct TolerationSecondsController;
 
-/// The watches that only backfill wants.
-pub(crate) struct BackfillWatches {
+/// The watches that only backfill and the guard want.
+pub(crate) struct SecondsWatches {
     pub(crate) namespaces: WatchReceiver<NamespaceObject>,
-    pub(crate) policies: WatchReceiver<PolicyObject>,
+    /// For backfill.
+    pub(crate) policies: Option<WatchReceiver<PolicyObject>>,
 }
 
 /// The queues of the engine: what decides before nodes, nodes before their pods.
 pub(crate) fn watch_queues(
     nodes: WatchReceiver<HoldNodeFact>,
     pods: WatchReceiver<HeldPodFact>,
-    backfill: Option<BackfillWatches>,
+    seconds: Option<SecondsWatches>,
 ) -> WatchQueues<TolerationSecondsInput> {
     let namespace = |object: NamespaceObject| {
         let NamespaceObject { name, facts, .. } = object;
-        BackfillNamespaceFact { name, facts }
+        SecondsNamespaceFact { name, facts }
     };
     let policy = |object: PolicyObject| {
         let PolicyObject { uid, version, generation, policy, progress } = object;
         BackfillPolicyFact { uid, version, generation, policy, progress }
     };
     let queues = WatchQueues::new();
-    let queues = match backfill {
-        Some(BackfillWatches { namespaces, policies }) => queues
-            .with(namespaces, move |event| TolerationSecondsInput::Namespaces(event.map(namespace)))
-            .with(policies, move |event| TolerationSecondsInput::Policies(Box::new(event.map(policy)))),
+    let (namespaces, policies) =
+        seconds.map_or((None, None), |watches| (Some(watches.namespaces), watches.policies));
+    let queues = match namespaces {
+        Some(namespaces) => {
+            queues.with(namespaces, move |event| TolerationSecondsInput::Namespaces(event.map(namespace)))
+        }
+        None => queues,
+    };
+    let queues = match policies {
+        Some(policies) => {
+            queues.with(policies, move |event| TolerationSecondsInput::Policies(Box::new(event.map(policy))))
+        }
         None => queues,
     };
     queues.with(nodes, TolerationSecondsInput::Nodes).with(pods, TolerationSecondsInput::Pods)
@@ -116,5 +125,6 @@ impl Controller for TolerationSecondsController {
     fn publish(&mut self, engine: &TolerationSecondsEngine, context: &ControllerContext, _: Mono) {
         context.metrics.holds.set(engine.stats(), engine.limits_exceeded().count());
         context.metrics.backfill.set(engine.stats());
+        context.metrics.guard.set(engine.stats());
     }
 }

@@ -115,6 +115,7 @@ pub mod text;
 pub mod time;
 pub mod toleration;
 pub mod toleration_backfill;
+pub mod toleration_guard;
 pub mod toleration_hold;
 pub mod toleration_matching;
 pub mod toleration_seconds;

@@ -1,28 +1,31 @@
-//! Runs holds and backfill where kube-controller-manager's own taint eviction stays on: takes facts about nodes and pods,
+//! Runs holds, backfill and the guard where kube-controller-manager's own taint eviction stays on: takes facts about nodes and pods,
 //! namespaces and policies as input and returns the patches of tolerations' seconds.
 //!
 //! - Invariant: level-triggered. What is held, since when, and what its own seconds are stands in the pods; a restart or
 //!   another leader finds all of it again.
-//! - See `toleration_hold.rs` and `toleration_backfill.rs` for what is decided about one pod,
-//!   `toleration_seconds/hold_limit.rs` for which nodes are held, `toleration_seconds/backfill.rs` for which pods wait.
+//! - See `toleration_hold.rs`, `toleration_backfill.rs` and `toleration_guard.rs` for what is decided about one pod,
+//!   `toleration_seconds/hold_limit.rs` for which nodes are held, `toleration_seconds/desired_seconds.rs` for which pods
+//!   wait.
 
-mod backfill;
-mod backfill_objects;
+mod desired_seconds;
 mod effect_queue;
 mod held_pod_entry;
 mod hold_limit;
 mod object_cache;
 mod objects;
 mod patch;
+mod seconds_objects;
 
-pub use backfill_objects::{
-    BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, PolicyStatusWrite,
-};
 pub use hold_limit::{HoldLimit, LimitChange, LimitExceeded, LimitScope};
 pub use object_cache::TolerationSecondsStats;
-pub use objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordState};
+pub use objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordAnnotations, RecordState};
 pub use patch::{
-    PatchPurpose, SecondsPatch, TolerationSecondsEffect, TolerationSecondsInput, TolerationSecondsNotice,
+    PatchPurpose, PatchedRecord, SecondsPatch, SecondsWrite, TolerationSecondsEffect, TolerationSecondsInput,
+    TolerationSecondsNotice,
+};
+pub use seconds_objects::{
+    BackfillPolicyFact, BackfillProgress, BackfillSettings, GuardSettings, PolicyStatusWrite,
+    SecondsNamespaceFact,
 };
 
 use crate::api_error::ApiFailure;
@@ -30,13 +33,13 @@ use crate::engine::{Engine, Lane};
 use crate::identity::NodeName;
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Wall};
-use crate::toleration_backfill::{BackfillVerdict, SecondsChanges};
+use crate::toleration_guard::GuardWrite;
 use crate::toleration_hold::{
     HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, ReleaseMode, next_step,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use backfill::Backfill;
+use desired_seconds::DesiredSeconds;
 use effect_queue::{HeldPodKey, PodPatchQueue};
 use held_pod_entry::HeldPodEntry;
 use hold_limit::LimitPlan;
@@ -59,8 +62,8 @@ pub struct HoldSettings {
 pub struct TolerationSecondsEngine {
     /// `None`: no pod is held, and none is released.
     hold: Option<HoldSettings>,
-    /// `None`: no pod is backfilled.
-    backfill: Option<Backfill>,
+    /// What backfill and the guard want; `None`: neither runs.
+    desired: Option<DesiredSeconds>,
     cache: SecondsCache,
     plan: LimitPlan,
     queue: PodPatchQueue,
@@ -71,14 +74,19 @@ pub struct TolerationSecondsEngine {
 
 impl TolerationSecondsEngine {
     /// An engine that knows nothing yet, and does what it has settings for.
-    pub fn new(hold: Option<HoldSettings>, backfill: Option<BackfillSettings>) -> Self {
-        Self { hold, backfill: backfill.map(Backfill::new), ..Self::default() }
+    pub fn new(
+        hold: Option<HoldSettings>,
+        backfill: Option<BackfillSettings>,
+        guard: Option<GuardSettings>,
+    ) -> Self {
+        Self { hold, desired: DesiredSeconds::new(backfill, guard), ..Self::default() }
     }
 
     /// Counts.
     pub fn stats(&self) -> TolerationSecondsStats {
-        let backfill_pending = self.backfill.as_ref().map(Backfill::pending).unwrap_or_default();
-        TolerationSecondsStats { backfill_pending, ..self.cache.stats(self.queue.waiting()) }
+        let pending = self.desired.as_ref().map(DesiredSeconds::pending);
+        let (backfill_pending, guard_pending) = pending.unwrap_or_default();
+        TolerationSecondsStats { backfill_pending, guard_pending, ..self.cache.stats(self.queue.waiting()) }
     }
 
     /// The zones, or the cluster, in which more nodes are silent than the limit allows.
@@ -107,14 +115,14 @@ impl TolerationSecondsEngine {
         }
         let record = pod.known_record();
         let step = next_step(
-            pod.tolerations(),
+            &pod.own_tolerations(),
             record,
             pod.counts_since(node.silent_since()),
             self.intent(node, now),
             now,
         );
         match step {
-            HoldStep::Wait(_) if pod.has_lost_its_record() => {
+            HoldStep::Wait(_) if record.is_some() && pod.has_lost_its_record() => {
                 HoldStep::Write(HoldWrite { seconds: Vec::new(), record: record.cloned() })
             }
             step => step,
@@ -133,12 +141,14 @@ impl TolerationSecondsEngine {
             Some((_, HoldStep::Wait(at))) => at,
             None => None,
         };
-        let changes = self.backfill_changes(key);
-        let is_wanted = changes.is_some();
-        if let Some(backfill) = &mut self.backfill {
-            backfill.set(key, is_wanted);
+        if let Some(patch) = self.restoring_patch(key) {
+            return Some(patch);
         }
-        if !is_wanted {
+        let wanted = self.desired_write(key).map(|(_, (_, purpose))| purpose);
+        if let Some(desired) = &mut self.desired {
+            desired.set(key, wanted);
+        }
+        if wanted.is_none() {
             self.queue.succeed(key);
         }
         if let Some(at) = wait {
@@ -147,35 +157,43 @@ impl TolerationSecondsEngine {
         None
     }
 
-    /// The seconds that backfill gives a pod now.
-    fn backfill_changes(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, SecondsChanges)> {
-        let backfill = self.backfill.as_ref()?;
+    /// The patch that puts the record of a guarded pod back, which another writer took away or replaced.
+    fn restoring_patch(&self, key: &HeldPodKey) -> Option<SecondsPatch> {
+        let pod = self.cache.node(&key.node)?.pod(&key.uid)?;
+        let guards = self.desired.as_ref().is_some_and(DesiredSeconds::guards);
+        let record = pod.guard_record().filter(|_| guards && pod.has_lost_its_record())?;
+        let write = GuardWrite { seconds: Vec::new(), record: Some(record.clone()) };
+        Some(SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Guard))
+    }
+
+    /// What backfill and the guard write to a pod now. One on a silent node, and a held one, waits.
+    fn desired_write(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, (SecondsWrite, PatchPurpose))> {
+        let desired = self.desired.as_ref()?;
         let node = self.cache.node(&key.node).filter(|node| node.is_known())?;
-        let pod = node.pod(&key.uid).filter(|pod| *pod.record() == RecordState::Absent)?;
-        match backfill.verdict(pod)? {
-            BackfillVerdict::Differs(changes) if node.silent_since().is_none() => Some((pod, changes)),
-            _ => None,
+        let pod = node.pod(&key.uid).filter(|_| node.silent_since().is_none())?;
+        match pod.record() {
+            RecordState::Absent | RecordState::Guarded(_) => Some((pod, desired.write(pod)?)),
+            RecordState::Known(_) | RecordState::Undecodable => None,
         }
     }
 
-    /// The next patch of backfill, if its time has come.
-    fn backfill_patch(&mut self, now: Mono) -> Option<SecondsPatch> {
+    /// The next patch of backfill or the guard, if its time has come.
+    fn desired_patch(&mut self, now: Mono) -> Option<SecondsPatch> {
         loop {
-            let key = self.backfill.as_mut()?.pop(now)?;
-            let Some((pod, seconds)) = self.backfill_changes(&key) else { continue };
-            let write = HoldWrite { seconds, record: None };
-            let patch = SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Backfill);
-            if let Some(backfill) = &mut self.backfill {
-                backfill.sent(now);
+            let key = self.desired.as_mut()?.pop(now)?;
+            let Some((pod, (write, purpose))) = self.desired_write(&key) else { continue };
+            let patch = SecondsPatch::new(pod, key.node.clone(), write, purpose);
+            if let Some(desired) = &mut self.desired {
+                desired.sent(now);
             }
             return Some(patch);
         }
     }
 
     /// Looks at the pods for which namespaces or policies have changed something, and counts how far backfill is.
-    fn plan_backfill(&mut self, now: Mono) {
-        let Some(backfill) = &mut self.backfill else { return };
-        let changed = backfill.take_changed();
+    fn plan_desired(&mut self, now: Mono) {
+        let Some(desired) = &mut self.desired else { return };
+        let changed = desired.take_changed();
         if !changed.is_empty() {
             let all = self.cache.nodes().flat_map(|(node, entry)| entry.pods().map(move |pod| (node, pod)));
             let keys: Vec<HeldPodKey> = all
@@ -184,8 +202,8 @@ impl TolerationSecondsEngine {
                 .collect();
             keys.into_iter().for_each(|key| self.queue_pod(key));
         }
-        if let Some(backfill) = &mut self.backfill {
-            backfill.count(&self.cache, now);
+        if let Some(desired) = &mut self.desired {
+            desired.count(&self.cache, now);
         }
     }
 
@@ -270,18 +288,18 @@ impl Engine for TolerationSecondsEngine {
             }
             TolerationSecondsInput::PatchDone { patch, result } => self.patch_done(*patch, result, now),
             TolerationSecondsInput::Namespaces(event) => {
-                if let Some(backfill) = &mut self.backfill {
-                    backfill.apply(event, now);
+                if let Some(desired) = &mut self.desired {
+                    desired.apply(event, now);
                 }
             }
             TolerationSecondsInput::Policies(event) => {
-                if let Some(backfill) = &mut self.backfill {
-                    backfill.apply(*event, now);
+                if let Some(desired) = &mut self.desired {
+                    desired.apply(*event, now);
                 }
             }
             TolerationSecondsInput::StatusDone { write, result } => {
-                if let Some(backfill) = &mut self.backfill {
-                    backfill.status_done(&write, result.is_ok());
+                if let Some(desired) = &mut self.desired {
+                    desired.status_done(&write, result.is_ok());
                 }
             }
         }
@@ -300,7 +318,7 @@ impl Engine for TolerationSecondsEngine {
             let (nodes, pods) = self.cache.counts();
             self.notices.push(TolerationSecondsNotice::Synced { nodes, pods });
         }
-        self.plan_backfill(now);
+        self.plan_desired(now);
         self.queue.tick(now);
     }
 
@@ -314,10 +332,10 @@ impl Engine for TolerationSecondsEngine {
         };
         while self.queue.in_flight() < PATCHES_AT_ONCE {
             let Some(key) = self.queue.pop(lane) else {
-                if let Some(write) = self.backfill.as_mut().and_then(Backfill::pop_status) {
+                if let Some(write) = self.desired.as_mut().and_then(DesiredSeconds::pop_status) {
                     return Some(TolerationSecondsEffect::WriteStatus(write));
                 }
-                let patch = self.backfill_patch(now.mono)?;
+                let patch = self.desired_patch(now.mono)?;
                 return begin(&mut self.queue, patch);
             };
             if let Some(patch) = self.patch(&key, now) {
@@ -329,8 +347,8 @@ impl Engine for TolerationSecondsEngine {
 
     fn next_wakeup(&self) -> Option<Mono> {
         let has_room = self.queue.in_flight() < PATCHES_AT_ONCE;
-        let backfill = self.backfill.as_ref().filter(|_| has_room).and_then(Backfill::next_wakeup);
-        self.ticked.and_then(|_| self.queue.next_wakeup().into_iter().chain(backfill).min())
+        let desired = self.desired.as_ref().filter(|_| has_room).and_then(DesiredSeconds::next_wakeup);
+        self.ticked.and_then(|_| self.queue.next_wakeup().into_iter().chain(desired).min())
     }
 
     fn take_notices(&mut self) -> Vec<TolerationSecondsNotice> {
@@ -338,6 +356,6 @@ impl Engine for TolerationSecondsEngine {
     }
 
     fn is_synced(&self) -> bool {
-        self.cache.is_synced() && self.backfill.as_ref().is_none_or(Backfill::is_synced)
+        self.cache.is_synced() && self.desired.as_ref().is_none_or(DesiredSeconds::is_synced)
     }
 }

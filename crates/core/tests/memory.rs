@@ -20,8 +20,11 @@ use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodRea
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_guard::GuardRecord;
+use taintward_core::toleration_hold::HeldToleration;
 use taintward_core::toleration_seconds::{
-    BackfillSettings, HeldPodFact, HoldSettings, RecordState, TolerationSecondsEngine, TolerationSecondsInput,
+    BackfillSettings, HeldPodFact, HoldSettings, RecordAnnotations, RecordState, TolerationSecondsEngine,
+    TolerationSecondsInput,
 };
 
 #[global_allocator]
@@ -42,7 +45,8 @@ fn main() {
     at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
     at_most_200_bytes_for_each_pod_that_pools_count();
     at_most_250_bytes_for_each_pod_in_all_engines();
-    at_most_185_bytes_for_each_pod_whose_seconds_may_change();
+    at_most_185_bytes_for_each_pod_whose_seconds_may_change(false);
+    at_most_185_bytes_for_each_pod_whose_seconds_may_change(true);
     println!("budgets of memory are kept");
 }
 
@@ -174,18 +178,22 @@ fn at_most_250_bytes_for_each_pod_in_all_engines() {
     }
 }
 
-/// What holds and backfill remember of each pod: as much as eviction does, at most.
-fn at_most_185_bytes_for_each_pod_whose_seconds_may_change() {
+/// What holds, backfill and the guard remember of each pod, guarded or not: as much as eviction does, at most.
+fn at_most_185_bytes_for_each_pod_whose_seconds_may_change(guarded: bool) {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
     let region = Region::new(HEAP);
     let backfill = BackfillSettings::default();
-    let mut engine = TolerationSecondsEngine::new(Some(HoldSettings::default()), Some(backfill));
+    let mut engine = TolerationSecondsEngine::new(Some(HoldSettings::default()), Some(backfill), None);
     engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now());
     for at in 0..PODS {
         let PodOnNodeFact { id, node, tolerations, .. } = resident(at, at % NODES, 300);
         let fact = PodFact { id, ..crowd::pod(at, node, tolerations) };
-        let fact = HeldPodFact::new(&fact, RecordState::Absent, true, None);
+        let record = match guarded {
+            true => (guard_record(&fact.tolerations), RecordAnnotations { hold: false, guard: true }),
+            false => (RecordState::Absent, RecordAnnotations::default()),
+        };
+        let fact = HeldPodFact::new(&fact, record, true, None);
         engine.handle(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact, listed: true }), now());
     }
     engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListCompleted), now());
@@ -197,11 +205,17 @@ fn at_most_185_bytes_for_each_pod_whose_seconds_may_change() {
     engine.take_notices();
     assert_eq!(engine.stats().waiting, 0);
     let each = live(&region) / PODS as f64;
-    eprintln!("{each:.1} bytes a pod whose seconds may change");
+    eprintln!("{each:.1} bytes a pod whose seconds may change{}", if guarded { ", guarded" } else { "" });
     assert!(each <= 185.0, "{each:.1}");
     drop(engine);
     let kept = live(&region);
     assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+}
+
+fn guard_record(tolerations: &[Toleration]) -> RecordState {
+    let own = |one: &Toleration| Toleration { seconds: Some(60), ..one.clone() };
+    let held = tolerations.iter().filter_map(|one| HeldToleration::recorded(&own(one), one.seconds));
+    RecordState::Guarded(GuardRecord::recorded(held.collect()).expect("tolerations with seconds").into())
 }
 
 fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {

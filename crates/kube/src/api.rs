@@ -30,7 +30,7 @@ pub(crate) use response::{RawResponse, RequestSpec, Response, ask, exchange};
 pub(crate) use time_added::JSON_PATCH;
 
 use crate::clock::Clock;
-use crate::decode::{Decoded, ObjectBody, TerminatingPod, WatchedObject, object_from_body};
+use crate::decode::{Decoded, DecodedPod, ObjectBody, TerminatingPod, WatchedObject, object_from_body};
 use crate::error_text::quiet;
 use crate::events::{Event, EventsApiGroup};
 use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::time::{Mono, Span, Wall};
 
@@ -131,7 +131,7 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no pod of that name.
-    pub async fn look_at_pod(&self, name: &PodName) -> Result<(LiveRead<PodFact>, bool), RequestError> {
+    pub async fn look_at_pod(&self, name: &PodName) -> Result<(LiveRead<DecodedPod>, bool), RequestError> {
         Ok(match self.read::<TerminatingPod>(&ResourcePath::pod(name, "")?, whole()).await? {
             Decoded::Object(TerminatingPod { pod, half_deleted }) => (LiveRead::Found(pod), half_deleted),
             other => (reading(other.map(|seen| seen.pod)), false),

@@ -35,7 +35,7 @@ struct HeldJson<'a> {
 /// A toleration with its own seconds, and those it has now.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct HeldTolerationJson<'a> {
+pub(crate) struct HeldTolerationJson<'a> {
     #[serde(borrow)]
     key: Cow<'a, str>,
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
@@ -79,19 +79,10 @@ enum ReleaseModeJson {
 
 /// The annotation's text of a record.
 pub fn encode_record(record: &HoldRecord) -> String {
-    let held = |held: &HeldToleration| {
-        let toleration = held.toleration();
-        (toleration, held.own(), held.given())
-    };
-    let tolerations: Vec<_> = record.tolerations().iter().map(held).collect();
-    let tolerations = tolerations.iter().map(|(toleration, own, given)| HeldTolerationJson {
-        key: (&*toleration.key).into(),
-        operator: toleration.operator.as_str().into(),
-        value: (&*toleration.value).into(),
-        effect: toleration.effect.as_ref().map(TaintEffect::as_str).unwrap_or_default().into(),
-        toleration_seconds: *own,
-        given: *given,
-    });
+    let tolerations: Vec<_> =
+        record.tolerations().iter().map(|held| (held.toleration(), held.given())).collect();
+    let tolerations =
+        tolerations.iter().map(|(toleration, given)| HeldTolerationJson::new(toleration, *given));
     let json = HeldJson {
         since: micro_time(record.since()),
         until: micro_time(record.until()),
@@ -115,21 +106,35 @@ fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
         Some(text) => Some(time(text)?),
         None => None,
     };
-    let tolerations = json.held.iter().map(held).collect::<Option<Vec<_>>>()?;
+    let tolerations = json.held.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?;
     let ran = Span::from_micros(Some(json.ran_microseconds).filter(|ran| *ran >= 0)?);
     let is_told = !tolerations.is_empty();
     is_told.then(|| HoldRecord::recorded(tolerations, times, ran, counted_since))
 }
 
-fn held(json: &HeldTolerationJson<'_>) -> Option<HeldToleration> {
-    let toleration = Toleration {
-        key: (&*json.key).into(),
-        operator: TolerationOperator::new(&json.operator),
-        value: (&*json.value).into(),
-        effect: (!json.effect.is_empty()).then(|| TaintEffect::new(&json.effect)),
-        seconds: Some(json.toleration_seconds),
-    };
-    HeldToleration::recorded(&toleration, json.given)
+impl<'a> HeldTolerationJson<'a> {
+    /// Of a toleration with its own seconds, and those that it has.
+    pub(crate) fn new(toleration: &'a Toleration, given: Option<i64>) -> Self {
+        Self {
+            key: (&*toleration.key).into(),
+            operator: toleration.operator.as_str().into(),
+            value: (&*toleration.value).into(),
+            effect: toleration.effect.as_ref().map(TaintEffect::as_str).unwrap_or_default().into(),
+            toleration_seconds: toleration.seconds.unwrap_or_default(),
+            given,
+        }
+    }
+
+    pub(crate) fn decoded(&self) -> Option<HeldToleration> {
+        let toleration = Toleration {
+            key: (&*self.key).into(),
+            operator: TolerationOperator::new(&self.operator),
+            value: (&*self.value).into(),
+            effect: (!self.effect.is_empty()).then(|| TaintEffect::new(&self.effect)),
+            seconds: Some(self.toleration_seconds),
+        };
+        HeldToleration::recorded(&toleration, self.given)
+    }
 }
 
 /// The annotation's text of a request; `None` takes it away. The reason is for people.

@@ -46,6 +46,7 @@ pub mod config;
 pub mod decode;
 mod error_text;
 pub mod events;
+pub mod guard_annotation;
 pub mod hold_annotations;
 pub mod leader_election;
 pub mod metrics_access;

@@ -156,7 +156,7 @@ async fn reads_are_live_and_become_facts() {
         panic!("the pod can be read")
     };
     assert_eq!(
-        (read.version, read.marked, read.standing),
+        (read.pod.version, read.pod.marked, read.pod.standing),
         (Some(ResourceVersion(42)), true, PodLifePhase::Live)
     );
     assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));

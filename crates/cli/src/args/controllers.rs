@@ -4,8 +4,8 @@
 //!   are off by default.
 
 /// The controllers this program has, and so the names it understands.
-pub(crate) const KNOWN: [&str; 5] =
-    [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD, TOLERATION_BACKFILL];
+pub(crate) const KNOWN: [&str; 6] =
+    [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD, TOLERATION_BACKFILL, TOLERATION_GUARD];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 /// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
@@ -19,6 +19,9 @@ pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
 pub(crate) const TOLERATION_HOLD: &str = "toleration-hold-controller";
 /// Gives running pods the toleration seconds that new ones get. Only if it is named: it writes to pods.
 pub(crate) const TOLERATION_BACKFILL: &str = "toleration-backfill-controller";
+/// Gives pods of guarded namespaces a ceiling and evicts them by their own seconds. Only if it is named: it is for clusters
+/// where kube-controller-manager's own taint eviction stays on.
+pub(crate) const TOLERATION_GUARD: &str = "toleration-guard-controller";
 
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";

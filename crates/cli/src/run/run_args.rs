@@ -4,6 +4,7 @@
 use super::backfill_args::{BACKFILL_IDS, BackfillArgs};
 use super::election_args::ElectionArgs;
 use super::flag_notice::FlagNotice;
+use super::guard_args::{GUARD_IDS, GuardArgs};
 use super::hold_args::{HOLD_IDS, HoldArgs};
 use super::node_health_args::{NODE_HEALTH_IDS, NodeHealthArgs};
 use super::rate::rate;
@@ -39,6 +40,8 @@ pub(crate) struct RunArgs {
     holds: HoldArgs,
     #[command(flatten)]
     backfill: BackfillArgs,
+    #[command(flatten)]
+    guard: GuardArgs,
     #[command(flatten)]
     election: ElectionArgs,
     #[command(flatten)]
@@ -84,10 +87,11 @@ struct BehaviourArgs {
     /// Which controllers run: '*', 'name', '-name'. taint-eviction-controller evicts pods; node-lifecycle-controller
     /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
     /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
-    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too. toleration-hold-controller
-    /// and toleration-backfill-controller are for clusters whose kube-controller-manager keeps its own taint eviction,
-    /// and must be named, there without the others: the one stops countdowns while too many nodes are silent, the
-    /// other gives running pods the toleration seconds that new ones get
+    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too. The others are
+    /// for clusters whose kube-controller-manager keeps its own taint eviction, and must be named, there without the first
+    /// three: toleration-hold-controller stops countdowns while too many nodes are silent, toleration-backfill-controller
+    /// gives running pods the toleration seconds that new ones get, toleration-guard-controller gives pods of guarded
+    /// namespaces a ceiling and evicts them by their own seconds
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
@@ -154,6 +158,8 @@ struct ExplicitFlags {
     holds: Option<&'static str>,
     /// The first flag that only backfill reads.
     backfill: Option<&'static str>,
+    /// The first flag that only the guard reads.
+    guard: Option<&'static str>,
 }
 
 impl RunArgs {
@@ -218,16 +224,15 @@ impl ExplicitFlags {
         let is_given = |id: &str| {
             matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
         };
-        let first_of = |ids: [(&str, &'static str); 2]| {
-            ids.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag)
-        };
-        let node_health = NODE_HEALTH_IDS.into_iter().find(|(id, _)| is_given(id)).map(|(_, flag)| flag);
+        let first_of =
+            |ids: &[(&str, &'static str)]| ids.iter().find(|(id, _)| is_given(id)).map(|(_, flag)| *flag);
         Self {
             mode: is_given("mode"),
             disruption_condition: is_given("disruption_condition"),
-            node_health,
-            holds: first_of(HOLD_IDS),
-            backfill: first_of(BACKFILL_IDS),
+            node_health: first_of(&NODE_HEALTH_IDS),
+            holds: first_of(&HOLD_IDS),
+            backfill: first_of(&BACKFILL_IDS),
+            guard: first_of(&GUARD_IDS),
         }
     }
 }
@@ -245,20 +250,31 @@ fn enabled_controllers(
     let dedicated_pools = is_on(controllers::DEDICATED_POOLS);
     let (holds, toleration_hold) = (args.holds.config()?, is_on(controllers::TOLERATION_HOLD));
     let toleration_backfill = is_on(controllers::TOLERATION_BACKFILL);
-    if !taint_eviction && !node_lifecycle && !dedicated_pools && !toleration_hold && !toleration_backfill {
+    let toleration_guard = is_on(controllers::TOLERATION_GUARD);
+    if taint_eviction && toleration_guard {
+        return Err(RunArgsError::TwoEvictions);
+    }
+    let all = [
+        taint_eviction,
+        node_lifecycle,
+        dedicated_pools,
+        toleration_hold,
+        toleration_backfill,
+        toleration_guard,
+    ];
+    if !all.contains(&true) {
         return Err(RunArgsError::NothingToRun);
     }
-    if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
-        let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
-        notices.push(FlagNotice { flag, text: text.into() });
-    }
-    if let Some(flag) = explicit.holds.filter(|_| !toleration_hold) {
-        let text = "has no effect: toleration-hold-controller does not run; name it in --controllers";
-        notices.push(FlagNotice { flag, text: text.into() });
-    }
-    if let Some(flag) = explicit.backfill.filter(|_| !toleration_backfill) {
-        let text = "has no effect: toleration-backfill-controller does not run; name it in --controllers";
-        notices.push(FlagNotice { flag, text: text.into() });
+    for (flag, is_on, controller) in [
+        (explicit.node_health, node_lifecycle, controllers::NODE_LIFECYCLE),
+        (explicit.holds, toleration_hold, controllers::TOLERATION_HOLD),
+        (explicit.backfill, toleration_backfill, controllers::TOLERATION_BACKFILL),
+        (explicit.guard, toleration_guard, controllers::TOLERATION_GUARD),
+    ] {
+        if let Some(flag) = flag.filter(|_| !is_on) {
+            let text = format!("has no effect: {controller} does not run; name it in --controllers");
+            notices.push(FlagNotice { flag, text });
+        }
     }
     Ok(EnabledControllers {
         taint_eviction,
@@ -266,6 +282,7 @@ fn enabled_controllers(
         dedicated_pools,
         toleration_hold: toleration_hold.then_some(holds),
         toleration_backfill: toleration_backfill.then(|| args.backfill.settings()),
+        toleration_guard: toleration_guard.then(|| args.guard.settings()),
     })
 }
 

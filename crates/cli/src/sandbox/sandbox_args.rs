@@ -232,6 +232,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
             dedicated_pools: true,
             toleration_hold: None,
             toleration_backfill: None,
+            toleration_guard: None,
             node_lifecycle: (!left_out(Component::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: WriteMode::Enforce,

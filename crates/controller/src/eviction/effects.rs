@@ -5,22 +5,31 @@
 use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel, split_error};
 use crate::metrics::Effect as Kind;
+use crate::settings::EvictionScope;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::LiveRead;
 use taintward_core::eviction::{EvictionEffect, EvictionInput};
+use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::PodName;
 use taintward_core::time::Span;
+use taintward_core::toleration_guard::guarded_node;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::clock::Clock;
+use taintward_kube::decode::DecodedPod;
 
 /// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
 const JUSTIFIED_FOR: Span = Span::from_secs(5);
 
 /// The request of an effect.
-pub(super) fn request(effect: EvictionEffect, context: &ControllerContext) -> EffectRequest<EvictionInput> {
+pub(super) fn request(
+    effect: EvictionEffect,
+    scope: EvictionScope,
+    context: &ControllerContext,
+) -> EffectRequest<EvictionInput> {
     let (api, clock) = (context.api.clone(), context.clock.clone());
     EffectRequest {
         label: label(&effect),
-        response: Box::pin(async move { execute(&api, &clock, effect).await }),
+        response: Box::pin(async move { execute(&api, &clock, scope, effect).await }),
     }
 }
 
@@ -39,11 +48,16 @@ fn label(effect: &EvictionEffect) -> RequestLabel {
     RequestLabel { kind, object, pod: pod.cloned() }
 }
 
-async fn execute(api: &ApiClient, clock: &Clock, effect: EvictionEffect) -> EffectResponse<EvictionInput> {
+async fn execute(
+    api: &ApiClient,
+    clock: &Clock,
+    scope: EvictionScope,
+    effect: EvictionEffect,
+) -> EffectResponse<EvictionInput> {
     match effect {
         EvictionEffect::ReadNode { node } => {
             let (sent, read) = api.confirm_node(&node, clock).await;
-            let (result, error) = split_error(read);
+            let (result, error) = split_error(read.map(|read| in_scope_node(read, scope)));
             (EvictionInput::NodeConfirmed { node, sent, result }, error)
         }
         EvictionEffect::SetDisruptionTarget { pod, name, version, generation, slow } => {
@@ -67,13 +81,33 @@ async fn execute(api: &ApiClient, clock: &Clock, effect: EvictionEffect) -> Effe
         EvictionEffect::ReadPod { pod, name } => {
             let looked = api.look_at_pod(&name).await;
             let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
-            let (result, error) = split_error(looked.map(|(reading, _)| reading));
+            let (result, error) = split_error(looked.map(|(reading, _)| in_scope_pod(reading, scope)));
             (EvictionInput::PodRead { pod, result, half_deleted }, error)
         }
         EvictionEffect::ClearDisruptionTarget { pod, name } => {
             let (result, error) = split_error(api.unmark(&name, &pod.uid).await);
             (EvictionInput::Unmarked { pod, result }, error)
         }
+    }
+}
+
+/// A node that was read, as the watch tells of it.
+fn in_scope_node(read: LiveRead<NodeFact>, scope: EvictionScope) -> LiveRead<NodeFact> {
+    match (read, scope) {
+        (LiveRead::Found(node), EvictionScope::GuardedPods) => LiveRead::Found(guarded_node(node)),
+        (read, _) => read,
+    }
+}
+
+/// A pod that was read, as the watch tells of it: one that is not guarded is not there.
+fn in_scope_pod(read: LiveRead<DecodedPod>, scope: EvictionScope) -> LiveRead<PodFact> {
+    match read {
+        LiveRead::Found(pod) => match scope {
+            EvictionScope::AllPods => LiveRead::Found(pod.pod),
+            EvictionScope::GuardedPods => pod.for_guard().map_or(LiveRead::NotFound, LiveRead::Found),
+        },
+        LiveRead::NotFound => LiveRead::NotFound,
+        LiveRead::Undecodable => LiveRead::Undecodable,
     }
 }
 

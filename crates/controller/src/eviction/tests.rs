@@ -9,7 +9,7 @@ use crate::event_recorder::PodEvent;
 use crate::logging::LogFormat;
 use crate::logging::tests::logged;
 use crate::metrics::MonoClock;
-use crate::settings::WriteMode;
+use crate::settings::{EvictionScope, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::write_permission::WritePermission;
 use http::{Request, Response};
@@ -122,7 +122,7 @@ fn context(clock: &Clock, api: ApiClient, permission: WritePermission) -> Contro
 }
 
 fn controller() -> EvictionController {
-    EvictionController::new(watch::channel(false).1, false, RelistTrigger::default())
+    EvictionController::new(EvictionScope::AllPods, watch::channel(false).1, false, RelistTrigger::default())
 }
 
 fn leading(clock: &Clock, span: Option<Span>) -> Leadership {

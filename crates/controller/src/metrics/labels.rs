@@ -15,7 +15,7 @@ closed_label! {
         Leases => "leases",
         /// Dedicated pools; only where dedicated-pool-controller runs.
         Pools => "dedicatedpools",
-        /// Namespaces; only while there is a dedicated pool, or where toleration-backfill-controller runs.
+        /// Namespaces; only while there is a dedicated pool, or where toleration-backfill-controller or toleration-guard-controller runs.
         Namespaces => "namespaces",
         /// Policies; only where toleration-backfill-controller runs.
         Policies => "taintwardpolicies",
@@ -79,7 +79,8 @@ closed_label! {
         TaintEviction => "taint-eviction-controller",
         /// Who looks after nodes.
         NodeLifecycle => "node-lifecycle-controller",
-        /// Both that change toleration seconds: toleration-hold-controller and toleration-backfill-controller.
+        /// Those that change toleration seconds: toleration-hold-controller, toleration-backfill-controller and
+        /// toleration-guard-controller.
         TolerationSeconds => "toleration-seconds",
     }
 }

@@ -53,7 +53,7 @@ impl HealthState {
                 true => watch(name, slot),
                 false => while_demanded(name, slot),
             }));
-        if settings.controllers.taint_eviction {
+        if settings.controllers.eviction().is_some() {
             checks.push(Check::new("sync", Scope::Ready, is_synced(&self.eviction.synced)));
             checks.push(Check::new("loop", Scope::Live, is_alive(&self.eviction.heartbeat)));
         }
@@ -68,7 +68,7 @@ impl HealthState {
         }
         if settings.controllers.dedicated_pools {
             checks.push(watch("watch-pools", &watches.pools));
-            if settings.controllers.toleration_backfill.is_none() {
+            if !settings.controllers.follow_namespaces() {
                 checks.push(while_demanded("watch-namespaces", &watches.namespaces));
             }
             checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.dedicated_pools.synced)));
@@ -79,8 +79,10 @@ impl HealthState {
             checks.push(Check::new("sync-toleration-seconds", Scope::Ready, is_synced(synced)));
             checks.push(Check::new("loop-toleration-seconds", Scope::Live, is_alive(heartbeat)));
         }
-        if settings.controllers.toleration_backfill.is_some() {
+        if settings.controllers.follow_namespaces() {
             checks.push(watch("watch-namespaces", &watches.namespaces));
+        }
+        if settings.controllers.toleration_backfill.is_some() {
             checks.push(watch("watch-policies", &watches.policies));
         }
         checks

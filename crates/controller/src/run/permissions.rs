@@ -29,7 +29,7 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.controllers.node_lifecycle.is_some() {
         needs.extend(["list", "watch"].map(node_lease));
     }
-    if settings.controllers.dedicated_pools || settings.controllers.toleration_backfill.is_some() {
+    if settings.controllers.dedicated_pools || settings.controllers.follow_namespaces() {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", "namespaces")));
     }
     if settings.controllers.toleration_backfill.is_some() {
@@ -53,7 +53,7 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.controllers.read_live() {
         needs.extend(["nodes", "pods"].map(|on| Permission::everywhere("get", "", on)));
     }
-    if settings.controllers.taint_eviction {
+    if settings.controllers.eviction().is_some() {
         needs.extend(for_eviction(settings));
     }
     if settings.controllers.node_lifecycle.is_some() {

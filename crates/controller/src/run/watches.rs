@@ -6,10 +6,10 @@ use crate::eviction;
 use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::node_lifecycle;
-use crate::settings::ControllerSettings;
+use crate::settings::{ControllerSettings, EvictionScope};
 use crate::stream_health::{self, listener};
 use crate::tasks::TaskSet;
-use crate::toleration_seconds::{self, BackfillWatches};
+use crate::toleration_seconds::{self, SecondsWatches};
 use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl WatchSet {
         let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
         let pods = hearing.shared::<DecodedPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases));
-        let (pool_namespaces, backfill_namespaces) = hearing.namespaces(self.namespaces);
+        let (pool_namespaces, seconds_namespaces) = hearing.namespaces(self.namespaces);
         let eviction = nodes.eviction.zip(pods.eviction);
         let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, metrics));
         let node_lifecycle = nodes
@@ -66,13 +66,14 @@ impl WatchSet {
             let pools = hearing.alone(streams, self.pools);
             (dedicated_pools::watch_queues(pools, nodes, namespaces, pods), self.demand)
         });
-        let backfill = backfill_namespaces.map(|namespaces| {
-            let policies = hearing.alone(streams, self.policies);
-            BackfillWatches { namespaces, policies }
+        let is_backfilled = settings.controllers.toleration_backfill.is_some();
+        let seconds = seconds_namespaces.map(|namespaces| SecondsWatches {
+            namespaces,
+            policies: is_backfilled.then(|| hearing.alone(streams, self.policies)),
         });
         let toleration_seconds = nodes.toleration_seconds.zip(pods.toleration_seconds);
         let toleration_seconds =
-            toleration_seconds.map(|(nodes, pods)| toleration_seconds::watch_queues(nodes, pods, backfill));
+            toleration_seconds.map(|(nodes, pods)| toleration_seconds::watch_queues(nodes, pods, seconds));
         EngineQueues { eviction, node_lifecycle, pools, toleration_seconds }
     }
 }
@@ -101,7 +102,8 @@ impl WatchSpawner<'_> {
     /// Listens to what all loops look at. Where only pools do, there is nothing to listen to without one.
     fn shared<S: Split + WatchedObject>(&mut self, slot: WatchSlot) -> SplitQueues<S> {
         let controllers = &self.settings.controllers;
-        let (eviction, to_eviction) = way(controllers.taint_eviction);
+        let scope = controllers.eviction();
+        let (eviction, to_eviction) = way(scope.is_some());
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
         let (pools, to_pools) = way(controllers.dedicated_pools);
         let (holds, to_holds) = way(controllers.change_seconds());
@@ -111,7 +113,13 @@ impl WatchSpawner<'_> {
         let from = self.stream::<S>(self.streams, slot, while_demanded);
         self.tasks.0.push(tokio::spawn(fan_out::run(
             from,
-            Consumers { eviction, health, pools, holds },
+            Consumers {
+                eviction,
+                eviction_scope: scope.unwrap_or(EvictionScope::AllPods),
+                health,
+                pools,
+                holds,
+            },
             meter,
         )));
         SplitQueues {
@@ -131,22 +139,22 @@ impl WatchSpawner<'_> {
         to
     }
 
-    /// Listens to namespaces, for pools and for backfill; where only pools look at them, while there is one.
+    /// Listens to namespaces, for pools, and for backfill and the guard; where only pools look at them, while there is one.
     fn namespaces(
         &mut self,
         slot: WatchSlot,
     ) -> (Option<WatchReceiver<NamespaceObject>>, Option<WatchReceiver<NamespaceObject>>) {
         let controllers = &self.settings.controllers;
-        let is_backfilled = controllers.toleration_backfill.is_some();
+        let follows = controllers.follow_namespaces();
         let (pools, to_pools) = way(controllers.dedicated_pools);
-        let (backfill, to_backfill) = way(is_backfilled);
-        if pools.is_some() || backfill.is_some() {
+        let (seconds, to_seconds) = way(follows);
+        if pools.is_some() || seconds.is_some() {
             let meter = self.meter(slot.resource);
-            let while_demanded = (!is_backfilled).then(|| self.demanded.clone());
+            let while_demanded = (!follows).then(|| self.demanded.clone());
             let from = self.stream::<NamespaceObject>(self.streams, slot, while_demanded);
-            self.tasks.0.push(tokio::spawn(fan_out::forward(from, [pools, backfill], meter)));
+            self.tasks.0.push(tokio::spawn(fan_out::forward(from, [pools, seconds], meter)));
         }
-        (to_pools, to_backfill)
+        (to_pools, to_seconds)
     }
 
     fn stream<F: WatchedObject>(

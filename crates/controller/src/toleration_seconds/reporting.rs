@@ -43,6 +43,13 @@ pub(super) fn report(
                 tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, "pod backfilled");
             }
         }
+        TolerationSecondsNotice::PodGuarded { pod, node, is_guarded } => {
+            context.metrics.guard.patched.inc();
+            if sink.lines.admit("pod guarded", now.mono) {
+                let message = if is_guarded { "pod has a ceiling" } else { "pod has its own seconds again" };
+                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, "{message}");
+            }
+        }
         TolerationSecondsNotice::LimitChanged(LimitChange::Exceeded(exceeded)) => {
             let LimitExceeded { scope, silent, nodes, allowed, until, .. } = exceeded;
             let (scope, until) = (scope_name(&scope), moment(now.mono_of(until), now));
@@ -59,8 +66,8 @@ pub(super) fn report(
             tracing::info!(scope = scope_name(&scope), "no more nodes are silent than the limit allows");
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
-            const MESSAGE: &str = "pod left alone: its annotation taintward.io/held cannot be decoded; correct it, or \
-                                   take it away and set tolerationSeconds by hand";
+            const MESSAGE: &str = "pod left alone: its annotation taintward.io/held or taintward.io/guard cannot be \
+                                   decoded; correct it, or take it away and set tolerationSeconds by hand";
             if sink.lines.admit(MESSAGE, now.mono) {
                 tracing::warn!(pod = %pod.name(), uid = %pod.uid(), "{MESSAGE}");
             }

@@ -80,7 +80,7 @@ impl DefaultDurations {
 }
 
 /// What the two annotations say, as written; `None` where there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestedSeconds {
     /// Of [`NOT_READY_SECONDS`].
     pub not_ready: Option<Box<str>>,

@@ -19,8 +19,8 @@ pub(super) const CLOCK_STEP_MAX: Span = Span::from_secs(30);
 /// A released pod gets at least so many seconds, or its own if those are fewer.
 pub const REMAINDER_MIN: i64 = 30;
 
-/// A toleration whose seconds a hold has cleared or given back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A toleration with its own seconds, and those that Taintward has given it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldToleration {
     key: Box<str>,
     operator: TolerationOperator,
@@ -65,7 +65,7 @@ impl HeldToleration {
     }
 
     /// The first toleration of this identity: of equal ones, only the first counts (MATCH-9).
-    fn position_in(&self, tolerations: &[Toleration]) -> Option<usize> {
+    pub(crate) fn position_in(&self, tolerations: &[Toleration]) -> Option<usize> {
         tolerations.iter().position(|one| {
             one.key == self.key
                 && one.operator == self.operator
@@ -76,7 +76,7 @@ impl HeldToleration {
 }
 
 /// What the annotation of a held or released pod says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HoldRecord {
     since: Wall,
     until: Wall,

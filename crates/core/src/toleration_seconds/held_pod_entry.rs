@@ -1,13 +1,15 @@
-//! Remembers one pod in as little space as that takes: 48 bytes beside its identity and its tolerations, which are shared.
+//! Remembers one pod in as little space as that takes: 48 bytes beside its identity. Its tolerations and what its annotations
+//! say are shared by all pods with the same.
 
-use super::objects::{HeldPodFact, RecordState};
+use super::objects::{HeldPodFact, RecordAnnotations, RecordState};
 use crate::admission::policy::RequestedSeconds;
 use crate::identity::{PodId, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
 use crate::time::{Span, Wall};
 use crate::toleration::Toleration;
+use crate::toleration_guard::{GuardRecord, own_tolerations};
 use crate::toleration_hold::HoldRecord;
-use alloc::boxed::Box;
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
@@ -20,17 +22,27 @@ pub(crate) struct HeldPodEntry {
     version: Option<NonZeroU64>,
     /// Far in the past, if it is unknown.
     bound: Wall,
-    /// Most pods have neither.
-    annotations: Option<Box<PodAnnotations>>,
+    /// Most pods have none.
+    annotations: Option<Arc<PodAnnotations>>,
     /// The list that it was in last.
     list: u32,
     is_annotated: bool,
-    /// The record is not in the object any more: another writer took it away.
+    records: RecordAnnotations,
+    /// The record is not in the object any more: another writer took it away, or wrote another one.
     lost: bool,
 }
 
+/// Where a fact about a pod comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FactSource {
+    /// A watch: it may tell what another writer did.
+    Watch,
+    /// The response to a patch of ours.
+    Response,
+}
+
 /// What the annotations of a pod say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct PodAnnotations {
     record: RecordState,
     asked: RequestedSeconds,
@@ -41,18 +53,37 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
     asked: RequestedSeconds { not_ready: None, unreachable: None },
 };
 
+/// What pods share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedPodParts {
+    tolerations: SharedInterner<Vec<Toleration>>,
+    annotations: SharedInterner<PodAnnotations>,
+}
+
+impl SharedPodParts {
+    /// A pod is dropped.
+    pub(super) fn give_back(&mut self, pod: &HeldPodEntry) {
+        self.tolerations.give_back(&pod.tolerations);
+        pod.annotations.iter().for_each(|annotations| self.annotations.give_back(annotations));
+    }
+}
+
 impl HeldPodEntry {
     /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies.
     pub(super) fn new(
         fact: HeldPodFact,
+        source: FactSource,
         before: Option<&Self>,
         list: u32,
-        tolerations: &mut SharedInterner<Vec<Toleration>>,
+        shared: &mut SharedPodParts,
     ) -> Self {
         let mut record = fact.record;
-        let kept = before.filter(|_| record == RecordState::Absent).map(Self::record);
+        let kept = before.filter(|_| source == FactSource::Watch).map(Self::record);
         let kept = kept.filter(|kept| match kept {
-            RecordState::Known(known) => known.still_applies(&fact.tolerations),
+            RecordState::Known(known) => {
+                record == RecordState::Absent && known.still_applies(&fact.tolerations)
+            }
+            RecordState::Guarded(known) => record != **kept && known.still_applies(&fact.tolerations),
             RecordState::Absent | RecordState::Undecodable => false,
         });
         let lost = kept.is_some();
@@ -61,12 +92,13 @@ impl HeldPodEntry {
             PodAnnotations { record, asked: fact.asked.map(|asked| *asked).unwrap_or_default() };
         Self {
             id: fact.id,
-            tolerations: tolerations.take(fact.tolerations),
+            tolerations: shared.tolerations.take(fact.tolerations),
             version: fact.version.and_then(|ResourceVersion(version)| NonZeroU64::new(version)),
             bound: fact.bound.unwrap_or(Wall::from_micros(i64::MIN)),
-            annotations: (annotations != NO_ANNOTATIONS).then(|| Box::new(annotations)),
+            annotations: (annotations != NO_ANNOTATIONS).then(|| shared.annotations.take(annotations)),
             list,
             is_annotated: fact.is_annotated,
+            records: fact.records,
             lost,
         }
     }
@@ -75,7 +107,7 @@ impl HeldPodEntry {
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         self.tolerations == other.tolerations
             && self.annotations == other.annotations
-            && (self.bound, self.lost) == (other.bound, other.lost)
+            && (self.bound, self.lost, self.records) == (other.bound, other.lost, other.records)
     }
 
     pub(super) fn list(&self) -> u32 {
@@ -124,16 +156,32 @@ impl HeldPodEntry {
         &self.annotations().record
     }
 
-    /// The record, if it can be decoded.
+    /// The record of its hold, if it can be decoded.
     pub(crate) fn known_record(&self) -> Option<&HoldRecord> {
         match self.record() {
             RecordState::Known(record) => Some(record),
-            RecordState::Absent | RecordState::Undecodable => None,
+            RecordState::Absent | RecordState::Guarded(_) | RecordState::Undecodable => None,
         }
     }
 
-    pub(crate) fn has_record_in_object(&self) -> bool {
-        !self.lost && *self.record() != RecordState::Absent
+    /// Its record, if it is guarded.
+    pub(crate) fn guard_record(&self) -> Option<&GuardRecord> {
+        match self.record() {
+            RecordState::Guarded(record) => Some(record),
+            RecordState::Absent | RecordState::Known(_) | RecordState::Undecodable => None,
+        }
+    }
+
+    /// Its tolerations, guarded ones with their own seconds.
+    pub(crate) fn own_tolerations(&self) -> Cow<'_, [Toleration]> {
+        match self.guard_record() {
+            None => Cow::Borrowed(self.tolerations()),
+            record => Cow::Owned(own_tolerations(self.tolerations(), record)),
+        }
+    }
+
+    pub(crate) fn records(&self) -> RecordAnnotations {
+        self.records
     }
 
     pub(crate) fn has_lost_its_record(&self) -> bool {
@@ -147,7 +195,7 @@ impl HeldPodEntry {
 
     /// When its countdown ends, as far as the seconds say; far off if it has none.
     pub(crate) fn deadline(&self, silent_since: Option<Wall>) -> Wall {
-        let seconds = self.tolerations.iter().filter_map(|one| one.seconds).min();
+        let seconds = self.own_tolerations().iter().filter_map(|one| one.seconds).min();
         let ends = self.counts_since(silent_since).zip(seconds);
         ends.map_or(Wall::from_micros(i64::MAX), |(since, seconds)| {
             since.plus(Span::from_micros(seconds.saturating_mul(1_000_000)))

@@ -4,14 +4,12 @@
 //!   undecodable are left alone (D11); tolerations are stored once, however many pods have them.
 
 use super::effect_queue::HeldPodKey;
-use super::held_pod_entry::HeldPodEntry;
+use super::held_pod_entry::{FactSource, HeldPodEntry, SharedPodParts};
 use super::objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordState};
 use crate::identity::{NodeName, PodId, Uid};
-use crate::intern::SharedInterner;
 use crate::node_lifecycle::ZoneKey;
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now, Wall};
-use crate::toleration::Toleration;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -29,6 +27,10 @@ pub struct TolerationSecondsStats {
     pub waiting: usize,
     /// Pods whose default tolerations are to get other seconds.
     pub backfill_pending: usize,
+    /// Pods that have a ceiling.
+    pub guarded: usize,
+    /// Pods that are to get a ceiling, or their own seconds back.
+    pub guard_pending: usize,
 }
 
 /// A node and the pods on it.
@@ -49,7 +51,7 @@ pub(crate) struct HoldNodeEntry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecondsCache {
     nodes: BTreeMap<NodeName, HoldNodeEntry>,
-    tolerations: SharedInterner<Vec<Toleration>>,
+    shared: SharedPodParts,
     stats: TolerationSecondsStats,
     pods: usize,
     node_list: u64,
@@ -132,7 +134,7 @@ impl SecondsCache {
     /// A pod that a patch was answered with, if it is still there.
     pub(crate) fn put_response(&mut self, fact: HeldPodFact) {
         if self.nodes.get(&fact.node).is_some_and(|node| node.pod(fact.id.uid()).is_some()) {
-            self.put_pod(fact, false);
+            self.put_pod(fact, false, FactSource::Response);
         }
     }
 
@@ -152,7 +154,7 @@ impl SecondsCache {
         }
     }
 
-    fn put_pod(&mut self, fact: HeldPodFact, listed: bool) {
+    fn put_pod(&mut self, fact: HeldPodFact, listed: bool, source: FactSource) {
         let key = HeldPodKey { node: fact.node.clone(), uid: fact.id.uid().clone() };
         let node = self.nodes.entry(key.node.clone()).or_default();
         let place = node.position(&key.uid);
@@ -162,7 +164,7 @@ impl SecondsCache {
             return before.is_in(self.pod_list);
         }
         let before = place.ok().map(|at| &*node.pods[at]);
-        let pod = HeldPodEntry::new(fact, before, self.pod_list, &mut self.tolerations);
+        let pod = HeldPodEntry::new(fact, source, before, self.pod_list, &mut self.shared);
         let is_same = before.is_some_and(|before| before.says_the_same(&pod));
         if *pod.record() == RecordState::Undecodable && !is_same {
             self.undecodable_records.push(pod.id().clone());
@@ -185,7 +187,7 @@ impl SecondsCache {
     fn forget(&mut self, pod: &HeldPodEntry) {
         Self::count(&mut self.stats, pod.record(), -1);
         self.pods -= 1;
-        self.tolerations.give_back(pod.shared_tolerations());
+        self.shared.give_back(pod);
     }
 
     fn count(stats: &mut TolerationSecondsStats, record: &RecordState, by: isize) {
@@ -193,6 +195,7 @@ impl SecondsCache {
             RecordState::Absent => return,
             RecordState::Known(record) if record.is_released() => &mut stats.released,
             RecordState::Known(_) => &mut stats.held,
+            RecordState::Guarded(_) => &mut stats.guarded,
             RecordState::Undecodable => &mut stats.undecodable,
         };
         *count = count.saturating_add_signed(by);
@@ -261,7 +264,7 @@ impl ObjectIndex<HeldPodFact> for SecondsCache {
     }
 
     fn applied(&mut self, fact: HeldPodFact, listed: bool, _: Now) {
-        self.put_pod(fact, listed);
+        self.put_pod(fact, listed, FactSource::Watch);
     }
 
     fn deleted(&mut self, object: ObjectRef, _: Now) {

@@ -7,6 +7,7 @@ use crate::node_lifecycle::ZoneKey;
 use crate::taint::{TaintEffect, keys};
 use crate::time::Wall;
 use crate::toleration::Toleration;
+use crate::toleration_guard::GuardRecord;
 use crate::toleration_hold::{HoldRecord, ReleaseMode};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -66,16 +67,27 @@ impl HoldNodeFact {
     }
 }
 
-/// What a pod's annotation says of its hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a pod's annotations say of its seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordState {
     /// There is none.
     #[default]
     Absent,
-    /// This.
+    /// It is held, or was released.
     Known(Box<HoldRecord>),
-    /// It cannot be decoded (D11): the pod is left alone.
+    /// It is guarded.
+    Guarded(Box<GuardRecord>),
+    /// It cannot be decoded, or there are two (D11): the pod is left alone.
     Undecodable,
+}
+
+/// Which annotations with a record a pod has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecordAnnotations {
+    /// That of holds.
+    pub hold: bool,
+    /// That of guarded pods.
+    pub guard: bool,
 }
 
 /// A pod that is bound to a node and can still leave it.
@@ -91,8 +103,10 @@ pub struct HeldPodFact {
     pub tolerations: Vec<Toleration>,
     /// When it came to the node, if it says so.
     pub bound: Option<Wall>,
-    /// The annotation.
+    /// What its annotations say.
     pub record: RecordState,
+    /// Which of them it has.
+    pub records: RecordAnnotations,
     /// It has annotations, this one or others.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
@@ -103,12 +117,12 @@ impl HeldPodFact {
     /// Of a pod and its annotations.
     pub fn new(
         pod: &PodFact,
-        record: RecordState,
+        (record, records): (RecordState, RecordAnnotations),
         is_annotated: bool,
         asked: Option<Box<RequestedSeconds>>,
     ) -> Self {
         let PodFact { id, node, version, tolerations, arrival, .. } = pod.clone();
         let bound = arrival.scheduled.or(arrival.started).or(arrival.created);
-        Self { id, node, version, tolerations, bound, record, is_annotated, asked }
+        Self { id, node, version, tolerations, bound, record, records, is_annotated, asked }
     }
 }

@@ -1,16 +1,18 @@
 //! Defines what goes into the engine of toleration seconds, and what comes out: patches and notices.
 
-use super::backfill_objects::{BackfillNamespaceFact, BackfillPolicyFact, PolicyStatusWrite};
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
 use super::hold_limit::LimitChange;
-use super::objects::{HeldPodFact, HoldNodeFact};
+use super::objects::{HeldPodFact, HoldNodeFact, RecordAnnotations};
+use super::seconds_objects::{BackfillPolicyFact, PolicyStatusWrite, SecondsNamespaceFact};
 use crate::api_error::ApiFailure;
 use crate::identity::{NodeName, PodId};
 use crate::object_event::ObjectEvent;
 use crate::time::Wall;
 use crate::toleration::Toleration;
-use crate::toleration_hold::HoldWrite;
+use crate::toleration_backfill::SecondsChanges;
+use crate::toleration_guard::{GuardRecord, GuardWrite};
+use crate::toleration_hold::{HoldRecord, HoldWrite};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,6 +24,40 @@ pub enum PatchPurpose {
     Hold,
     /// The pod gets the seconds that new pods get.
     Backfill,
+    /// The pod gets the ceiling of its namespace, or its own seconds back.
+    Guard,
+}
+
+/// The record that a pod has after a patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatchedRecord {
+    /// None.
+    None,
+    /// Of a hold.
+    Hold(HoldRecord),
+    /// Of a guarded pod.
+    Guard(GuardRecord),
+}
+
+/// What a patch writes: seconds, and the record that belongs to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondsWrite {
+    /// The seconds that change.
+    pub seconds: SecondsChanges,
+    /// The record afterwards.
+    pub record: PatchedRecord,
+}
+
+impl From<HoldWrite> for SecondsWrite {
+    fn from(HoldWrite { seconds, record }: HoldWrite) -> Self {
+        Self { seconds, record: record.map_or(PatchedRecord::None, PatchedRecord::Hold) }
+    }
+}
+
+impl From<GuardWrite> for SecondsWrite {
+    fn from(GuardWrite { seconds, record }: GuardWrite) -> Self {
+        Self { seconds, record: record.map_or(PatchedRecord::None, PatchedRecord::Guard) }
+    }
 }
 
 /// A patch of one pod: it applies only if UID, tolerations and, where a record is written, whether there is one, are what
@@ -36,10 +72,10 @@ pub struct SecondsPatch {
     pub tolerations: Arc<Vec<Toleration>>,
     /// Whether it had annotations.
     pub is_annotated: bool,
-    /// Whether it had a record, of any kind.
-    pub has_record: bool,
+    /// Which annotations with a record it had.
+    pub records: RecordAnnotations,
     /// What is written.
-    pub write: HoldWrite,
+    pub write: SecondsWrite,
     /// What for.
     pub purpose: PatchPurpose,
 }
@@ -67,8 +103,8 @@ pub enum TolerationSecondsInput {
         /// The pod afterwards.
         result: Result<HeldPodFact, ApiFailure>,
     },
-    /// What the watch of namespaces says, for backfill.
-    Namespaces(ObjectEvent<BackfillNamespaceFact>),
+    /// What the watch of namespaces says, for backfill and the guard.
+    Namespaces(ObjectEvent<SecondsNamespaceFact>),
     /// What the watch of policies says, for backfill.
     Policies(Box<ObjectEvent<BackfillPolicyFact>>),
     /// What came of a status.
@@ -115,6 +151,15 @@ pub enum TolerationSecondsNotice {
         /// Its node.
         node: NodeName,
     },
+    /// A pod has the ceiling of its namespace, or its own seconds again.
+    PodGuarded {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
+        /// It has the ceiling.
+        is_guarded: bool,
+    },
     /// A limit of silent nodes is exceeded, or no longer.
     LimitChanged(LimitChange),
     /// A pod's record cannot be decoded.
@@ -122,14 +167,19 @@ pub enum TolerationSecondsNotice {
 }
 
 impl SecondsPatch {
-    pub(crate) fn new(pod: &HeldPodEntry, node: NodeName, write: HoldWrite, purpose: PatchPurpose) -> Self {
+    pub(crate) fn new(
+        pod: &HeldPodEntry,
+        node: NodeName,
+        write: impl Into<SecondsWrite>,
+        purpose: PatchPurpose,
+    ) -> Self {
         Self {
             pod: pod.id().clone(),
             node,
             tolerations: Arc::clone(pod.shared_tolerations()),
             is_annotated: pod.is_annotated(),
-            has_record: pod.has_record_in_object(),
-            write,
+            records: pod.records(),
+            write: write.into(),
             purpose,
         }
     }
@@ -141,13 +191,18 @@ impl SecondsPatch {
     /// What it says to people once it is carried out. A pause between two writes is none of their business.
     pub(crate) fn notice(&self) -> Option<TolerationSecondsNotice> {
         let (pod, node) = (self.pod.clone(), self.node.clone());
-        if self.purpose == PatchPurpose::Backfill {
-            return Some(TolerationSecondsNotice::PodBackfilled { pod, node });
+        match self.purpose {
+            PatchPurpose::Hold => {}
+            PatchPurpose::Backfill => return Some(TolerationSecondsNotice::PodBackfilled { pod, node }),
+            PatchPurpose::Guard => {
+                let is_guarded = matches!(self.write.record, PatchedRecord::Guard(_));
+                return Some(TolerationSecondsNotice::PodGuarded { pod, node, is_guarded });
+            }
         }
         let given = self.write.seconds.iter();
         match (given.clone().filter_map(|(_, seconds)| *seconds).min(), &self.write.record) {
             (Some(seconds), _) => Some(TolerationSecondsNotice::PodReleased { pod, node, seconds }),
-            (None, Some(record)) if given.len() > 0 && record.since() == record.changed() => {
+            (None, PatchedRecord::Hold(record)) if given.len() > 0 && record.since() == record.changed() => {
                 Some(TolerationSecondsNotice::PodHeld { pod, node, until: record.until() })
             }
             (None, _) => None,

@@ -13,9 +13,9 @@ use taintward_core::taint::{TaintEffect, keys};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_seconds::{
-    BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, HeldPodFact, HoldNodeFact,
-    NodeHoldRequest, RecordState, SecondsPatch, TolerationSecondsEffect, TolerationSecondsEngine,
-    TolerationSecondsInput,
+    BackfillPolicyFact, BackfillProgress, BackfillSettings, HeldPodFact, HoldNodeFact, NodeHoldRequest,
+    RecordAnnotations, RecordState, SecondsNamespaceFact, SecondsPatch, TolerationSecondsEffect,
+    TolerationSecondsEngine, TolerationSecondsInput,
 };
 
 type Input = TolerationSecondsInput;
@@ -45,6 +45,7 @@ fn pod(at: usize) -> HeldPodFact {
         tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
         bound: None,
         record: RecordState::Absent,
+        records: RecordAnnotations::default(),
         is_annotated: false,
         asked: None,
     }
@@ -79,7 +80,7 @@ impl Cluster {
     fn new(pods: usize, per_second: u32) -> Self {
         let settings = BackfillSettings { replaced: vec![DefaultSeconds::default()], per_second };
         let mut cluster = Self {
-            engine: TolerationSecondsEngine::new(None, Some(settings)),
+            engine: TolerationSecondsEngine::new(None, Some(settings), None),
             millis: 0,
             pods: (0..pods).map(pod).collect(),
             told: Vec::new(),
@@ -106,7 +107,7 @@ impl Cluster {
 
     fn lists_of_backfill(&mut self) {
         self.hear(list([policy(600)], |event| Input::Policies(event.into())));
-        let namespace = BackfillNamespaceFact { name: "shop".into(), facts: NamespaceFact::default() };
+        let namespace = SecondsNamespaceFact { name: "shop".into(), facts: NamespaceFact::default() };
         self.hear(list([namespace], Input::Namespaces));
     }
 
@@ -217,7 +218,7 @@ fn a_namespace_that_changes_is_looked_at_again() {
     assert_eq!(cluster.patched(), 3);
     let mut facts = NamespaceFact::default();
     (facts.asked.not_ready, facts.asked.unreachable) = (Some("300".into()), Some("300".into()));
-    let namespace = BackfillNamespaceFact { name: "shop".into(), facts };
+    let namespace = SecondsNamespaceFact { name: "shop".into(), facts };
     cluster.hear(vec![Input::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
     // 600 is not one of the seconds that may be replaced.
     assert_eq!(cluster.pass(10_000), 0);

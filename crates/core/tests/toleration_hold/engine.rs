@@ -1,10 +1,14 @@
 //! The engine in a world that withholds, beside kube-controller-manager's own countdowns.
 
-use crate::world::{HOLD_FOR, NODES, OWN, OWN_MAX, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds};
+use crate::world::{
+    CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds,
+};
 use proptest::prelude::*;
 use taintward_core::toleration::Toleration;
+use taintward_core::toleration_guard::GuardRecord;
+use taintward_core::toleration_hold::HeldToleration;
 use taintward_core::toleration_hold::{REMAINDER_MIN, ReleaseMode};
-use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
+use taintward_core::toleration_seconds::{NodeHoldRequest, RecordAnnotations, RecordState};
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -20,6 +24,10 @@ enum Event {
         carried_out: bool,
     },
     RecordRemoved(usize),
+    /// Another writer gives a guarded pod a record with more seconds of its own.
+    RecordForged(usize),
+    /// The namespace is guarded with this ceiling, or is not any more.
+    CeilingChanges(Option<i64>),
     /// A policy gives new pods other seconds.
     PolicyChanges(i64),
     /// The policy cannot be decoded any more.
@@ -43,6 +51,8 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
         2 => Just(Event::WatchStalls),
         2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
         1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordRemoved),
+        1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordForged),
+        3 => prop::option::of(prop::sample::select(&CEILINGS[..])).prop_map(Event::CeilingChanges),
         2 => prop::sample::select(&POLICIES[..]).prop_map(Event::PolicyChanges),
         1 => Just(Event::PolicyGarbled),
         2 => Just(Event::ClockSteps),
@@ -52,6 +62,21 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
 }
 
 impl World {
+    fn forge_record(&mut self, pod: usize) {
+        let fact = &mut self.pods[pod].fact;
+        let RecordState::Guarded(record) = &fact.record else { return };
+        let held = record.tolerations().iter().filter_map(|held| {
+            let mut toleration = held.toleration();
+            toleration.seconds = Some(held.own() + 20);
+            HeldToleration::recorded(&toleration, held.given())
+        });
+        let Some(forged) = GuardRecord::recorded(held.collect()) else { return };
+        fact.record = RecordState::Guarded(forged.into());
+        self.pod_changed(pod);
+        (self.stalled_until, self.lost) = (self.stalled_until.min(self.now), None);
+        self.pass(35);
+    }
+
     fn happen(&mut self, event: Event) {
         let now = self.now;
         match event {
@@ -84,13 +109,18 @@ impl World {
             // The engine puts back a record that another writer takes away.
             Event::RecordRemoved(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
                 self.pods[pod].fact.record = RecordState::Absent;
+                self.pods[pod].fact.records = RecordAnnotations::default();
                 self.pod_changed(pod);
                 (self.stalled_until, self.lost) = (self.stalled_until.min(now), None);
                 // A process that ends before it has given the record back leaves none behind: a failed patch of the pod
                 // delays that by its pause.
                 self.pass(35);
             }
-            Event::WatchStalls | Event::RecordRemoved(_) | Event::Nothing => {}
+            Event::RecordForged(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
+                self.forge_record(pod);
+            }
+            Event::CeilingChanges(ceiling) => self.ceiling_becomes(ceiling),
+            Event::WatchStalls | Event::RecordRemoved(_) | Event::RecordForged(_) | Event::Nothing => {}
         }
     }
 }
@@ -111,10 +141,11 @@ proptest! {
         }
         for node in 0..NODES {
             world.happen(Event::Forgotten(node));
+            world.happen(Event::CeilingChanges(None));
             world.happen(if recovers { Event::Recovers(node) } else { Event::Silent(node) });
         }
         let policy = world.policy;
-        world.pass(STALL + HOLD_FOR + OWN_MAX + REMAINDER_MIN + 60);
+        world.pass(STALL + HOLD_FOR + CEILING_MAX + REMAINDER_MIN + 60);
         prop_assert_eq!(&world.violation, &None);
         for pod in &world.pods {
             if recovers {
@@ -129,6 +160,7 @@ proptest! {
         prop_assert_eq!(world.engine.stats().waiting, 0);
         prop_assert_eq!(world.engine.stats().held, 0);
         prop_assert_eq!(world.engine.stats().backfill_pending, 0);
+        prop_assert_eq!((world.engine.stats().guarded, world.engine.stats().guard_pending), (0, 0));
     }
 }
 

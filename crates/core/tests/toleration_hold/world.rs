@@ -8,24 +8,28 @@ use taintward_core::admission::policy::{TolerationDuration, TolerationPolicy};
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
-use taintward_core::fact::{BindingTimes, NodeFact};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_guard::{CEILING_LABEL, GuardRecord, guarded_pod};
 use taintward_core::toleration_hold::HeldToleration;
 use taintward_core::toleration_seconds::{
-    BackfillNamespaceFact, BackfillPolicyFact, BackfillSettings, HeldPodFact, HoldLimit, HoldNodeFact,
-    HoldSettings, NodeHoldRequest, PatchPurpose, RecordState, SecondsPatch, TolerationSecondsEffect,
-    TolerationSecondsEngine, TolerationSecondsInput,
+    BackfillPolicyFact, BackfillSettings, GuardSettings, HeldPodFact, HoldLimit, HoldNodeFact, HoldSettings,
+    NodeHoldRequest, PatchPurpose, PatchedRecord, RecordAnnotations, RecordState, SecondsNamespaceFact,
+    SecondsPatch, TolerationSecondsEffect, TolerationSecondsEngine, TolerationSecondsInput,
 };
 
 pub(crate) const OWN: i64 = 60;
 /// Seconds that a policy may give; none are fewer than [`OWN`].
 pub(crate) const POLICIES: [i64; 3] = [OWN, 90, OWN_MAX];
 pub(crate) const OWN_MAX: i64 = 120;
+/// Ceilings of a guarded namespace.
+pub(crate) const CEILINGS: [i64; 2] = [100, CEILING_MAX];
+pub(crate) const CEILING_MAX: i64 = 300;
 pub(crate) const HOLD_FOR: i64 = 90;
 /// A watch may be behind for so long.
 pub(crate) const STALL: i64 = 9;
@@ -56,6 +60,8 @@ pub(crate) struct World {
     pub(crate) pods: Vec<Pod>,
     /// What the policy says; `None`: it cannot be decoded.
     pub(crate) policy: Option<i64>,
+    /// What the label of the namespace says.
+    pub(crate) ceiling: Option<i64>,
     pub(crate) engine: TolerationSecondsEngine,
     pub(crate) undelivered: VecDeque<TolerationSecondsInput>,
     pub(crate) stalled_until: i64,
@@ -68,9 +74,37 @@ pub(crate) struct World {
 pub(crate) fn own_seconds(pod: &HeldPodFact) -> i64 {
     let held = match &pod.record {
         RecordState::Known(record) => record.tolerations().first().map(HeldToleration::own),
+        RecordState::Guarded(record) => guarded_own(record, &pod.tolerations),
         RecordState::Absent | RecordState::Undecodable => None,
     };
     held.or(pod.tolerations[0].seconds).expect("own seconds")
+}
+
+/// The own seconds of a guarded pod, unless another writer changed them.
+fn guarded_own(record: &GuardRecord, tolerations: &[Toleration]) -> Option<i64> {
+    let held = record.tolerations().first()?;
+    (held.given() == tolerations[0].seconds).then(|| held.own())
+}
+
+/// The seconds by which Taintward's own eviction judges a pod; `None`: it leaves the pod to the original.
+fn guarded_seconds(fact: &HeldPodFact) -> Option<i64> {
+    let RecordState::Guarded(record) = &fact.record else { return None };
+    let pod = PodFact {
+        id: fact.id.clone(),
+        node: fact.node.clone(),
+        version: fact.version,
+        generation: 1,
+        tolerations: fact.tolerations.clone(),
+        priority: 0,
+        node_critical: false,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
+        mirror: false,
+        marked: false,
+        marked_by_another: false,
+        arrival: BindingTimes::default(),
+    };
+    guarded_pod(pod, Some(record))?.tolerations.iter().filter_map(|one| one.seconds).min()
 }
 
 fn name(node: usize) -> NodeName {
@@ -95,6 +129,7 @@ impl World {
                 tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
                 bound: BindingTimes::default().scheduled,
                 record: RecordState::Absent,
+                records: RecordAnnotations::default(),
                 is_annotated: false,
                 asked: None,
             };
@@ -107,6 +142,7 @@ impl World {
             nodes: vec![(None, NodeHoldRequest::None); NODES],
             pods: (0..NODES * PODS_PER_NODE).map(pod).collect(),
             policy: Some(OWN),
+            ceiling: None,
             engine: TolerationSecondsEngine::default(),
             undelivered: VecDeque::new(),
             stalled_until: 0,
@@ -153,6 +189,7 @@ impl World {
         self.engine = TolerationSecondsEngine::new(
             Some(HoldSettings { limit: Some(LIMIT) }),
             Some(BackfillSettings { replaced, per_second: 20 }),
+            Some(GuardSettings { per_second: 20 }),
         );
         self.undelivered.clear();
         let nodes: Vec<_> = (0..NODES).map(|node| self.node_fact(node)).collect();
@@ -175,10 +212,9 @@ impl World {
             events.push(TolerationSecondsInput::Pods(ObjectEvent::ListCompleted));
         };
         let mut events = Vec::new();
-        let namespace = BackfillNamespaceFact { name: "default".into(), facts: NamespaceFact::default() };
         events.extend([
             TolerationSecondsInput::Namespaces(ObjectEvent::ListStarted { silent_since: None }),
-            TolerationSecondsInput::Namespaces(ObjectEvent::Applied { fact: namespace, listed: true }),
+            self.namespace_event(true),
             TolerationSecondsInput::Namespaces(ObjectEvent::ListCompleted),
             TolerationSecondsInput::Policies(ObjectEvent::ListStarted { silent_since: None }.into()),
             self.policy_event(true),
@@ -186,6 +222,18 @@ impl World {
         ]);
         listed(&mut events);
         events.into_iter().for_each(|event| self.engine.handle(event, now));
+    }
+
+    fn namespace_event(&self, listed: bool) -> TolerationSecondsInput {
+        let labels = self.ceiling.iter().map(|ceiling| (CEILING_LABEL.into(), ceiling.to_string().into()));
+        let facts = NamespaceFact { labels: labels.collect(), ..NamespaceFact::default() };
+        let fact = SecondsNamespaceFact { name: "default".into(), facts };
+        TolerationSecondsInput::Namespaces(ObjectEvent::Applied { fact, listed })
+    }
+
+    pub(crate) fn ceiling_becomes(&mut self, ceiling: Option<i64>) {
+        self.ceiling = ceiling;
+        self.undelivered.push_back(self.namespace_event(false));
     }
 
     fn policy_event(&self, listed: bool) -> TolerationSecondsInput {
@@ -237,17 +285,17 @@ impl World {
         let at = found.filter(|at| self.pods[*at].gone_at.is_none()).ok_or(ApiFailure::NotFound)?;
         let pod = &mut self.pods[at];
         let (fact, cleared_at) = (&mut pod.fact, &mut pod.cleared_at);
-        if fact.tolerations != *patch.tolerations || (fact.record != RecordState::Absent) != patch.has_record
-        {
+        if fact.tolerations != *patch.tolerations || fact.records != patch.records {
             return Err(ApiFailure::Conflict);
         }
-        let is_backfill = patch.purpose == PatchPurpose::Backfill;
-        if is_backfill && (fact.record != RecordState::Absent || patch.write.record.is_some()) {
-            self.violation = Some("a held pod was backfilled".to_owned());
+        let is_hold = patch.purpose == PatchPurpose::Hold;
+        let has_hold = |record: &PatchedRecord| matches!(record, PatchedRecord::Hold(_));
+        if !is_hold && (matches!(fact.record, RecordState::Known(_)) || has_hold(&patch.write.record)) {
+            self.violation = Some("a held pod was backfilled or guarded".to_owned());
         }
         for (position, seconds) in &patch.write.seconds {
             let before = fact.tolerations[*position].seconds;
-            if before.is_some() && seconds.is_some() && before != *seconds && !is_backfill {
+            if before.is_some() && seconds.is_some() && before != *seconds && is_hold {
                 self.violation = Some("seconds were changed directly".to_owned());
             }
             if seconds.is_none() {
@@ -257,16 +305,21 @@ impl World {
             }
             fact.tolerations[*position].seconds = *seconds;
         }
-        if is_backfill {
+        let (record, records) = match patch.write.record.clone() {
+            PatchedRecord::None => (RecordState::Absent, RecordAnnotations::default()),
+            PatchedRecord::Hold(record) => {
+                (RecordState::Known(record.into()), RecordAnnotations { hold: true, guard: false })
+            }
+            PatchedRecord::Guard(record) => {
+                (RecordState::Guarded(record.into()), RecordAnnotations { hold: false, guard: true })
+            }
+        };
+        (fact.record, fact.records) = (record, records);
+        if !is_hold {
             let own = own_seconds(fact);
             let is_silent = self.nodes[at / PODS_PER_NODE].0.is_some();
             pod.own = if is_silent { pod.own.min(own) } else { own };
         }
-        fact.record = patch
-            .write
-            .record
-            .clone()
-            .map_or(RecordState::Absent, |record| RecordState::Known(record.into()));
         self.pod_changed(at);
         Ok(self.pods[at].fact.clone())
     }
@@ -308,6 +361,7 @@ impl World {
     pub(crate) fn pass(&mut self, seconds: i64) {
         for _ in 0..seconds {
             self.run_engine();
+            let is_process_up = self.now >= self.stalled_until;
             for at in 0..self.pods.len() {
                 let silent_since = self.nodes[at / PODS_PER_NODE].0;
                 let pod = &mut self.pods[at];
@@ -315,9 +369,11 @@ impl World {
                     continue;
                 }
                 pod.original.look(silent_since.is_some(), &pod.fact.tolerations, self.now);
-                if pod.original.evicts(self.now) {
+                let silent_for = silent_since.map(|since| self.now - since);
+                let guarded = is_process_up.then(|| guarded_seconds(&pod.fact)).flatten();
+                let is_due = silent_for.zip(guarded).is_some_and(|(silent, own)| own <= silent);
+                if is_due || pod.original.evicts(self.now) {
                     pod.gone_at = Some(self.now);
-                    let silent_for = silent_since.map(|since| self.now - since);
                     if silent_for.is_none_or(|silent| silent < pod.own) {
                         self.violation = Some(format!("pod {at} left after {silent_for:?}"));
                     }

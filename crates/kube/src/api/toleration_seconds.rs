@@ -3,6 +3,7 @@
 
 use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
+use crate::guard_annotation::{GUARD, encode_guard};
 use crate::hold_annotations::{HELD, encode_record};
 use crate::node_client::test;
 use crate::wire::{BackfillJson, PolicyStatusJson};
@@ -11,7 +12,9 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration::Toleration;
-use taintward_core::toleration_seconds::{BackfillProgress, HeldPodFact, PolicyStatusWrite, SecondsPatch};
+use taintward_core::toleration_seconds::{
+    BackfillProgress, HeldPodFact, PatchedRecord, PolicyStatusWrite, SecondsPatch,
+};
 
 impl ApiClient {
     /// Writes seconds and annotation at once, if the pod is the one that was seen, with the tolerations that were seen.
@@ -78,21 +81,33 @@ fn body(patch: &SecondsPatch) -> Bytes {
             None => {}
         }
     }
-    let path = format!("/metadata/annotations/{}", HELD.replace('/', "~1"));
-    match (patch.write.record.as_ref().map(encode_record), patch.has_record) {
-        (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
-        (Some(text), false) if patch.is_annotated => {
-            steps.insert(1, test(&path, &Value::Null));
-            steps.push(json!({ "op": "add", "path": path, "value": text }));
-        }
-        (Some(text), false) => {
-            steps.insert(1, test("/metadata/annotations", &Value::Null));
-            steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { HELD: text } }));
-        }
-        (None, true) => steps.push(json!({ "op": "remove", "path": path })),
-        (None, false) => {}
-    }
+    annotation_steps(patch, &mut steps);
     Bytes::from(Value::Array(steps).to_string())
+}
+
+/// The steps that leave the pod with the annotation of its record, and with no other one.
+fn annotation_steps(patch: &SecondsPatch, steps: &mut Vec<Value>) {
+    let (held, guard) = match &patch.write.record {
+        PatchedRecord::None => (None, None),
+        PatchedRecord::Hold(record) => (Some(encode_record(record)), None),
+        PatchedRecord::Guard(record) => (None, Some(encode_guard(record))),
+    };
+    for (name, had, text) in [(HELD, patch.records.hold, held), (GUARD, patch.records.guard, guard)] {
+        let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
+        match (text, had) {
+            (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
+            (Some(text), false) if patch.is_annotated => {
+                steps.insert(1, test(&path, &Value::Null));
+                steps.push(json!({ "op": "add", "path": path, "value": text }));
+            }
+            (Some(text), false) => {
+                steps.insert(1, test("/metadata/annotations", &Value::Null));
+                steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { name: text } }));
+            }
+            (None, true) => steps.push(json!({ "op": "remove", "path": path })),
+            (None, false) => {}
+        }
+    }
 }
 
 /// A toleration as the API server writes it.

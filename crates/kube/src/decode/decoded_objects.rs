@@ -2,13 +2,15 @@
 //!
 //! - See `node_and_pod.rs` for where the kinds are found.
 
-use crate::hold_annotations::{decode_record, decode_request};
+use crate::guard_annotation::decode_records;
+use crate::hold_annotations::decode_request;
 use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::node_lifecycle::{self, ConditionStatus};
-use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact};
+use taintward_core::toleration_guard::guarded_pod;
+use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact, RecordAnnotations, RecordState};
 
 /// A node, as each of the two engines wants it; read in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct DecodedPod {
     pub made_for: Box<str>,
     /// The annotation [`HELD`](crate::hold_annotations::HELD).
     pub held: Option<Box<str>>,
+    /// The annotation [`GUARD`](crate::guard_annotation::GUARD).
+    pub guard: Option<Box<str>>,
     /// It has annotations.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
@@ -53,11 +57,23 @@ impl DecodedNode {
 }
 
 impl DecodedPod {
+    /// What its annotations say of its own seconds.
+    fn records(&self) -> (RecordState, RecordAnnotations) {
+        decode_records(self.held.as_deref(), self.guard.as_deref())
+    }
+
+    /// What taint eviction wants to know where it evicts guarded pods only; `None`: it leaves this one alone.
+    pub fn for_guard(&self) -> Option<PodFact> {
+        let (RecordState::Guarded(record), _) = self.records() else {
+            return guarded_pod(self.pod.clone(), None);
+        };
+        guarded_pod(self.pod.clone(), Some(&record))
+    }
+
     /// What holds want to know; `None`: no countdown can make it leave, because it is a mirror, is over, or leaves.
     pub fn for_holds(&self) -> Option<HeldPodFact> {
-        let record = || self.held.as_deref().map(decode_record).unwrap_or_default();
         let can_leave = self.pod.standing == PodLifePhase::Live && !self.pod.mirror;
-        can_leave.then(|| HeldPodFact::new(&self.pod, record(), self.is_annotated, self.asked.clone()))
+        can_leave.then(|| HeldPodFact::new(&self.pod, self.records(), self.is_annotated, self.asked.clone()))
     }
 
     /// What node health wants to know.

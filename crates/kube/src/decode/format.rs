@@ -97,6 +97,7 @@ struct PodFields<'a> {
     mirror: bool,
     made_for: &'a str,
     held: Option<&'a str>,
+    guard: Option<&'a str>,
     is_annotated: bool,
     not_ready_seconds: Option<&'a str>,
     unreachable_seconds: Option<&'a str>,
@@ -168,6 +169,7 @@ impl PodFields<'_> {
             priority_class: self.priority_class.into(),
             made_for: self.made_for.into(),
             held: self.held.map(Box::from),
+            guard: self.guard.map(Box::from),
             is_annotated: self.is_annotated,
             asked,
         }))

@@ -24,7 +24,7 @@ pub struct NodeForAllControllers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TerminatingPod {
     /// The pod.
-    pub(crate) pod: PodFact,
+    pub(crate) pod: DecodedPod,
     /// Its deletion has begun and waits for nothing: no grace period is left, and nobody has a finalizer on it. Its
     /// removal is the second half of the same request, and was cut off.
     pub(crate) half_deleted: bool,
@@ -180,11 +180,11 @@ impl WatchedObject for TerminatingPod {
     const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        PodFact::from_protobuf(bytes).map(|pod| Self::of(pod, || Protobuf::waits_for_nothing(bytes)))
+        DecodedPod::from_protobuf(bytes).map(|pod| Self::of(pod, || Protobuf::waits_for_nothing(bytes)))
     }
 
     fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        PodFact::from_json(bytes).map(|pod| Self::of(pod, || Json::waits_for_nothing(bytes)))
+        DecodedPod::from_json(bytes).map(|pod| Self::of(pod, || Json::waits_for_nothing(bytes)))
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -192,13 +192,13 @@ impl WatchedObject for TerminatingPod {
     }
 
     fn version(&self) -> Option<ResourceVersion> {
-        self.pod.version
+        self.pod.version()
     }
 }
 
 impl TerminatingPod {
-    fn of(pod: PodFact, waits_for_nothing: impl FnOnce() -> bool) -> Self {
-        let half_deleted = pod.standing == PodLifePhase::Terminating && waits_for_nothing();
+    fn of(pod: DecodedPod, waits_for_nothing: impl FnOnce() -> bool) -> Self {
+        let half_deleted = pod.pod.standing == PodLifePhase::Terminating && waits_for_nothing();
         Self { pod, half_deleted }
     }
 }

@@ -3,6 +3,7 @@
 //! - See `pod.rs`, `node.rs` and their neighbours for the specifications.
 
 use super::{CappedList, Fields, Text};
+use crate::guard_annotation::GUARD;
 use crate::hold_annotations::{HELD, HOLD};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -102,6 +103,8 @@ pub struct KnownAnnotations<'a> {
     pub unreachable: Option<Text<'a>>,
     pub allow: Option<Text<'a>>,
     pub held: Option<Text<'a>>,
+    /// [`GUARD`].
+    pub guard: Option<Text<'a>>,
     pub hold: Option<Text<'a>>,
     /// There are annotations, these or others.
     pub any: bool,
@@ -134,6 +137,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for KnownAnnotations<'a> {
                         NOT_READY_SECONDS => found.not_ready = Some(map.next_value()?),
                         UNREACHABLE_SECONDS => found.unreachable = Some(map.next_value()?),
                         HELD => found.held = Some(map.next_value()?),
+                        GUARD => found.guard = Some(map.next_value()?),
                         HOLD => found.hold = Some(map.next_value()?),
                         ALLOW => found.allow = Some(map.next_value()?),
                         _ => _ = map.next_value::<IgnoredAny>()?,

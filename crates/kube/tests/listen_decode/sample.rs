@@ -19,11 +19,12 @@ use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_kube::decode::DecodedPod;
+use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
 
 /// Those that matter, and one that does not.
-const ANNOTATIONS: [&str; 6] =
-    ["kubernetes.io/config.mirror", MADE_FOR, HELD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
+const ANNOTATIONS: [&str; 7] =
+    ["kubernetes.io/config.mirror", MADE_FOR, HELD, GUARD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
 
 mod lease;
 mod moment;
@@ -334,6 +335,7 @@ impl SamplePod {
             priority_class: self.class.as_deref().unwrap_or_default().into(),
             made_for: self.meta.annotation(MADE_FOR).unwrap_or_default().into(),
             held: self.meta.annotation(HELD).map(Box::from),
+            guard: self.meta.annotation(GUARD).map(Box::from),
             is_annotated: !self.meta.annotations.is_empty(),
             asked: self.asked().map(Box::new),
         }

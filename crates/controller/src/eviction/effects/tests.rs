@@ -42,7 +42,7 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
         slow,
     };
-    let (input, refusal) = execute(&api, &clock, effect).await;
+    let (input, refusal) = execute(&api, &clock, EvictionScope::AllPods, effect).await;
     assert!(
         matches!(input, EvictionInput::Deleted { result: Err(ApiFailure::Unavailable), .. }),
         "{input:?}"
@@ -162,7 +162,7 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     while done.lock().unwrap().is_none() && clock.now().mono < Mono::from_secs(400) {
         engine.tick(clock.now().mono);
         while let Some(effect) = engine.next_effect(Lane::All, clock.now()) {
-            executor.start(request(effect, &context), false);
+            executor.start(request(effect, EvictionScope::AllPods, &context), false);
         }
         let wake = engine.next_wakeup().unwrap_or(Mono::from_secs(400));
         tokio::select! {

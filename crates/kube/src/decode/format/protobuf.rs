@@ -4,6 +4,7 @@
 //! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what is told of all.
 
 use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
+use crate::guard_annotation::GUARD;
 use crate::hold_annotations::{HELD, HOLD};
 use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
 use std::borrow::Cow;
@@ -177,6 +178,7 @@ struct ProtobufMeta<'a> {
     mirror: bool,
     made_for: &'a str,
     held: Option<&'a str>,
+    guard: Option<&'a str>,
     hold: Option<&'a str>,
     not_ready_seconds: Option<&'a str>,
     unreachable_seconds: Option<&'a str>,
@@ -216,6 +218,7 @@ impl<'a> ProtobufMeta<'a> {
                         (MIRROR, _) => self.mirror = true,
                         (MADE_FOR, value) => self.made_for = value,
                         (HELD, value) => self.held = Some(value),
+                        (GUARD, value) => self.guard = Some(value),
                         (HOLD, value) => self.hold = Some(value),
                         (NOT_READY_SECONDS, value) => self.not_ready_seconds = Some(value),
                         (UNREACHABLE_SECONDS, value) => self.unreachable_seconds = Some(value),

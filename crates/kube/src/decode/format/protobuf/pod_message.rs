@@ -33,6 +33,7 @@ impl DecodeFrom<Protobuf> for DecodedPod {
             mirror: meta.mirror,
             made_for: meta.made_for,
             held: meta.held,
+            guard: meta.guard,
             is_annotated: meta.is_annotated,
             not_ready_seconds: meta.not_ready_seconds,
             unreachable_seconds: meta.unreachable_seconds,

@@ -1,4 +1,4 @@
-//! Defines what backfill is told of namespaces and policies, and what it says of its progress.
+//! Defines what backfill and the guard are told of namespaces and policies, and what backfill says of its progress.
 
 use crate::admission::DefaultSeconds;
 use crate::admission::policy::TolerationPolicy;
@@ -23,9 +23,22 @@ impl Default for BackfillSettings {
     }
 }
 
-/// A namespace, as backfill asks.
+/// By what the guard goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GuardSettings {
+    /// Pods that are patched in a second, at most; those of backfill included, where both run.
+    pub per_second: u32,
+}
+
+impl Default for GuardSettings {
+    fn default() -> Self {
+        Self { per_second: 50 }
+    }
+}
+
+/// A namespace, as far as seconds depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackfillNamespaceFact {
+pub struct SecondsNamespaceFact {
     /// `metadata.name`.
     pub name: Box<str>,
     /// What admission wants to know of it, too.

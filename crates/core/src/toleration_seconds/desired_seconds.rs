@@ -1,15 +1,17 @@
-//! Finds the pods whose default tolerations have other seconds than new pods get, and paces their patches.
+//! Finds the pods that have other seconds than their policies, or the ceilings of their namespaces, say; paces their patches.
 //!
-//! - Invariant: nothing is written before namespaces and policies were listed once, nor while a policy cannot be decoded:
-//!   which namespaces that one is for is unknown (D11).
+//! - Invariant: nothing is written before namespaces and policies were listed once; nor for a policy while one cannot be
+//!   decoded, because which namespaces that one is for is unknown (D11).
 //! - Invariant: a pod whose node is silent, or that bears a record of a hold, waits.
 
-use super::backfill_objects::{
-    BackfillNamespaceFact, BackfillPolicyFact, BackfillProgress, BackfillSettings, PolicyStatusWrite,
-};
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
 use super::object_cache::SecondsCache;
+use super::patch::{PatchPurpose, SecondsWrite};
+use super::seconds_objects::{
+    BackfillPolicyFact, BackfillProgress, BackfillSettings, GuardSettings, PolicyStatusWrite,
+    SecondsNamespaceFact,
+};
 use crate::admission::pod_toleration_restriction::TolerationListAnnotation;
 use crate::admission::policy::TolerationPolicy;
 use crate::admission::policy::{decide, policy_for};
@@ -17,6 +19,7 @@ use crate::admission::request::NamespaceFact;
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_backfill::{BackfillVerdict, backfill};
+use crate::toleration_guard::{GuardCeiling, guard_write};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -27,6 +30,7 @@ const PROGRESS_PAUSE: Span = Span::from_secs(5);
 #[derive(Clone, Debug)]
 struct NamespaceEntry {
     facts: NamespaceFact,
+    ceiling: GuardCeiling,
     /// Its policy's position.
     policy: Option<usize>,
     list: u64,
@@ -38,10 +42,13 @@ struct PolicyEntry {
     list: u64,
 }
 
-/// The state of backfill.
+/// What pods should have, and which of them are to be patched for it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Backfill {
-    settings: BackfillSettings,
+pub(crate) struct DesiredSeconds {
+    /// `None`: no pod is backfilled.
+    backfill: Option<BackfillSettings>,
+    /// `None`: no pod gets a ceiling, and those that have one keep it.
+    guard: Option<GuardSettings>,
     namespaces: BTreeMap<Box<str>, NamespaceEntry>,
     /// In the order of their names.
     policies: Vec<PolicyEntry>,
@@ -56,8 +63,9 @@ pub(crate) struct Backfill {
     /// Namespaces whose pods are to be looked at again.
     changed: BTreeSet<Box<str>>,
     policies_changed: bool,
-    /// Pods that are to be patched.
-    pending: BTreeSet<HeldPodKey>,
+    /// Pods that are to be patched, and what for.
+    pending: BTreeMap<HeldPodKey, PatchPurpose>,
+    pending_for_guard: usize,
     /// No patch before then.
     next_at: Option<Mono>,
     /// Progress may have changed since it was last looked at.
@@ -66,69 +74,99 @@ pub(crate) struct Backfill {
     writes: Vec<PolicyStatusWrite>,
 }
 
-impl Backfill {
-    pub(crate) fn new(settings: BackfillSettings) -> Self {
-        Self { settings, ..Self::default() }
+impl DesiredSeconds {
+    /// `None`, if there is nothing to do.
+    pub(crate) fn new(backfill: Option<BackfillSettings>, guard: Option<GuardSettings>) -> Option<Self> {
+        let has_work = backfill.is_some() || guard.is_some();
+        has_work.then(|| Self { backfill, guard, ..Self::default() })
+    }
+
+    /// Whether pods get ceilings.
+    pub(crate) fn guards(&self) -> bool {
+        self.guard.is_some()
     }
 
     /// Whether it knows enough to decide.
     pub(crate) fn is_synced(&self) -> bool {
-        self.namespaces_synced && self.policies_synced
+        self.namespaces_synced && (self.policies_synced || self.backfill.is_none())
     }
 
-    fn can_decide(&self) -> bool {
-        self.is_synced() && self.undecodable.is_empty()
+    fn can_backfill(&self) -> bool {
+        self.backfill.is_some() && self.is_synced() && self.undecodable.is_empty()
     }
 
-    /// Pods that are to be patched.
-    pub(crate) fn pending(&self) -> usize {
-        self.pending.len()
+    /// How many pods are to be patched for backfill, and for the guard.
+    pub(crate) fn pending(&self) -> (usize, usize) {
+        (self.pending.len() - self.pending_for_guard, self.pending_for_guard)
     }
 
-    /// What is to be done about a pod; `None`: that is not known.
-    pub(crate) fn verdict(&self, pod: &HeldPodEntry) -> Option<BackfillVerdict> {
-        let namespaces = Some(&self.namespaces).filter(|_| self.can_decide())?;
+    /// The patch that gives a pod what it should have, and what it is for; `None`: it has that, or that is not known.
+    pub(crate) fn write(&self, pod: &HeldPodEntry) -> Option<(SecondsWrite, PatchPurpose)> {
+        let namespace = self.namespaces.get(pod.id().name().namespace()).filter(|_| self.is_synced())?;
+        let record = pod.guard_record();
+        let ceiling = match self.guard {
+            Some(_) => namespace.ceiling,
+            None if record.is_some() => return None,
+            None => GuardCeiling::None,
+        };
+        let own = match self.verdict(pod) {
+            Some(BackfillVerdict::Differs(changes)) => changes,
+            Some(BackfillVerdict::Own | BackfillVerdict::Current) | None => Vec::new(),
+        };
+        let write = guard_write(pod.tolerations(), record, ceiling, &own)?;
+        let is_guard = record.is_some() || write.record.is_some();
+        Some((write.into(), if is_guard { PatchPurpose::Guard } else { PatchPurpose::Backfill }))
+    }
+
+    /// What backfill finds of a pod; `None`: that is not known.
+    fn verdict(&self, pod: &HeldPodEntry) -> Option<BackfillVerdict> {
+        let namespaces = Some(&self.namespaces).filter(|_| self.can_backfill())?;
+        let replaced = &self.backfill.as_ref()?.replaced;
         let namespace = namespaces.get(pod.id().name().namespace())?;
         let policy = namespace.policy.map(|at| &self.rules[at]);
-        let last = self.settings.replaced.first().copied().unwrap_or_default();
+        let last = replaced.first().copied().unwrap_or_default();
         let decision = decide(pod.asked(), &namespace.facts.asked, policy, last);
         let defaults = match &namespace.facts.lists.defaults {
             TolerationListAnnotation::Present(defaults) => &defaults[..],
             _ => &[],
         };
-        Some(backfill(pod.tolerations(), defaults, decision.durations(), &self.settings.replaced))
+        Some(backfill(&pod.own_tolerations(), defaults, decision.durations(), replaced))
     }
 
-    /// A pod was looked at: it is to be patched, or is not.
-    pub(crate) fn set(&mut self, key: &HeldPodKey, is_wanted: bool) {
+    /// A pod was looked at: it is to be patched for this, or is not.
+    pub(crate) fn set(&mut self, key: &HeldPodKey, wanted: Option<PatchPurpose>) {
         self.has_progressed = true;
-        if is_wanted {
-            self.pending.insert(key.clone());
-        } else {
-            self.pending.remove(key);
-        }
+        let before = match wanted {
+            Some(purpose) => self.pending.insert(key.clone(), purpose),
+            None => self.pending.remove(key),
+        };
+        self.pending_for_guard += usize::from(wanted == Some(PatchPurpose::Guard));
+        self.pending_for_guard -= usize::from(before == Some(PatchPurpose::Guard));
     }
 
     /// The next pod to be patched, if its time has come.
     pub(crate) fn pop(&mut self, now: Mono) -> Option<HeldPodKey> {
-        if !self.can_decide() || self.next_at.is_some_and(|at| now < at) {
+        if !self.is_synced() || self.next_at.is_some_and(|at| now < at) {
             return None;
         }
-        self.pending.pop_first()
+        let (key, purpose) = self.pending.pop_first()?;
+        self.pending_for_guard -= usize::from(purpose == PatchPurpose::Guard);
+        Some(key)
     }
 
     /// A patch goes out: the next one has to wait.
     pub(crate) fn sent(&mut self, now: Mono) {
         self.has_progressed = true;
-        self.next_at =
-            Some(now.plus(Span::from_micros(1_000_000 / i64::from(self.settings.per_second.max(1)))));
+        let guard = self.guard.map(|guard| guard.per_second);
+        let per_second = guard.or(self.backfill.as_ref().map(|backfill| backfill.per_second));
+        let pause = 1_000_000 / i64::from(per_second.unwrap_or(1).max(1));
+        self.next_at = Some(now.plus(Span::from_micros(pause)));
     }
 
     /// When the next pod may be patched, if one waits for that.
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
-        let can_decide = self.can_decide();
-        let patch = self.next_at.filter(|_| can_decide && !self.pending.is_empty());
-        let progress = self.progress_at.filter(|_| can_decide && self.has_progressed);
+        let patch = self.next_at.filter(|_| self.is_synced() && !self.pending.is_empty());
+        let progress = self.progress_at.filter(|_| self.can_backfill() && self.has_progressed);
         patch.into_iter().chain(progress).min()
     }
 
@@ -150,7 +188,7 @@ impl Backfill {
     /// Counts anew, at most once in [`PROGRESS_PAUSE`], and has those policies written whose status says something else.
     pub(crate) fn count(&mut self, cache: &SecondsCache, now: Mono) {
         let is_early = self.progress_at.is_some_and(|at| now < at);
-        if !self.has_progressed || is_early || !self.can_decide() {
+        if !self.has_progressed || is_early || !self.can_backfill() {
             return;
         }
         (self.has_progressed, self.progress_at) = (false, Some(now.plus(PROGRESS_PAUSE)));
@@ -208,13 +246,13 @@ fn position(rules: &[TolerationPolicy], facts: &NamespaceFact) -> Option<usize> 
     rules.iter().position(|rule| rule.name == policy.name)
 }
 
-impl ObjectIndex<BackfillNamespaceFact> for Backfill {
+impl ObjectIndex<SecondsNamespaceFact> for DesiredSeconds {
     fn list_started(&mut self, _: Option<Mono>) {
         self.namespace_list += 1;
     }
 
-    fn applied(&mut self, fact: BackfillNamespaceFact, _: bool, _: Now) {
-        let BackfillNamespaceFact { name, facts } = fact;
+    fn applied(&mut self, fact: SecondsNamespaceFact, _: bool, _: Now) {
+        let SecondsNamespaceFact { name, facts } = fact;
         let list = self.namespace_list;
         if let Some(before) = self.namespaces.get_mut(&name)
             && before.facts == facts
@@ -222,8 +260,8 @@ impl ObjectIndex<BackfillNamespaceFact> for Backfill {
             before.list = list;
             return;
         }
-        let policy = position(&self.rules, &facts);
-        self.namespaces.insert(name.clone(), NamespaceEntry { facts, policy, list });
+        let (policy, ceiling) = (position(&self.rules, &facts), GuardCeiling::of(&facts.labels));
+        self.namespaces.insert(name.clone(), NamespaceEntry { facts, ceiling, policy, list });
         self.changed.insert(name);
     }
 
@@ -232,7 +270,7 @@ impl ObjectIndex<BackfillNamespaceFact> for Backfill {
     }
 
     fn undecodable(&mut self, object: ObjectRef, now: Now) {
-        ObjectIndex::<BackfillNamespaceFact>::deleted(self, object, now);
+        ObjectIndex::<SecondsNamespaceFact>::deleted(self, object, now);
     }
 
     fn list_completed(&mut self, _: Now) {
@@ -242,7 +280,7 @@ impl ObjectIndex<BackfillNamespaceFact> for Backfill {
     }
 }
 
-impl ObjectIndex<BackfillPolicyFact> for Backfill {
+impl ObjectIndex<BackfillPolicyFact> for DesiredSeconds {
     fn list_started(&mut self, _: Option<Mono>) {
         self.policy_list += 1;
     }

@@ -1,0 +1,41 @@
+//! Counts guarded pods: those that have a ceiling, and those that are to get one.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::toleration_seconds::TolerationSecondsStats;
+use taintward_server::metrics::MetricsRegistry;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct GuardMetrics {
+    /// Pods that were patched.
+    pub patched: Counter,
+    guarded: Gauge,
+    pending: Gauge,
+}
+
+impl GuardMetrics {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
+        Self {
+            patched: registry.counter(
+                "taintward_guard_pods_patched",
+                "Pods that got the ceiling of their namespace, or their own tolerationSeconds back",
+            ),
+            guarded: registry.gauge(
+                "taintward_guard_pods_guarded",
+                "Pods that have the ceiling of their namespace, and are evicted by their own tolerationSeconds",
+            ),
+            pending: registry.gauge(
+                "taintward_guard_pods_pending",
+                "Pods on healthy nodes that are to get the ceiling of their namespace, or their own tolerationSeconds back",
+            ),
+        }
+    }
+
+    /// How everything is.
+    pub fn set(&self, stats: TolerationSecondsStats) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.guarded.set(number(stats.guarded));
+        self.pending.set(number(stats.guard_pending));
+    }
+}

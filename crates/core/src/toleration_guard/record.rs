@@ -1,0 +1,42 @@
+//! Defines what a guarded pod's record remembers: the own seconds of each toleration that has the ceiling.
+
+use crate::toleration::Toleration;
+use crate::toleration_hold::HeldToleration;
+use alloc::vec::Vec;
+
+/// What the annotation of a guarded pod says; never empty.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GuardRecord {
+    tolerations: Vec<HeldToleration>,
+}
+
+impl GuardRecord {
+    /// As the annotation says; `None` if there is no toleration, or one that was not given more than its own seconds.
+    pub fn recorded(tolerations: Vec<HeldToleration>) -> Option<Self> {
+        let is_whole =
+            !tolerations.is_empty() && tolerations.iter().all(|held| held.given() > Some(held.own()));
+        is_whole.then_some(Self { tolerations })
+    }
+
+    /// The tolerations concerned.
+    pub fn tolerations(&self) -> &[HeldToleration] {
+        &self.tolerations
+    }
+
+    /// Those that the pod still has with the seconds that they were given, and where they stand in its list. What another
+    /// writer changed meanwhile is its own again.
+    pub(crate) fn applying_to<'a>(
+        &'a self,
+        tolerations: &'a [Toleration],
+    ) -> impl Iterator<Item = (usize, &'a HeldToleration)> {
+        self.tolerations.iter().filter_map(|held| {
+            let at = held.position_in(tolerations)?;
+            (tolerations[at].seconds == held.given()).then_some((at, held))
+        })
+    }
+
+    /// Whether one of these has not its own seconds for this record's sake.
+    pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
+        self.applying_to(tolerations).next().is_some()
+    }
+}

@@ -1,0 +1,198 @@
+//! Tests which seconds guarded pods get, and by which ones taint eviction judges them.
+
+use super::*;
+use crate::fact::{BindingTimes, PodLifePhase, PodOwnerKind};
+use crate::identity::{NodeName, PodId, PodName, Uid};
+use crate::taint::Taint;
+use alloc::vec;
+use proptest::prelude::*;
+
+fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
+    Toleration {
+        key: key.into(),
+        operator: TolerationOperator::Exists,
+        value: "".into(),
+        effect: Some(TaintEffect::NoExecute),
+        seconds,
+    }
+}
+
+fn both(not_ready: Option<i64>, unreachable: Option<i64>) -> Vec<Toleration> {
+    vec![toleration(keys::NOT_READY, not_ready), toleration(keys::UNREACHABLE, unreachable)]
+}
+
+fn write(
+    tolerations: &[Toleration],
+    record: Option<&GuardRecord>,
+    ceiling: GuardCeiling,
+) -> Option<GuardWrite> {
+    guard_write(tolerations, record, ceiling, &vec![])
+}
+
+/// What a pod has after a write.
+fn written(tolerations: &[Toleration], write: &GuardWrite) -> Vec<Toleration> {
+    let mut after = tolerations.to_vec();
+    for (at, seconds) in &write.seconds {
+        after[*at].seconds = *seconds;
+    }
+    after
+}
+
+#[test]
+fn a_pod_gets_the_ceiling_and_its_own_seconds_back() {
+    let own = both(Some(300), Some(60));
+    let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
+    let guarded = written(&own, &on);
+    assert_eq!(guarded, both(Some(3600), Some(3600)));
+    let record = on.record.as_ref();
+    assert_eq!(own_tolerations(&guarded, record), own);
+    assert_eq!(write(&guarded, record, GuardCeiling::Seconds(3600)), None);
+    let lower = write(&guarded, record, GuardCeiling::Seconds(120)).unwrap();
+    assert_eq!(written(&guarded, &lower), both(Some(300), Some(120)));
+    let off = write(&guarded, record, GuardCeiling::None).unwrap();
+    assert_eq!((written(&guarded, &off), off.record), (own.clone(), None));
+    assert_eq!(write(&own, None, GuardCeiling::None), None);
+}
+
+#[test]
+fn what_has_no_fewer_seconds_than_the_ceiling_is_left_alone() {
+    let ceiling = GuardCeiling::Seconds(3600);
+    assert_eq!(write(&both(None, None), None, ceiling), None);
+    assert_eq!(write(&both(Some(3600), Some(9999)), None, ceiling), None);
+    assert_eq!(write(&[toleration("team", Some(5))], None, ceiling), None);
+    assert_eq!(write(&[toleration("", Some(5))], None, ceiling), None, "it is for every taint");
+    let mixed = write(&both(None, Some(0)), None, ceiling).unwrap();
+    assert_eq!(written(&both(None, Some(0)), &mixed), both(None, Some(3600)));
+}
+
+#[test]
+fn a_label_that_cannot_be_decoded_changes_nothing() {
+    let of = |text: &str| GuardCeiling::of(&[(CEILING_LABEL.into(), text.into())].into());
+    assert_eq!(of("3600"), GuardCeiling::Seconds(3600));
+    assert_eq!((of("60"), of("604800")), (GuardCeiling::Seconds(60), GuardCeiling::Seconds(604_800)));
+    for odd in ["", "59", "604801", "1h", "-3600", "03600", "9223372036854775808"] {
+        assert_eq!(of(odd), GuardCeiling::Undecodable, "{odd}");
+    }
+    assert_eq!(GuardCeiling::of(&Labels::new()), GuardCeiling::None);
+    let own = both(Some(300), Some(300));
+    assert_eq!(write(&own, None, GuardCeiling::Undecodable), None);
+    let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
+    assert_eq!(write(&written(&own, &on), on.record.as_ref(), GuardCeiling::Undecodable), None);
+}
+
+#[test]
+fn seconds_that_another_writer_set_are_the_pods_own() {
+    let own = both(Some(300), Some(300));
+    let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
+    let mut changed = written(&own, &on);
+    changed[0].seconds = Some(30);
+    let off = write(&changed, on.record.as_ref(), GuardCeiling::None).unwrap();
+    assert_eq!(written(&changed, &off), both(Some(30), Some(300)));
+    changed[1].seconds = Some(40);
+    let record = on.record.unwrap();
+    assert!(!record.still_applies(&changed));
+    assert_eq!(
+        guarded_pod(pod(changed), Some(&record)),
+        None,
+        "kube-controller-manager counts by 30 s and 40 s"
+    );
+}
+
+#[test]
+fn backfill_changes_own_seconds_behind_the_ceiling() {
+    let own = both(Some(300), Some(300));
+    let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
+    let guarded = written(&own, &on);
+    let changes = vec![(0, Some(600)), (1, Some(900))];
+    let write = guard_write(&guarded, on.record.as_ref(), GuardCeiling::Seconds(3600), &changes).unwrap();
+    assert_eq!(write.seconds, vec![], "the pod keeps its ceiling");
+    assert_eq!(own_tolerations(&guarded, write.record.as_ref()), both(Some(600), Some(900)));
+    let forever =
+        guard_write(&guarded, on.record.as_ref(), GuardCeiling::Seconds(3600), &vec![(0, None)]).unwrap();
+    assert_eq!(written(&guarded, &forever), both(None, Some(3600)));
+}
+
+fn pod(tolerations: Vec<Toleration>) -> PodFact {
+    PodFact {
+        id: PodId::new(Uid::new("u"), PodName::new("shop", "web")),
+        node: NodeName::new("n"),
+        version: None,
+        generation: 1,
+        tolerations,
+        priority: 0,
+        node_critical: false,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
+        mirror: false,
+        marked: false,
+        marked_by_another: false,
+        arrival: BindingTimes::default(),
+    }
+}
+
+#[test]
+fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_leaves_others_alone() {
+    let own = both(Some(300), Some(300));
+    let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
+    let guarded = guarded_pod(pod(written(&own, &on)), on.record.as_ref());
+    assert_eq!(guarded, Some(pod(own.clone())));
+    assert_eq!(guarded_pod(pod(own.clone()), None), None);
+    let marked = PodFact { marked: true, ..pod(own.clone()) };
+    assert_eq!(
+        guarded_pod(marked.clone(), None).unwrap().tolerations,
+        [every_taint()],
+        "its mark is taken off"
+    );
+    assert_eq!(guarded_pod(PodFact { marked_by_another: true, ..marked }, None), None);
+    let taint = |key: &str, effect| Taint { key: key.into(), value: "".into(), effect, time_added: None };
+    let node = NodeFact {
+        name: NodeName::new("n"),
+        uid: Uid::new("n"),
+        version: None,
+        created: None,
+        taints: vec![
+            taint(keys::NOT_READY, TaintEffect::NoSchedule),
+            taint(keys::UNREACHABLE, TaintEffect::NoExecute),
+            taint("maintenance", TaintEffect::NoExecute),
+        ],
+        taints_changed: None,
+    };
+    assert_eq!(guarded_node(node).taints, [taint(keys::UNREACHABLE, TaintEffect::NoExecute)]);
+}
+
+fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {
+    let key =
+        prop_oneof![2 => Just(keys::NOT_READY), 2 => Just(keys::UNREACHABLE), 1 => Just("k"), 1 => Just("")];
+    let seconds = prop_oneof![2 => (-5_i64..400).prop_map(Some), 1 => Just(None)];
+    let operator = prop_oneof![4 => Just("Exists"), 1 => Just("Equal"), 1 => Just("Gt")];
+    let one = (key, operator, seconds).prop_map(|(key, operator, seconds)| Toleration {
+        operator: TolerationOperator::new(operator),
+        ..toleration(key, seconds)
+    });
+    prop::collection::vec(one, 0..5)
+}
+
+proptest! {
+    /// Whatever ceilings follow each other, no toleration ever has fewer seconds than its own, and without a ceiling each
+    /// has its own again.
+    #[test]
+    fn ceilings_come_and_go_without_a_trace(
+        own in some_tolerations(),
+        ceilings in prop::collection::vec(prop::option::of(60_i64..300), 1..6),
+    ) {
+        let (mut tolerations, mut record) = (own.clone(), None);
+        for ceiling in ceilings.into_iter().chain([None]) {
+            let order = ceiling.map_or(GuardCeiling::None, GuardCeiling::Seconds);
+            if let Some(write) = write(&tolerations, record.as_ref(), order) {
+                tolerations = written(&tolerations, &write);
+                record = write.record;
+            }
+            prop_assert_eq!(write(&tolerations, record.as_ref(), order), None, "once is enough");
+            prop_assert_eq!(&own_tolerations(&tolerations, record.as_ref()), &own);
+            for (is, own) in tolerations.iter().zip(&own) {
+                prop_assert!(is.seconds == own.seconds || is.seconds == ceiling && is.seconds > own.seconds);
+            }
+        }
+        prop_assert_eq!((tolerations, record), (own, None));
+    }
+}

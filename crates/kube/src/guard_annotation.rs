@@ -1,0 +1,105 @@
+//! Reads and writes the annotation of guarded pods: their own seconds, and the ceiling that they have.
+//!
+//! - Invariant: what is written reads back equal; what does not read as a whole is undecodable, never half of it.
+
+use crate::hold_annotations::{HeldTolerationJson, decode_record};
+use serde::{Deserialize, Serialize};
+use taintward_core::toleration_guard::GuardRecord;
+use taintward_core::toleration_seconds::{RecordAnnotations, RecordState};
+
+/// The annotation of a pod that has a ceiling: its own `tolerationSeconds` stand in it.
+pub const GUARD: &str = "taintward.io/guard";
+
+/// [`GUARD`]'s value.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct GuardJson<'a> {
+    #[serde(borrow)]
+    guarded: Vec<HeldTolerationJson<'a>>,
+}
+
+/// The annotation's text of a record.
+pub fn encode_guard(record: &GuardRecord) -> String {
+    let tolerations: Vec<_> =
+        record.tolerations().iter().map(|held| (held.toleration(), held.given())).collect();
+    let guarded = tolerations.iter().map(|(toleration, given)| HeldTolerationJson::new(toleration, *given));
+    serde_json::to_string(&GuardJson { guarded: guarded.collect() }).unwrap_or_default()
+}
+
+fn decode_guard(text: &str) -> Option<GuardRecord> {
+    let json: GuardJson<'_> = serde_json::from_str(text).ok()?;
+    GuardRecord::recorded(json.guarded.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?)
+}
+
+/// What the annotations of a pod say, that of a hold and that of a guarded pod; both at once is undecodable.
+pub fn decode_records(held: Option<&str>, guard: Option<&str>) -> (RecordState, RecordAnnotations) {
+    let annotations = RecordAnnotations { hold: held.is_some(), guard: guard.is_some() };
+    let record = match (held, guard) {
+        (None, None) => RecordState::Absent,
+        (Some(text), None) => decode_record(text),
+        (None, Some(text)) => {
+            decode_guard(text).map_or(RecordState::Undecodable, |record| RecordState::Guarded(record.into()))
+        }
+        (Some(_), Some(_)) => RecordState::Undecodable,
+    };
+    (record, annotations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use taintward_core::taint::TaintEffect;
+    use taintward_core::toleration::{Toleration, TolerationOperator};
+    use taintward_core::toleration_hold::HeldToleration;
+
+    fn toleration() -> impl Strategy<Value = HeldToleration> {
+        let operator = prop_oneof![Just(""), Just("Exists"), Just("Equal"), Just("odd \"one\"")];
+        let effect = prop_oneof![Just(None), Just(Some("NoExecute")), Just(Some("Odd"))];
+        (".{0,9}", operator, "\\PC{0,5}", effect, i64::MIN..1000, 1000..i64::MAX).prop_map(
+            |(key, operator, value, effect, own, given)| {
+                let toleration = Toleration {
+                    key: key.into(),
+                    operator: TolerationOperator::new(operator),
+                    value: value.into(),
+                    effect: effect.map(TaintEffect::new),
+                    seconds: Some(own),
+                };
+                HeldToleration::recorded(&toleration, Some(given)).unwrap()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_reads_back_as_it_was_written(tolerations in prop::collection::vec(toleration(), 1..4)) {
+            let record = GuardRecord::recorded(tolerations).unwrap();
+            let text = encode_guard(&record);
+            let annotations = RecordAnnotations { hold: false, guard: true };
+            prop_assert_eq!(decode_records(None, Some(&text)), (RecordState::Guarded(record.into()), annotations));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC*") {
+            decode_records(None, Some(&text));
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_or_lowers_seconds_is_undecodable() {
+        let whole = r#"{"guarded":[{"key":"k","operator":"Exists","tolerationSeconds":300,"given":3600}]}"#;
+        assert!(matches!(decode_records(None, Some(whole)).0, RecordState::Guarded(_)));
+        assert_eq!(decode_records(Some("{}"), Some(whole)).0, RecordState::Undecodable);
+        for (from, to) in [
+            ("3600", "300"),
+            ("3600", "30"),
+            (r#","given":3600"#, ""),
+            (r#"{"key":"k","operator":"Exists","tolerationSeconds":300,"given":3600}"#, ""),
+            ("\"guarded\"", "\"guards\""),
+            ("300", "\"300\""),
+        ] {
+            let text = whole.replacen(from, to, 1);
+            assert_eq!(decode_records(None, Some(&text)).0, RecordState::Undecodable, "{from} -> {to}");
+        }
+    }
+}
