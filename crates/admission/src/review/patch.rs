@@ -1,13 +1,11 @@
 //! Builds the JSON Patch of a response.
 //!
-//! - Invariant: only `/spec/tolerations`, the required node affinity and the annotation `taintward.io/made-for` are
-//!   touched; what is replaced is tested first, so that unseen changes are not overwritten.
+//! - Invariant: only `/spec/tolerations`, the required node affinity and the annotations that are named are touched; what is replaced is tested first, so that unseen changes are not overwritten.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
-use taintward_core::admission::pool::MADE_FOR;
 
 /// Operations in the order they happen.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -162,11 +160,14 @@ impl JsonPatchBuilder {
         self.push("replace", &PatchPath::Terms, &json(&then));
     }
 
-    /// Writes the annotation that says for which pools' users a pod was made; `annotations`: there are some already.
-    pub fn made_for(&mut self, annotations: bool, says: &str) {
-        match annotations {
-            true => self.push("add", &PatchPath::MadeFor, &json(&says)),
-            false => self.push("add", &PatchPath::Annotations, &json(&BTreeMap::from([(MADE_FOR, says)]))),
+    /// Writes annotations; `has_annotations`: there are some already.
+    pub fn annotate(&mut self, has_annotations: bool, annotations: &BTreeMap<&'static str, String>) {
+        match has_annotations {
+            _ if annotations.is_empty() => {}
+            true => annotations
+                .iter()
+                .for_each(|(name, says)| self.push("add", &PatchPath::Annotation(name), &json(says))),
+            false => self.push("add", &PatchPath::Annotations, &json(annotations)),
         }
     }
 
@@ -186,7 +187,7 @@ impl fmt::Debug for JsonPatchBuilder {
 /// Every path there is.
 enum PatchPath {
     Annotations,
-    MadeFor,
+    Annotation(&'static str),
     Tolerations,
     Toleration(usize),
     LastToleration,
@@ -203,7 +204,7 @@ impl Display for PatchPath {
         const REQUIRED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
         match self {
             Self::Annotations => f.write_str("/metadata/annotations"),
-            Self::MadeFor => write!(f, "/metadata/annotations/{}", MADE_FOR.replace('/', "~1")),
+            Self::Annotation(name) => write!(f, "/metadata/annotations/{}", name.replace('/', "~1")),
             Self::Tolerations => f.write_str("/spec/tolerations"),
             Self::Toleration(index) => write!(f, "/spec/tolerations/{index}"),
             Self::LastToleration => f.write_str("/spec/tolerations/-"),

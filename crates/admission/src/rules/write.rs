@@ -6,10 +6,12 @@ use super::decode_objects::{PresentFields, entries};
 use crate::review::{
     self, AffinityShapeOfPod, InvalidReview, JsonPatchBuilder, PatchedRequirement, TermExpressions,
 };
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::admission::request::AdmittedPod;
 use taintward_core::admission::review::Mutation;
 use taintward_core::scheduling::{NodeRequirement, NodeTerm};
 use taintward_core::toleration::Toleration;
+use taintward_kube::guard_annotation::{GUARD, encode_guard};
 
 /// What makes `made` of the pod.
 pub(super) fn patch(
@@ -22,9 +24,9 @@ pub(super) fn patch(
     if made.required != pod.required {
         nodes(&mut patch, shape, pod.required.as_deref(), made.required.as_deref().unwrap_or_default());
     }
-    if let Some(says) = &made.made_for {
-        patch.made_for(shape.annotations, says);
-    }
+    let made_for = made.made_for.iter().map(|says| (MADE_FOR, says.clone()));
+    let guard = made.guard.iter().map(|record| (GUARD, encode_guard(record)));
+    patch.annotate(shape.annotations, &made_for.chain(guard).collect());
     Ok(patch)
 }
 

@@ -69,8 +69,8 @@ struct WebhookClusterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The rules")]
 struct RulesArgs {
-    /// Which rules hold: default-tolerations, dedicated-pools, extended-resources, toleration-restriction, advice
-    /// (warnings about tolerations and taints that do not do what their author thinks) and brake (NoExecute taints on
+    /// Which rules hold: default-tolerations, dedicated-pools, extended-resources, toleration-restriction,
+    /// toleration-guard (the ceilings of guarded namespaces, for toleration-guard-controller), advice (warnings about tolerations and taints that do not do what their author thinks) and brake (NoExecute taints on
     /// the last healthy node, or on too many); '*' stands for the first two
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
     #[arg(env = "TAINTWARD_RULES", hide_env = true)]
@@ -336,6 +336,7 @@ impl RulesArgs {
             extended: is_on(AdmissionRule::Extended),
             pools: is_on(AdmissionRule::Pools),
             exemptions: PoolExemptions::beside(self.exempt_namespaces.iter().map(String::as_str)),
+            toleration_guard: is_on(AdmissionRule::TolerationGuard),
             advice: is_on(AdmissionRule::Advice).then(LintAdvice::default),
             guard: is_on(AdmissionRule::Brake).then_some(brake),
             numeric: if self.comparison_operators { NumericOperators::On } else { NumericOperators::Off },

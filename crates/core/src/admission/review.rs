@@ -1,7 +1,7 @@
 //! Applies all admission rules to a request: [`mutate`] changes a pod, [`validate`] allows or refuses a pod or node.
 //!
 //! - Invariant: the order is upstream's (AD-1): default tolerations, namespace tolerations, extended resources, then
-//!   pools. Mutating twice changes nothing.
+//!   pools; last the ceilings of guarded namespaces. Mutating twice changes nothing.
 //! - A rule that lacks a fact is skipped and reported; only a pool that denies refuses a pod of unknown membership.
 
 use super::no_execute_guard::{FleetHealth, GuardDecision, NoExecuteGuard, NodeTaintUpdate};
@@ -13,6 +13,7 @@ use crate::lint;
 use crate::scheduling::NodeTerm;
 use crate::taint::Taint;
 use crate::toleration::Toleration;
+use crate::toleration_guard::GuardRecord;
 use crate::toleration_matching::NumericOperators;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,6 +37,8 @@ pub struct ReviewSettings {
     pub pools: bool,
     /// Which pods no pool has a say in.
     pub exemptions: PoolExemptions,
+    /// Ceilings of guarded namespaces: only where toleration-guard-controller evicts by the pods' own seconds.
+    pub toleration_guard: bool,
     /// What is said of odd tolerations and taints; `None`: nothing.
     pub advice: Option<LintAdvice>,
     /// Which changes of nodes are refused; `None`: none.
@@ -53,6 +56,7 @@ impl Default for ReviewSettings {
             extended: false,
             pools: true,
             exemptions: PoolExemptions::default(),
+            toleration_guard: false,
             advice: None,
             guard: None,
             numeric: NumericOperators::default(),
@@ -71,6 +75,8 @@ pub enum AdmissionRule {
     Extended,
     /// Dedicated pools.
     Pools,
+    /// Ceilings of guarded namespaces.
+    TolerationGuard,
     /// What is said of odd tolerations and taints.
     Advice,
     /// NoExecute taints on too many nodes.
@@ -79,8 +85,15 @@ pub enum AdmissionRule {
 
 impl AdmissionRule {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Defaults, Self::Restriction, Self::Extended, Self::Pools, Self::Advice, Self::Brake];
+    pub const ALL: [Self; 7] = [
+        Self::Defaults,
+        Self::Restriction,
+        Self::Extended,
+        Self::Pools,
+        Self::TolerationGuard,
+        Self::Advice,
+        Self::Brake,
+    ];
 
     /// `default-tolerations`
     pub const fn name(self) -> &'static str {
@@ -89,6 +102,7 @@ impl AdmissionRule {
             Self::Restriction => "toleration-restriction",
             Self::Extended => "extended-resources",
             Self::Pools => "dedicated-pools",
+            Self::TolerationGuard => "toleration-guard",
             Self::Advice => "advice",
             Self::Brake => "brake",
         }
@@ -100,7 +114,7 @@ impl AdmissionRule {
 pub enum ActionKind {
     /// So many tolerations were added.
     Added(usize),
-    /// So many of upstream's default tolerations have other seconds.
+    /// So many tolerations have other seconds.
     Changed(usize),
     /// So many tolerations are covered by others and went ([`super::pod_toleration_restriction::MergeMode::AsUpstream`]).
     Dropped(usize),
@@ -171,6 +185,8 @@ pub struct Mutation {
     pub required: Option<Vec<NodeTerm>>,
     /// What the annotation [`MADE_FOR`](super::pool::MADE_FOR) has to say, where it says something else; empty: nothing.
     pub made_for: Option<String>,
+    /// The pod's own seconds, where its tolerations have the ceiling of its namespace.
+    pub guard: Option<GuardRecord>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
     /// What was done.

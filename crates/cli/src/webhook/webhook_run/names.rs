@@ -16,6 +16,7 @@ pub(super) fn of_rules(settings: &ReviewSettings) -> String {
         AdmissionRule::Restriction => settings.restriction.is_some(),
         AdmissionRule::Extended => settings.extended,
         AdmissionRule::Pools => settings.pools,
+        AdmissionRule::TolerationGuard => settings.toleration_guard,
         AdmissionRule::Advice => settings.advice.is_some(),
         AdmissionRule::Brake => settings.guard.is_some(),
     };

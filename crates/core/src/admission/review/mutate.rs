@@ -9,6 +9,7 @@ use crate::admission::pool::mutation;
 use crate::admission::request::{ClusterView, NamespaceFact, Operation, PodRequest};
 use crate::taint::{TaintEffect, keys};
 use crate::toleration::Toleration;
+use crate::toleration_guard::{GuardCeiling, guard_write};
 use alloc::vec::Vec;
 
 pub(super) fn mutate(request: &PodRequest, view: &ClusterView<'_>, settings: &ReviewSettings) -> Mutation {
@@ -31,6 +32,9 @@ pub(super) fn mutate(request: &PodRequest, view: &ClusterView<'_>, settings: &Re
     }
     if settings.pools {
         giving.pools();
+    }
+    if settings.toleration_guard && request.operation == Operation::Create {
+        giving.ceiling();
     }
     giving.made
 }
@@ -115,6 +119,20 @@ impl MutationBuilder<'_> {
             self.did(AdmissionRule::Restriction, ActionKind::Dropped(merged.dropped));
         }
         self.made.tolerations = merged.tolerations;
+    }
+
+    /// Only new pods: toleration-guard-controller gives running ones their ceiling.
+    fn ceiling(&mut self) {
+        let Some(namespace) = self.view.namespace else {
+            return self.lacks(AdmissionRule::TolerationGuard, MissingInput::Namespace);
+        };
+        let ceiling = GuardCeiling::of(&namespace.labels);
+        let Some(write) = guard_write(&self.made.tolerations, None, ceiling, &Vec::new()) else { return };
+        self.did(AdmissionRule::TolerationGuard, ActionKind::Changed(write.seconds.len()));
+        for (at, seconds) in write.seconds {
+            self.made.tolerations[at].seconds = seconds;
+        }
+        self.made.guard = write.record;
     }
 
     fn pools(&mut self) {
