@@ -12,6 +12,7 @@ use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
 use crate::doctor::{self, DoctorArgs, DoctorOptions};
 use crate::exit_codes;
 use crate::explain::{self, ExplainArgs, ExplainOptions};
+use crate::guard::{GuardCommandArgs, GuardOptions};
 use crate::hold::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 use crate::install::{self, InstallArgs, InstallOptions};
 use crate::lint::{self, LintArgs, LintOptions};
@@ -57,6 +58,8 @@ pub(crate) enum ParsedCommand {
     Taint(Box<TaintOptions>),
     /// Show what backfill would patch.
     Backfill(Box<BackfillOptions>),
+    /// Guard the pods of namespaces, or end that, or show it.
+    Guard(Box<GuardOptions>),
     /// Hold pods of nodes, or release them.
     Hold(Box<HoldOptions>),
     /// Tell versions.
@@ -203,6 +206,16 @@ enum ProgramCommand {
             none is held, 1 some are, 2 the command line is wrong."
     )]
     Release(Box<ReleaseCommandArgs>),
+    /// Has Taintward evict the pods of namespaces by their own seconds, where kube-controller-manager's eviction stays on
+    #[command(
+        args_override_self = true,
+        after_help = "taintward guard on shop                     with a ceiling of an hour\n\
+            taintward guard status\n\
+            taintward guard off --all                   each pod gets its own seconds back\n\n\
+            It writes a label to each namespace, and waits until toleration-guard-controller has changed their pods \
+            (docs/managed-clusters.md). Exit codes: 0 all pods follow, 1 not all do, 2 the command line is wrong."
+    )]
+    Guard(Box<GuardCommandArgs>),
     /// Prints the versions of this program and of the API server
     #[command(
         args_override_self = true,
@@ -236,6 +249,7 @@ pub(crate) fn misuse_code() -> u8 {
         "sandbox",
         "install",
         "backfill",
+        "guard",
         "hold",
         "release",
         "version",
@@ -294,6 +308,10 @@ fn parse_from(
         Some(ProgramCommand::Backfill(arguments)) => match arguments.resolve() {
             Ok(options) => Ok(ParsedCommand::Backfill(Box::new(options))),
             Err(complaint) => Err(blame("backfill", complaint)),
+        },
+        Some(ProgramCommand::Guard(arguments)) => match arguments.resolve() {
+            Ok(options) => Ok(ParsedCommand::Guard(Box::new(options))),
+            Err(complaint) => Err(blame("guard", complaint)),
         },
         Some(ProgramCommand::Hold(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
         Some(ProgramCommand::Release(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),

@@ -6,6 +6,7 @@ use crate::complete;
 use crate::docs::{self, DocsOptions};
 use crate::doctor::{self, DoctorOptions, LintCounts};
 use crate::explain;
+use crate::guard;
 use crate::hold;
 use crate::install;
 use crate::lint::{self, LintSource};
@@ -37,6 +38,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
         Ok(ParsedCommand::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
         Ok(ParsedCommand::Backfill(options)) => backfill::run(&options),
+        Ok(ParsedCommand::Guard(options)) => guard::run(&options),
         Ok(ParsedCommand::Hold(options)) => hold::run(&options),
         Ok(ParsedCommand::Print(text)) => print(&text),
         Ok(ParsedCommand::Version(plan)) => version::run(*plan),

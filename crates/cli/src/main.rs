@@ -19,6 +19,7 @@ mod docs;
 mod doctor;
 mod exit_codes;
 mod explain;
+mod guard;
 mod hold;
 mod install;
 mod lint;

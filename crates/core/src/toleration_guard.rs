@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 pub const CEILING_LABEL: &str = "taintward.io/guard-ceiling-seconds";
 
 /// The fewest seconds that a ceiling can have.
-pub const CEILING_MIN: i64 = 60;
+pub const CEILING_MIN: i64 = 10;
 
 /// The most seconds that a ceiling can have: seven days.
 pub const CEILING_MAX: i64 = 7 * 24 * 60 * 60;

@@ -6,7 +6,7 @@
 {{- end -}}
 {{- end -}}
 {{- define "taintward.evicts" -}}
-{{- if and (eq .Values.controller.mode "enforce") (not (has "-taint-eviction-controller" (splitList "," .Values.controller.controllers))) (or (has "taint-eviction-controller" (splitList "," .Values.controller.controllers)) (has "*" (splitList "," .Values.controller.controllers))) -}}true{{- end -}}
+{{- if or (include "taintward.guards" .) (and (eq .Values.controller.mode "enforce") (not (has "-taint-eviction-controller" (splitList "," .Values.controller.controllers))) (or (has "taint-eviction-controller" (splitList "," .Values.controller.controllers)) (has "*" (splitList "," .Values.controller.controllers)))) -}}true{{- end -}}
 {{- end -}}
 {{- define "taintward.runsNodeLifecycle" -}}
 {{- if and (not (has "-node-lifecycle-controller" (splitList "," .Values.controller.controllers))) (has "node-lifecycle-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
@@ -16,6 +16,16 @@
 {{- end -}}
 {{- define "taintward.holds" -}}
 {{- if and (eq .Values.controller.mode "enforce") (not (has "-toleration-hold-controller" (splitList "," .Values.controller.controllers))) (has "toleration-hold-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.guards" -}}
+{{- if and (eq .Values.controller.mode "enforce") (not (has "-toleration-guard-controller" (splitList "," .Values.controller.controllers))) (has "toleration-guard-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
+{{- end -}}
+{{- define "taintward.rules" -}}
+{{- if include "taintward.guards" . -}}
+{{ .Values.webhook.rules }},toleration-guard
+{{- else -}}
+{{ .Values.webhook.rules }}
+{{- end -}}
 {{- end -}}
 {{- define "taintward.runsBackfill" -}}
 {{- if and (not (has "-toleration-backfill-controller" (splitList "," .Values.controller.controllers))) (has "toleration-backfill-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}

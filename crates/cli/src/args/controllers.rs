@@ -23,6 +23,10 @@ pub(crate) const TOLERATION_BACKFILL: &str = "toleration-backfill-controller";
 /// where kube-controller-manager's own taint eviction stays on.
 pub(crate) const TOLERATION_GUARD: &str = "toleration-guard-controller";
 
+/// Why taint eviction and the guard do not run side by side.
+pub(crate) const TWO_EVICTIONS: &str = "--controllers names both taint-eviction-controller (or '*') and \
+     toleration-guard-controller: the one evicts all pods, the other only those that have a ceiling; leave one of them out";
+
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";
 

@@ -12,6 +12,7 @@ use taintward_core::admission::policy::{
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration_backfill::{BackfillVerdict, backfill};
+use taintward_core::toleration_guard::own_tolerations;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::api::RequestError;
 use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, PolicyObject, WatchedObject};
@@ -117,10 +118,15 @@ impl BackfillPreview {
     fn add(&mut self, pod: &HeldPodFact) {
         let (policies, replaced, upstream) = (&self.policies, &self.replaced, self.upstream());
         let Some(row) = self.rows.get_mut(pod.id.name().namespace()) else { return };
-        if pod.record != RecordState::Absent {
-            row.held += 1;
-            return;
-        }
+        let record = match &pod.record {
+            RecordState::Absent => None,
+            RecordState::Guarded(record) => Some(&**record),
+            RecordState::Known(_) | RecordState::Undecodable => {
+                row.held += 1;
+                return;
+            }
+        };
+        let tolerations = own_tolerations(&pod.tolerations, record);
         let asked = pod.asked.as_deref().cloned().unwrap_or_default();
         let policy = row.policy.map(|at| &policies[at]);
         let wanted = decide(&asked, &row.facts.asked, policy, upstream).durations();
@@ -128,12 +134,12 @@ impl BackfillPreview {
             TolerationListAnnotation::Present(defaults) => &defaults[..],
             TolerationListAnnotation::Absent | TolerationListAnnotation::Unreadable(_) => &[],
         };
-        match backfill(&pod.tolerations, defaults, wanted, replaced) {
+        match backfill(&tolerations, defaults, wanted, replaced) {
             BackfillVerdict::Own => row.own += 1,
             BackfillVerdict::Current => row.current += 1,
             BackfillVerdict::Differs(changes) => {
                 let change = |(at, seconds): (usize, Option<i64>)| {
-                    let toleration = &pod.tolerations[at];
+                    let toleration = &tolerations[at];
                     (at, toleration.key.to_string(), toleration.seconds, seconds)
                 };
                 row.pending.push(PendingPod {

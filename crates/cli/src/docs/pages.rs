@@ -18,7 +18,7 @@ struct CommandPage {
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 16] = [
+const PAGES: [CommandPage; 17] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -89,6 +89,11 @@ const PAGES: [CommandPage; 16] = [
         verb: "backfill",
         example: None,
         besides: "What backfill does, and what it leaves alone: [docs/managed-clusters.md](../managed-clusters.md).",
+    },
+    CommandPage {
+        verb: "guard",
+        example: None,
+        besides: "What a ceiling does, what it takes, and what it cannot cover: [docs/managed-clusters.md](../managed-clusters.md).",
     },
     CommandPage {
         verb: "hold",

@@ -1,13 +1,14 @@
 //! Defines the choices of an installation; each is a value of the chart.
 
-use crate::args::controllers::KNOWN;
+use crate::args::controllers::{KNOWN, TAINT_EVICTION, TOLERATION_GUARD, TWO_EVICTIONS};
 
 /// Rules of the webhook; `*` stands for the first two.
-pub(crate) const RULES: [&str; 6] = [
+pub(crate) const RULES: [&str; 7] = [
     "default-tolerations",
     "dedicated-pools",
     "extended-resources",
     "toleration-restriction",
+    "toleration-guard",
     "advice",
     "brake",
 ];
@@ -121,5 +122,8 @@ pub(crate) fn contradiction(list: &str) -> Option<String> {
         }
         named.push(name);
     }
-    None
+    let entries: Vec<&str> = list.split(',').collect();
+    let evicts = entries.contains(&TAINT_EVICTION)
+        || entries.contains(&"*") && !entries.contains(&"-taint-eviction-controller");
+    (evicts && entries.contains(&TOLERATION_GUARD)).then(|| TWO_EVICTIONS.to_owned())
 }

@@ -13,12 +13,7 @@ pub(crate) enum RunArgsError {
          --controllers out, or name one of: {}", controllers::KNOWN.join(", ")
     )]
     NothingToRun,
-    #[error(
-        "--controllers names both {} and {}: the one evicts all pods, the other only those that have a ceiling; leave \
-         one of them out",
-        controllers::TAINT_EVICTION,
-        controllers::TOLERATION_GUARD
-    )]
+    #[error("{}", controllers::TWO_EVICTIONS)]
     TwoEvictions,
     #[error("{0}")]
     NodeHealth(node_lifecycle::InvalidFlag),

@@ -7,6 +7,7 @@ mod backfill;
 mod cli {
     pub(crate) mod document;
 }
+mod guard;
 mod holds;
 mod page;
 mod stage;

@@ -74,6 +74,11 @@ impl Stage {
         self.original.take().unwrap().kill().unwrap();
     }
 
+    /// What `taintward run` has said.
+    pub(crate) fn ours(&self) -> String {
+        self.ours.as_ref().unwrap().output()
+    }
+
     pub(crate) async fn pods(&self) -> Vec<Value> {
         let list = self.admin.get("/api/v1/namespaces/default/pods").await.unwrap();
         list["items"].as_array().unwrap().clone()

@@ -69,8 +69,8 @@ fn what_has_no_fewer_seconds_than_the_ceiling_is_left_alone() {
 fn a_label_that_cannot_be_decoded_changes_nothing() {
     let of = |text: &str| GuardCeiling::of(&[(CEILING_LABEL.into(), text.into())].into());
     assert_eq!(of("3600"), GuardCeiling::Seconds(3600));
-    assert_eq!((of("60"), of("604800")), (GuardCeiling::Seconds(60), GuardCeiling::Seconds(604_800)));
-    for odd in ["", "59", "604801", "1h", "-3600", "03600", "9223372036854775808"] {
+    assert_eq!((of("10"), of("604800")), (GuardCeiling::Seconds(10), GuardCeiling::Seconds(604_800)));
+    for odd in ["", "9", "604801", "1h", "-3600", "03600", "9223372036854775808"] {
         assert_eq!(of(odd), GuardCeiling::Undecodable, "{odd}");
     }
     assert_eq!(GuardCeiling::of(&Labels::new()), GuardCeiling::None);

@@ -1,5 +1,5 @@
-//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand, and the progress of
-//! backfill to a policy's status.
+//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand, the ceiling of a
+//! namespace, and the progress of backfill to a policy's status.
 
 use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
@@ -12,6 +12,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration::Toleration;
+use taintward_core::toleration_guard::CEILING_LABEL;
 use taintward_core::toleration_seconds::{
     BackfillProgress, HeldPodFact, PatchedRecord, PolicyStatusWrite, SecondsPatch,
 };
@@ -46,6 +47,22 @@ impl ApiClient {
 }
 
 impl ApiClient {
+    /// Writes the ceiling of a namespace's pods in its label; `None` takes the label away.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no such namespace.
+    pub async fn write_ceiling(&self, namespace: &str, seconds: Option<i64>) -> Result<(), RequestError> {
+        let on = ResourcePath::named("", "namespaces", "", namespace)?;
+        let label = seconds.map(|seconds| seconds.to_string());
+        let body = json!({ "metadata": { "labels": { CEILING_LABEL: label } } });
+        let ask = RequestSpec {
+            content: bodies::MERGE_PATCH,
+            body: Bytes::from(body.to_string()),
+            ..RequestSpec::default()
+        };
+        self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
+    }
+
     /// Writes how far backfill has come to the status of a policy.
     ///
     /// # Errors

@@ -1,0 +1,262 @@
+//! Runs `taintward guard`: sets or takes away the ceiling of namespaces and waits until their pods follow, or shows how
+//! they are.
+//!
+//! - Goes out: one patch of each namespace. toleration-guard-controller does the rest, also after this command has ended.
+
+mod guard_command_args;
+mod guard_report;
+
+pub(crate) use guard_command_args::{GuardCommandArgs, GuardOptions};
+
+use crate::messages::counted;
+use crate::output::PrintError;
+use crate::runtime::Runtime;
+use crate::say;
+use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
+use guard_report::{GuardReport, GuardRow};
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use taintward_core::toleration_guard::GuardCeiling;
+use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::config::{ConnectError, Connected, connect};
+
+/// The pause between two looks at the pods.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// So long without any change, and the controller is not at work.
+const REACTION_MAX: Duration = Duration::from_secs(15);
+
+/// Taints and namespaces that are named one by one, at most.
+const NAMED_MAX: usize = 5;
+
+/// Why a command did not get to its end.
+#[derive(Debug, thiserror::Error)]
+enum GuardError {
+    #[error(transparent)]
+    Targets(#[from] InvalidGuardTargets),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Read(#[from] RequestError),
+    #[error(
+        "namespace {0}: {1}; those before it in the list are changed, run the command again for the others"
+    )]
+    Namespace(String, RequestError),
+    #[error("there is no namespace {0}; nothing was changed")]
+    Absent(String),
+    #[error("no namespace has these labels; nothing was changed")]
+    NoNamespace,
+    #[error(
+        "{0}; the labels are written, and whether the pods follow was not seen: ask again with `taintward guard status`"
+    )]
+    Unseen(RequestError),
+    #[error(
+        "{} after {}: toleration-guard-controller does not follow, or has not finished. Is `taintward run \
+         --controllers=toleration-guard-controller` at work, and may it patch pods? The labels stand: they are followed \
+         as soon as the controller can", .what, crate::args::duration::display(*.waited)
+    )]
+    Unfinished { what: String, waited: Duration },
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+pub(crate) fn run(options: &GuardOptions) -> ExitCode {
+    match carry_out(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {
+    let targets = options.targets()?;
+    let runtime = Runtime::new()?;
+    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    runtime.block_on(async {
+        let report = GuardReport::read(&connected.streams, options, &targets).await?;
+        let targets = GuardTargets::Named(existing(&report, targets)?);
+        let report = match options.action {
+            GuardAction::Status => report,
+            GuardAction::On(seconds) => change(&connected, options, &targets, Some(seconds)).await?,
+            GuardAction::Off => change(&connected, options, &targets, None).await?,
+        };
+        if !options.output.is_for_people() || !report.rows.is_empty() {
+            options.output.print(&report)?;
+        }
+        if options.output.is_for_people() {
+            notes(&options.action, &report);
+        }
+        Ok(())
+    })
+}
+
+/// The names of the namespaces that are meant, if all of them are there.
+fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, GuardError> {
+    match targets {
+        GuardTargets::Named(names) => match names.iter().find(|name| !report.rows.contains_key(*name)) {
+            Some(absent) => Err(GuardError::Absent(absent.clone())),
+            None => Ok(names),
+        },
+        GuardTargets::Labelled(_) if report.rows.is_empty() => Err(GuardError::NoNamespace),
+        GuardTargets::Labelled(_) | GuardTargets::Guarded => Ok(report.rows.keys().cloned().collect()),
+    }
+}
+
+/// Writes the labels, and waits until the pods follow, if that is wanted.
+async fn change(
+    connected: &Connected,
+    options: &GuardOptions,
+    targets: &GuardTargets,
+    ceiling: Option<i64>,
+) -> Result<GuardReport, GuardError> {
+    let api = ApiClient::new(connected.client.clone(), "");
+    if let GuardTargets::Named(names) = targets {
+        for name in names {
+            let written = api.write_ceiling(name, ceiling).await;
+            written.map_err(|why| GuardError::Namespace(name.clone(), why))?;
+        }
+    }
+    let look = async || GuardReport::read(&connected.streams, options, targets).await;
+    match options.wait {
+        Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
+            GuardError::Read(why) => GuardError::Unseen(why),
+            other => other,
+        }),
+        None => Ok(look().await?),
+    }
+}
+
+/// Looks at the pods until all of them are as was asked for, and shows how far that has come. Pods of silent nodes are
+/// waited for by `off` only: what it says has to be true of all pods.
+async fn follow(
+    action: &GuardAction,
+    limit: Duration,
+    look: impl AsyncFn() -> Result<GuardReport, RequestError>,
+) -> Result<GuardReport, GuardError> {
+    let began = Instant::now();
+    let (mut last, mut changed, mut is_warned) = (None, began, false);
+    loop {
+        let report = look().await?;
+        let missing = match action {
+            GuardAction::Off => report.missing(),
+            GuardAction::On(_) | GuardAction::Status => report.total(|row| row.pending),
+        };
+        if missing == 0 {
+            return Ok(report);
+        }
+        let progress = progress(action, &report);
+        if last != Some(missing) {
+            (last, changed) = (Some(missing), Instant::now());
+            say::line("", format!("{progress}..."));
+        }
+        let is_idle = report.total(|row| row.pending) > 0 && changed.elapsed() >= REACTION_MAX;
+        if is_idle && !is_warned {
+            is_warned = true;
+            say::warning(
+                "no pod has followed for 15 s: is `taintward run --controllers=toleration-guard-controller` at work?",
+            );
+        }
+        if began.elapsed() >= limit {
+            return Err(GuardError::Unfinished { what: progress, waited: limit });
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+}
+
+fn progress(action: &GuardAction, report: &GuardReport) -> String {
+    let (missing, waiting) = (report.missing(), report.total(|row| row.waiting));
+    let guarded = report.total(|row| row.guarded);
+    let what = match action {
+        GuardAction::Off => format!("{} still without their own seconds", counted(missing, "pod")),
+        GuardAction::On(_) | GuardAction::Status => {
+            format!("{guarded} of {} guarded", counted(guarded + missing, "pod"))
+        }
+    };
+    match waiting {
+        0 => what,
+        _ => format!("{what}, {waiting} of them on silent nodes"),
+    }
+}
+
+/// What people should know besides the table.
+fn notes(action: &GuardAction, report: &GuardReport) {
+    let (pending, waiting) = (report.total(|row| row.pending), report.total(|row| row.waiting));
+    let read: usize = report.total(|row| row.own + row.held + row.uncovered.len());
+    match action {
+        GuardAction::Off if report.missing() == 0 => say::note(format!(
+            "no pod of these namespaces has a ceiling or the annotation taintward.io/guard: {} read again",
+            counted(read, "pod")
+        )),
+        GuardAction::Status if report.rows.is_empty() => {
+            say::note("no namespace is guarded: `taintward guard on NAMESPACE` begins");
+        }
+        _ => {}
+    }
+    if pending > 0 {
+        say::note(format!(
+            "{} to get other seconds as soon as toleration-guard-controller comes to them; until then \
+             kube-controller-manager evicts them by those they have",
+            counted(pending, "pod")
+        ));
+    }
+    if waiting > 0 {
+        say::note(format!(
+            "{} on silent nodes: their seconds change when the node recovers",
+            counted(waiting, "pod")
+        ));
+    }
+    odd_labels(report);
+    if *action != GuardAction::Off && !report.rows.is_empty() {
+        uncovered(report);
+    }
+}
+
+fn odd_labels(report: &GuardReport) {
+    let odd = |(_, row): &(&String, &GuardRow)| row.ceiling == GuardCeiling::Undecodable;
+    let odd: Vec<&str> = report.rows.iter().filter(odd).map(|(name, _)| name.as_str()).collect();
+    if !odd.is_empty() {
+        say::warning(&format!(
+            "the label taintward.io/guard-ceiling-seconds of {} is no number from 10 to 604800: their pods stay as they \
+             are; `taintward guard on` or `off` corrects it",
+            some(&odd)
+        ));
+    }
+}
+
+/// What no ceiling covers.
+fn uncovered(report: &GuardReport) {
+    if !report.other_taints.is_empty() {
+        let taints: Vec<String> = report
+            .other_taints
+            .iter()
+            .map(|(taint, nodes)| format!("{taint} ({})", counted(*nodes, "node")))
+            .collect();
+        say::note(format!(
+            "kube-controller-manager evicts by other NoExecute taints, guarded pods too: {}",
+            some(&taints.iter().map(String::as_str).collect::<Vec<_>>())
+        ));
+    }
+    let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.uncovered).map(String::as_str).collect();
+    if !pods.is_empty() {
+        say::note(format!("no ceiling covers {}: `taintward explain pod` says why they leave", some(&pods)));
+    }
+    if !report.others.is_empty() {
+        let names: Vec<&str> = report.others.keys().map(String::as_str).collect();
+        let pods: usize = report.others.values().sum();
+        say::note(format!("not guarded: {} in {}", counted(pods, "running pod"), some(&names)));
+    }
+}
+
+/// The first of several names.
+fn some(names: &[&str]) -> String {
+    let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        Some(more) => format!("{shown} and {more} more"),
+        None => shown,
+    }
+}

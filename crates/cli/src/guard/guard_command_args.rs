@@ -1,0 +1,189 @@
+//! Defines the flags of `taintward guard`.
+
+use crate::args::duration;
+use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::completion_kind::CompletionKind;
+use crate::output::{OutputArgs, OutputError, OutputOptions};
+use clap::{Args, ValueEnum};
+use std::time::Duration;
+use taintward_core::toleration_guard::{CEILING_MAX, CEILING_MIN};
+
+// Namespaces are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
+#[derive(Debug, Args)]
+#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
+pub(crate) struct GuardCommandArgs {
+    /// What to do
+    #[arg(value_name = "ACTION", value_enum)]
+    action: GuardVerb,
+    /// The names of namespaces; status shows all guarded ones without any
+    #[arg(value_name = "NAMESPACE", add = CompletionKind::Namespace.completer())]
+    namespaces: Vec<String>,
+    /// For off: all guarded namespaces
+    #[arg(long, conflicts_with = "namespaces")]
+    all: bool,
+    /// For on: when kube-controller-manager evicts a pod although Taintward does not, counted from when its node fell
+    /// silent; whole seconds, from 10s to 168h
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = ceiling)]
+    ceiling: i64,
+    /// For on and off: ask, and do not wait until the pods follow
+    #[arg(long)]
+    no_wait: bool,
+    /// For on and off: how long to wait until the pods follow
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive)]
+    timeout: Duration,
+    #[command(flatten)]
+    kube: KubeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GuardVerb {
+    /// Gives the pods of namespaces a ceiling, and has Taintward evict them by their own seconds
+    On,
+    /// Gives each pod its own seconds back
+    Off,
+    /// Shows which pods are guarded, and what no ceiling covers
+    Status,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum GuardAction {
+    /// Pods get a ceiling of so many seconds.
+    On(i64),
+    /// Pods get their own seconds back.
+    Off,
+    /// Nothing is changed.
+    Status,
+}
+
+/// The namespaces that are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum GuardTargets {
+    Named(Vec<String>),
+    /// With these labels, in kubectl's words.
+    Labelled(String),
+    /// All that are guarded.
+    Guarded,
+}
+
+/// What to do, to which namespaces.
+#[derive(Debug)]
+pub(crate) struct GuardOptions {
+    pub(super) action: GuardAction,
+    /// How long the pods may take; `None`: it is not waited for.
+    pub(super) wait: Option<Duration>,
+    pub(super) cluster: ClusterOptions,
+    pub(super) output: OutputOptions,
+    namespaces: Vec<String>,
+    all: bool,
+}
+
+/// Namespaces that do not fit together.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum InvalidGuardTargets {
+    #[error("name namespaces, or choose them by --selector; nothing was changed")]
+    NoNamespaces,
+    #[error(
+        "name namespaces, or choose them by --selector, or give --all for every guarded one; nothing was changed"
+    )]
+    NoneToRelease,
+    #[error("names and --selector contradict each other; leave one of them out")]
+    NamesAndSelector,
+    #[error("--all is for `guard off`, and stands alone; leave it out")]
+    All,
+}
+
+fn ceiling(text: &str) -> Result<i64, String> {
+    let lasts = duration::positive(text)?;
+    let seconds = i64::try_from(lasts.as_secs()).unwrap_or(i64::MAX);
+    let fits = lasts.subsec_nanos() == 0 && (CEILING_MIN..=CEILING_MAX).contains(&seconds);
+    fits.then_some(seconds).ok_or_else(|| "a ceiling is whole seconds, from 10s to 168h".to_owned())
+}
+
+impl GuardCommandArgs {
+    pub(crate) fn resolve(self) -> Result<GuardOptions, OutputError> {
+        let action = match self.action {
+            GuardVerb::On => GuardAction::On(self.ceiling),
+            GuardVerb::Off => GuardAction::Off,
+            GuardVerb::Status => GuardAction::Status,
+        };
+        Ok(GuardOptions {
+            action,
+            wait: (!self.no_wait).then_some(self.timeout),
+            cluster: self.kube.resolve(),
+            output: self.output.resolve()?,
+            namespaces: self.namespaces,
+            all: self.all,
+        })
+    }
+}
+
+impl GuardOptions {
+    /// The namespaces that are meant.
+    pub(super) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
+        let selector = &self.cluster.selector;
+        if self.all && (self.action != GuardAction::Off || !selector.is_empty()) {
+            return Err(InvalidGuardTargets::All);
+        }
+        match (self.namespaces.is_empty(), selector.is_empty()) {
+            (false, true) => {
+                let plain = |name: &String| name.strip_prefix("namespace/").unwrap_or(name).to_owned();
+                Ok(GuardTargets::Named(self.namespaces.iter().map(plain).collect()))
+            }
+            (false, false) => Err(InvalidGuardTargets::NamesAndSelector),
+            (true, false) => Ok(GuardTargets::Labelled(selector.clone())),
+            (true, true) => match self.action {
+                GuardAction::Status => Ok(GuardTargets::Guarded),
+                GuardAction::Off if self.all => Ok(GuardTargets::Guarded),
+                GuardAction::Off => Err(InvalidGuardTargets::NoneToRelease),
+                GuardAction::On(_) => Err(InvalidGuardTargets::NoNamespaces),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GuardCommandArgs,
+    }
+
+    fn options(words: &str) -> GuardOptions {
+        let words = std::iter::once("guard").chain(words.split_whitespace());
+        Line::try_parse_from(words).unwrap().args.resolve().unwrap()
+    }
+
+    #[test]
+    fn namespaces_are_named_or_chosen_and_never_all_by_mistake() {
+        let targets = |words| options(words).targets();
+        let named = |names: &[&str]| Ok(GuardTargets::Named(names.iter().map(|&name| name.into()).collect()));
+        assert_eq!(targets("on shop namespace/web"), named(&["shop", "web"]));
+        assert_eq!(targets("on -l team=a"), Ok(GuardTargets::Labelled("team=a".into())));
+        assert_eq!(targets("off shop"), named(&["shop"]));
+        assert_eq!(targets("off --all"), Ok(GuardTargets::Guarded));
+        assert_eq!(targets("status"), Ok(GuardTargets::Guarded));
+        assert_eq!(targets("on"), Err(InvalidGuardTargets::NoNamespaces));
+        assert_eq!(targets("off"), Err(InvalidGuardTargets::NoneToRelease));
+        assert_eq!(targets("on shop -l a=b"), Err(InvalidGuardTargets::NamesAndSelector));
+        assert_eq!(targets("on --all"), Err(InvalidGuardTargets::All));
+        assert_eq!(targets("off --all -l a=b"), Err(InvalidGuardTargets::All));
+    }
+
+    #[test]
+    fn a_ceiling_is_whole_seconds_from_ten_to_seven_days() {
+        assert_eq!(options("on shop").action, GuardAction::On(3600));
+        assert_eq!(options("on shop --ceiling 90s").action, GuardAction::On(90));
+        assert_eq!(options("on shop --ceiling 168h").action, GuardAction::On(604_800));
+        for odd in ["9s", "169h", "0s", "90.5s", "x", "-1h"] {
+            let words = ["guard", "on", "shop", "--ceiling", odd];
+            assert!(Line::try_parse_from(words).is_err(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Reads a cluster, and counts for each namespace which pods are guarded, which wait, and what no ceiling covers.
+
+use super::GuardOptions;
+use super::guard_command_args::GuardTargets;
+use crate::output::{PrintOptions, Printable, Table, TableColumn};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::toleration_guard::{GuardCeiling, guard_write, own_tolerations};
+use taintward_core::toleration_hold::HoldCoverage;
+use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
+use taintward_kube::api::RequestError;
+use taintward_kube::decode::{Decoded, DecodedNode, DecodedPod, NamespaceObject, WatchedObject as _};
+use taintward_kube::paged_list::{ListRequest, pages};
+
+/// A namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct GuardRow {
+    pub(super) ceiling: GuardCeiling,
+    /// Pods that have the ceiling.
+    pub(super) guarded: usize,
+    /// Pods that are to get other seconds.
+    pub(super) pending: usize,
+    /// Pods that are to get other seconds, and wait because their node is silent.
+    pub(super) waiting: usize,
+    /// Pods that a hold concerns, or whose annotation cannot be decoded.
+    pub(super) held: usize,
+    /// Pods that kube-controller-manager evicts by the two taints in spite of a ceiling, by name.
+    pub(super) uncovered: Vec<String>,
+    /// Pods whose own seconds are not fewer than the ceiling, or that have none.
+    pub(super) own: usize,
+}
+
+/// What is guarded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GuardReport {
+    pub(super) rows: BTreeMap<String, GuardRow>,
+    /// Namespaces with running pods that are not guarded.
+    pub(super) others: BTreeMap<String, usize>,
+    /// NoExecute taints that no ceiling covers, and how many nodes bear each.
+    pub(super) other_taints: BTreeMap<String, usize>,
+}
+
+/// Nodes, as the report asks.
+#[derive(Default)]
+struct GuardNodes {
+    silent: BTreeSet<String>,
+    other_taints: BTreeMap<String, usize>,
+}
+
+impl GuardRow {
+    fn pods(&self) -> usize {
+        self.guarded + self.pending + self.waiting + self.held + self.uncovered.len() + self.own
+    }
+
+    /// Pods that are to get other seconds.
+    pub(super) fn missing(&self) -> usize {
+        self.pending + self.waiting
+    }
+
+    fn count(&mut self, pod: &HeldPodFact, is_silent: bool) {
+        let record = match &pod.record {
+            RecordState::Known(_) | RecordState::Undecodable => {
+                self.held += 1;
+                return;
+            }
+            RecordState::Guarded(record) => Some(&**record),
+            RecordState::Absent => None,
+        };
+        if guard_write(&pod.tolerations, record, self.ceiling, &Vec::new()).is_some() {
+            let count = if is_silent { &mut self.waiting } else { &mut self.pending };
+            *count += 1;
+        } else if record.is_some() {
+            self.guarded += 1;
+        } else if HoldCoverage::of(&own_tolerations(&pod.tolerations, None)).uncovered.is_some() {
+            self.uncovered.push(pod.id.name().to_string());
+        } else {
+            self.own += 1;
+        }
+    }
+
+    fn ceiling_text(&self) -> String {
+        match self.ceiling {
+            GuardCeiling::None => "-".to_owned(),
+            GuardCeiling::Undecodable => "unknown".to_owned(),
+            GuardCeiling::Seconds(seconds) => format!("{seconds}s"),
+        }
+    }
+
+    fn item(&self, name: &str) -> Value {
+        let ceiling = match self.ceiling {
+            GuardCeiling::Seconds(seconds) => Some(seconds),
+            GuardCeiling::None | GuardCeiling::Undecodable => None,
+        };
+        json!({
+            "namespace": name,
+            "ceilingSeconds": ceiling,
+            "guarded": self.guarded,
+            "pending": self.pending,
+            "waiting": self.waiting,
+            "held": self.held,
+            "uncovered": self.uncovered,
+            "own": self.own,
+        })
+    }
+}
+
+impl GuardReport {
+    /// Of the namespaces that are meant; those with guarded pods of their own count as guarded.
+    pub(super) async fn read(
+        client: &kube::Client,
+        options: &GuardOptions,
+        targets: &GuardTargets,
+    ) -> Result<Self, RequestError> {
+        let nodes = GuardNodes::read(client, options).await?;
+        let mut all = ceilings(client, options, "").await?;
+        let limit = options.cluster.patience;
+        let fields = "spec.nodeName!=";
+        let pods = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
+        pages(client, pods, limit, &mut |body| {
+            if let Decoded::Object(pod) = DecodedPod::from_json(body)
+                && let Some(pod) = pod.for_holds()
+                && let Some(row) = all.get_mut(pod.id.name().namespace())
+            {
+                row.count(&pod, nodes.silent.contains(pod.node.as_str()));
+            }
+            Ok(())
+        })
+        .await?;
+        let named: BTreeSet<String> = match targets {
+            GuardTargets::Named(names) => names.iter().cloned().collect(),
+            GuardTargets::Labelled(selector) => {
+                ceilings(client, options, selector).await?.into_keys().collect()
+            }
+            GuardTargets::Guarded => BTreeSet::new(),
+        };
+        let is_guarded =
+            |row: &GuardRow| row.ceiling != GuardCeiling::None || row.guarded + row.missing() > 0;
+        let (rows, others) = all.into_iter().partition(|(name, row)| match targets {
+            GuardTargets::Guarded => is_guarded(row),
+            GuardTargets::Named(_) | GuardTargets::Labelled(_) => named.contains(name),
+        });
+        let others: BTreeMap<String, GuardRow> = others;
+        let others = others.into_iter().filter(|(_, row)| !is_guarded(row) && row.pods() > 0);
+        Ok(Self {
+            rows,
+            others: others.map(|(name, row)| (name, row.pods())).collect(),
+            other_taints: nodes.other_taints,
+        })
+    }
+
+    /// Pods that are to get other seconds.
+    pub(super) fn missing(&self) -> usize {
+        self.rows.values().map(GuardRow::missing).sum()
+    }
+
+    /// Pods that have a ceiling, or may.
+    pub(super) fn total(&self, count: impl Fn(&GuardRow) -> usize) -> usize {
+        self.rows.values().map(count).sum()
+    }
+}
+
+impl GuardNodes {
+    async fn read(client: &kube::Client, options: &GuardOptions) -> Result<Self, RequestError> {
+        let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let mut found = Self::default();
+        pages(client, nodes, options.cluster.patience, &mut |body| {
+            if let Decoded::Object(node) = DecodedNode::from_json(body) {
+                found.add(&node);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
+    fn add(&mut self, node: &DecodedNode) {
+        if node.for_holds().is_silent {
+            self.silent.insert(node.taints.name.to_string());
+        }
+        let is_covered = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
+        for taint in &node.taints.taints {
+            if taint.effect == TaintEffect::NoExecute && !is_covered(&taint.key) {
+                *self.other_taints.entry(taint.to_string()).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// The namespaces with these labels, and what each says of its pods.
+async fn ceilings(
+    client: &kube::Client,
+    options: &GuardOptions,
+    selector: &str,
+) -> Result<BTreeMap<String, GuardRow>, RequestError> {
+    let namespaces = ListRequest { group: "", plural: "namespaces", namespace: "", selector, fields: "" };
+    let mut rows = BTreeMap::new();
+    pages(client, namespaces, options.cluster.patience, &mut |body| {
+        if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
+            let ceiling = GuardCeiling::of(&facts.labels);
+            rows.insert(name.into(), GuardRow { ceiling, ..GuardRow::default() });
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(rows)
+}
+
+impl Printable for GuardReport {
+    fn object(&self) -> Value {
+        let items: Vec<Value> = self.rows.iter().map(|(name, row)| row.item(name)).collect();
+        json!({
+            "apiVersion": "taintward.io/v1alpha1",
+            "kind": "GuardReport",
+            "pending": self.missing(),
+            "items": items,
+            "unguardedNamespaces": self.others.keys().collect::<Vec<_>>(),
+            "uncoveredTaints": self.other_taints,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows.keys().map(|name| format!("namespace/{name}")).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        let mut table = Table::new(vec![
+            TableColumn::new("NAMESPACE").shortens().yields(),
+            TableColumn::new("CEILING").right(),
+            TableColumn::new("GUARDED").right(),
+            TableColumn::new("PENDING").right(),
+            TableColumn::new("WAITING").right(),
+            TableColumn::new("HELD").right(),
+            TableColumn::new("UNCOVERED").right(),
+            TableColumn::new("OWN").right().only_wide(),
+        ]);
+        let rows: Vec<_> = self.rows.iter().collect();
+        for (name, row) in view.in_order(&rows) {
+            table.push(vec![
+                name.as_str().into(),
+                row.ceiling_text().into(),
+                row.guarded.to_string().into(),
+                row.pending.to_string().into(),
+                row.waiting.to_string().into(),
+                row.held.to_string().into(),
+                row.uncovered.len().to_string().into(),
+                row.own.to_string().into(),
+            ]);
+        }
+        table.print(view)
+    }
+}

@@ -1,0 +1,178 @@
+//! The guard: Taintward evicts guarded pods by their own seconds, kube-controller-manager at the ceiling; off leaves no trace.
+
+use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::binaries;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+
+const CONTROLLER: &str = "toleration-guard-controller";
+const GUARD: &str = "taintward.io/guard";
+/// Each pod's own seconds.
+const OWN: i64 = 8;
+const CEILING: i64 = 24;
+/// How much later or earlier than its time a pod may leave: clocks are read in whole seconds.
+const SLACK: Duration = Duration::from_secs(2);
+
+fn is_guarded(pod: &Value) -> bool {
+    seconds(pod) == Some(CEILING) && pod["metadata"]["annotations"][GUARD].is_string()
+}
+
+/// What a ceiling may change of a pod.
+fn traces(pod: &Value) -> [Value; 2] {
+    [pod["spec"]["tolerations"].clone(), pod["metadata"]["annotations"].clone()]
+}
+
+async fn create_pods(stage: &Stage, node: &str, number: usize) {
+    create_node(&stage.admin, node, &[]).await.unwrap();
+    for at in 0..number {
+        let fixture = pod(&format!("{node}-{at}"), node);
+        let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
+        // Half of them without any annotation, as an API server has them.
+        let annotations = if at % 2 == 0 { json!({}) } else { json!({"example.com/mine": "1"}) };
+        fixture.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+    }
+    let forever = pod(&format!("{node}-forever"), node).bearing(UNREACHABLE, None).bearing(NOT_READY, None);
+    forever.create(&stage.admin).await.unwrap();
+}
+
+/// Waits until all pods of a node but the one that stays for ever have left; each is there until `seconds` after `began`.
+async fn all_leave(stage: &Stage, node: &str, number: usize, began: Instant, seconds: i64) {
+    let due = Duration::from_secs(seconds.unsigned_abs());
+    loop {
+        let left = stage.on(node).await.len();
+        let after = began.elapsed();
+        assert!(left == number + 1 || after + SLACK >= due, "{left} pods of {node} are left after {after:?}");
+        if left == 1 {
+            return;
+        }
+        assert!(after < due + SLACK * 2, "{left} pods of {node} are left after {after:?}: {}", stage.ours());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_taintward() {
+    let Some(tools) = binaries::for_test("guarded_pods_leave_by_their_own_seconds") else { return };
+    let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
+    for node in ["a", "b", "c"] {
+        create_pods(&stage, node, 4).await;
+    }
+    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let guarded = stage.pods().await;
+    assert_eq!(guarded.iter().filter(|pod| is_guarded(pod)).count(), 12, "{said}");
+    let forever = guarded.iter().filter(|pod| name(pod).ends_with("-forever"));
+    assert!(forever.clone().count() == 3 && forever.clone().all(|pod| seconds(pod).is_none()));
+
+    // Taintward evicts, and says so; the original waits for the ceiling.
+    let began = Instant::now();
+    stage.silence("a").await;
+    all_leave(&stage, "a", 4, began, OWN).await;
+    assert_eq!(stage.ours().matches("pod evicted").count(), 4, "{}", stage.ours());
+
+    // Killed in the middle and started again, it counts on from when the node fell silent.
+    let began = Instant::now();
+    stage.silence("b").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    stage.restart_ours(CONTROLLER);
+    all_leave(&stage, "b", 4, began, OWN).await;
+
+    // Dead, it leaves the pods to the original, which waits for the ceiling.
+    stage.ours.take().unwrap().kill().unwrap();
+    let began = Instant::now();
+    stage.silence("c").await;
+    all_leave(&stage, "c", 4, began, CEILING).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
+    let Some(tools) = binaries::for_test("the_guard_leaves_no_trace") else { return };
+    let stage =
+        Stage::set(&tools, "toleration-guard-controller,toleration-hold-controller", &["--hold-limit=off"])
+            .await;
+    create_pods(&stage, "a", 3).await;
+    create_pods(&stage, "b", 3).await;
+    let before: Vec<_> = stage.pods().await.iter().map(traces).collect();
+    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    assert_eq!(code, Some(0), "{said}");
+
+    // No other writer makes a record; one that is taken away comes back.
+    let path = "/api/v1/namespaces/default/pods/a-0";
+    let forged = r#"{"guarded":[{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":1,"given":24}]}"#;
+    let patch = json!({"metadata": {"annotations": {GUARD: forged}}}).to_string();
+    let refused = stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
+    assert!(refused.to_string().contains("only Taintward writes the annotations"), "{refused}");
+    let patch = json!({"metadata": {"annotations": {GUARD: null}}}).to_string();
+    stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap();
+    stage
+        .until("the record to be back", async |stage| is_guarded(&stage.admin.get(path).await.unwrap()))
+        .await;
+
+    // A hold takes the place of the ceiling, as long as it lasts.
+    let (code, said) = stage.command(&["hold", "a"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    stage.silence("a").await;
+    tokio::time::sleep(Duration::from_secs(OWN.unsigned_abs() + 3)).await;
+    let held = stage.on("a").await;
+    assert_eq!(held.len(), 4, "a held pod has left");
+    assert!(held.iter().all(|pod| seconds(pod).is_none() && pod["metadata"]["annotations"][GUARD].is_null()));
+    set_taints(&stage.admin, "a", &[]).await.unwrap();
+    let (code, said) = stage.command(&["release", "a"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    stage
+        .until("the pods of a to be guarded again", async |stage| {
+            stage.on("a").await.iter().filter(|pod| is_guarded(pod)).count() == 3
+        })
+        .await;
+
+    // What else the cluster evicts by is said.
+    let other = json!({"key": "maintenance", "effect": "NoExecute"});
+    create_node(&stage.admin, "d", &[other]).await.unwrap();
+    let (code, said) = stage.command(&["guard", "status"]).await;
+    assert!(code == Some(0) && said.contains("maintenance:NoExecute (1 node)"), "{code:?}: {said}");
+    let row = said.lines().find(|line| line.starts_with("default ")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["default", "24s", "6", "0", "0", "0", "0"],
+        "{said}"
+    );
+
+    // Nothing tells of the guard any more.
+    let (code, said) = stage.command(&["guard", "off", "--all"]).await;
+    assert!(code == Some(0) && said.contains("no pod of these namespaces has a ceiling"), "{code:?}: {said}");
+    let after: Vec<_> = stage.pods().await.iter().map(traces).collect();
+    let plain = |traces: &[[Value; 2]]| -> Vec<String> {
+        traces.iter().map(|traces| json!(traces).to_string().replace("null", "{}")).collect()
+    };
+    assert_eq!(plain(&after), plain(&before));
+    let namespace = stage.admin.get("/api/v1/namespaces/default").await.unwrap();
+    assert!(namespace["metadata"]["labels"]["taintward.io/guard-ceiling-seconds"].is_null());
+    let (code, said) = stage.command(&["guard", "status"]).await;
+    assert!(code == Some(0) && said.contains("no namespace is guarded"), "{code:?}: {said}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_guard_that_no_controller_follows_is_told() {
+    let Some(tools) = binaries::for_test("a_guard_that_no_controller_follows_is_told") else { return };
+    let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
+    create_pods(&stage, "a", 2).await;
+    stage.kill_both();
+    let (code, said) = stage.command(&["guard", "on", "default", "--timeout", "2s"]).await;
+    assert!(code == Some(1) && said.contains("0 of 2 pods guarded after 2s"), "{code:?}: {said}");
+    let (code, said) = stage.command(&["guard", "on", "nowhere"]).await;
+    assert!(
+        code == Some(1) && said.contains("there is no namespace nowhere; nothing was changed"),
+        "{code:?}: {said}"
+    );
+    let (code, said) = stage.command(&["guard", "off", "-l", "no=such"]).await;
+    assert!(code == Some(1) && said.contains("no namespace has these labels"), "{code:?}: {said}");
+    let odd = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "often"}}}).to_string();
+    stage.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
+    let (code, said) = stage.command(&["guard", "status"]).await;
+    assert!(
+        code == Some(0) && said.contains("of default is no number from 10 to 604800"),
+        "{code:?}: {said}"
+    );
+}
