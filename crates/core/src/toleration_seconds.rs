@@ -32,7 +32,7 @@ use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Wall};
 use crate::toleration_backfill::{BackfillVerdict, SecondsChanges};
 use crate::toleration_hold::{
-    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, ReleaseMode, next_step,
+    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, OBSERVATION_PAUSE, ReleaseMode, next_step,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -128,7 +128,9 @@ impl TolerationSecondsEngine {
         let step = node.and_then(|node| node.pod(&key.uid).map(|pod| (pod, self.step(node, pod, now.wall))));
         let wait = match step {
             Some((pod, HoldStep::Write(write))) => {
-                return Some(SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Hold));
+                let is_contested = pod.is_contested();
+                let purpose = if is_contested { PatchPurpose::ContestedHold } else { PatchPurpose::Hold };
+                return Some(SecondsPatch::new(pod, key.node.clone(), write, purpose));
             }
             Some((_, HoldStep::Wait(at))) => at,
             None => None,
@@ -240,7 +242,16 @@ impl TolerationSecondsEngine {
         }
         match result {
             Ok(fact) => {
-                self.queue.succeed(&key);
+                match patch.purpose {
+                    // The other writer may change it again: no answer to that comes without a pause (D3).
+                    PatchPurpose::ContestedHold => {
+                        let pause = ApiFailure::Throttled(Some(OBSERVATION_PAUSE));
+                        self.queue.fail(key.clone(), pause, now.mono);
+                        let (pod, node) = (patch.pod.clone(), patch.node.clone());
+                        self.notices.push(TolerationSecondsNotice::HoldContested { pod, node });
+                    }
+                    PatchPurpose::Hold | PatchPurpose::Backfill => self.queue.succeed(&key),
+                }
                 self.notices.extend(patch.notice());
                 self.cache.put_response(fact);
             }

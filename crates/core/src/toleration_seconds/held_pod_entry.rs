@@ -25,7 +25,9 @@ pub(crate) struct HeldPodEntry {
     /// The list that it was in last.
     list: u32,
     is_annotated: bool,
-    /// The record is not in the object any more: another writer took it away.
+    /// There is a record in the object, of any kind.
+    is_recorded: bool,
+    /// The record is not the object's: another writer took that away, or replaced it.
     lost: bool,
 }
 
@@ -42,21 +44,24 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
 };
 
 impl HeldPodEntry {
-    /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies.
+    /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies and the object's
+    /// does not continue it.
     pub(super) fn new(
         fact: HeldPodFact,
         before: Option<&Self>,
         list: u32,
         tolerations: &mut SharedInterner<Vec<Toleration>>,
     ) -> Self {
-        let mut record = fact.record;
-        let kept = before.filter(|_| record == RecordState::Absent).map(Self::record);
-        let kept = kept.filter(|kept| match kept {
-            RecordState::Known(known) => known.still_applies(&fact.tolerations),
-            RecordState::Absent | RecordState::Undecodable => false,
+        let is_recorded = fact.record != RecordState::Absent;
+        let kept = before.filter(|before| {
+            let known = before.known_record().filter(|known| known.still_applies(&fact.tolerations));
+            known.is_some_and(|known| match &fact.record {
+                RecordState::Known(record) => !record.continues(known, &fact.tolerations),
+                RecordState::Absent | RecordState::Undecodable => true,
+            })
         });
         let lost = kept.is_some();
-        record = kept.cloned().unwrap_or(record);
+        let record = kept.map_or(fact.record, |kept| kept.record().clone());
         let annotations =
             PodAnnotations { record, asked: fact.asked.map(|asked| *asked).unwrap_or_default() };
         Self {
@@ -67,6 +72,7 @@ impl HeldPodEntry {
             annotations: (annotations != NO_ANNOTATIONS).then(|| Box::new(annotations)),
             list,
             is_annotated: fact.is_annotated,
+            is_recorded,
             lost,
         }
     }
@@ -133,7 +139,13 @@ impl HeldPodEntry {
     }
 
     pub(crate) fn has_record_in_object(&self) -> bool {
-        !self.lost && *self.record() != RecordState::Absent
+        self.is_recorded
+    }
+
+    /// Whether another writer changed its seconds or its record.
+    pub(crate) fn is_contested(&self) -> bool {
+        let is_changed = |record: &HoldRecord| !record.is_kept_by(&self.tolerations);
+        self.lost || self.known_record().is_some_and(is_changed)
     }
 
     pub(crate) fn has_lost_its_record(&self) -> bool {

@@ -20,6 +20,8 @@ use alloc::vec::Vec;
 pub enum PatchPurpose {
     /// A hold, or its end.
     Hold,
+    /// The same, where another writer has changed the pod's seconds or its record meanwhile.
+    ContestedHold,
     /// The pod gets the seconds that new pods get.
     Backfill,
 }
@@ -98,6 +100,13 @@ pub enum TolerationSecondsNotice {
         node: NodeName,
         /// Until when.
         until: Wall,
+    },
+    /// Another writer changed the seconds or the record of a pod, which was answered.
+    HoldContested {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
     },
     /// A pod has seconds again.
     PodReleased {

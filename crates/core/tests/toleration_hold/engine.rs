@@ -2,9 +2,10 @@
 
 use crate::world::{HOLD_FOR, NODES, OWN, OWN_MAX, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds};
 use proptest::prelude::*;
+use taintward_core::engine::Engine as _;
 use taintward_core::toleration::Toleration;
-use taintward_core::toleration_hold::{REMAINDER_MIN, ReleaseMode};
-use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
+use taintward_core::toleration_hold::{HeldToleration, HoldRecord, REMAINDER_MIN, ReleaseMode};
+use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState, TolerationSecondsNotice};
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -20,6 +21,10 @@ enum Event {
         carried_out: bool,
     },
     RecordRemoved(usize),
+    /// Another writer puts an annotation in the place of a pod's record.
+    RecordForged(usize, Forgery),
+    /// Another writer gives a pod the seconds back that it had.
+    SecondsWrittenBack(usize),
     /// A policy gives new pods other seconds.
     PolicyChanges(i64),
     /// The policy cannot be decoded any more.
@@ -29,8 +34,20 @@ enum Event {
     Nothing,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Forgery {
+    /// It cannot be decoded.
+    Garbled,
+    /// The pod's own seconds are fewer in it.
+    FewerSeconds,
+    /// It names tolerations that the pod does not have, and none that it has.
+    OtherTolerations,
+}
+
 fn event() -> impl Strategy<Value = (Event, i64)> {
-    let node = 0..NODES;
+    let (node, pod) = (0..NODES, 0..NODES * PODS_PER_NODE);
+    let forgery =
+        prop_oneof![Just(Forgery::Garbled), Just(Forgery::FewerSeconds), Just(Forgery::OtherTolerations)];
     let kind = prop_oneof![
         6 => node.clone().prop_map(Event::Silent),
         4 => node.clone().prop_map(Event::Recovers),
@@ -42,13 +59,35 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
         2 => Just(Event::Crash),
         2 => Just(Event::WatchStalls),
         2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
-        1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordRemoved),
+        1 => pod.clone().prop_map(Event::RecordRemoved),
+        1 => (pod.clone(), forgery).prop_map(|(pod, forgery)| Event::RecordForged(pod, forgery)),
+        2 => pod.prop_map(Event::SecondsWrittenBack),
         2 => prop::sample::select(&POLICIES[..]).prop_map(Event::PolicyChanges),
         1 => Just(Event::PolicyGarbled),
         2 => Just(Event::ClockSteps),
         1 => Just(Event::Nothing),
     ];
     (kind, prop_oneof![3 => 0_i64..8, 1 => 8_i64..70])
+}
+
+impl Forgery {
+    fn of(self, record: &HoldRecord) -> RecordState {
+        let held = record.tolerations().iter().filter_map(|held| {
+            let mut toleration = held.toleration();
+            match self {
+                Self::Garbled => return None,
+                Self::FewerSeconds => toleration.seconds = Some(1),
+                Self::OtherTolerations => toleration.key = "example.com/other".into(),
+            }
+            HeldToleration::recorded(&toleration, held.given())
+        });
+        let held: Vec<HeldToleration> = held.collect();
+        if held.is_empty() {
+            return RecordState::Undecodable;
+        }
+        let times = [record.since(), record.until(), record.changed()];
+        RecordState::Known(HoldRecord::recorded(held, times, record.ran(), record.counted_since()).into())
+    }
 }
 
 impl World {
@@ -81,16 +120,37 @@ impl World {
             }
             Event::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
             Event::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
-            // The engine puts back a record that another writer takes away.
-            Event::RecordRemoved(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
-                self.pods[pod].fact.record = RecordState::Absent;
-                self.pod_changed(pod);
-                (self.stalled_until, self.lost) = (self.stalled_until.min(now), None);
-                // A process that ends before it has given the record back leaves none behind: a failed patch of the pod
-                // delays that by its pause.
-                self.pass(35);
+            Event::RecordRemoved(pod) => self.another_writer_sets(pod, RecordState::Absent),
+            Event::RecordForged(pod, forgery) => {
+                if let RecordState::Known(record) = &self.pods[pod].fact.record {
+                    let forged = forgery.of(record);
+                    self.another_writer_sets(pod, forged);
+                }
             }
-            Event::WatchStalls | Event::RecordRemoved(_) | Event::Nothing => {}
+            Event::SecondsWrittenBack(pod) => self.another_writer_gives_back(pod),
+            Event::WatchStalls | Event::Nothing => {}
+        }
+    }
+
+    /// The engine puts back a record that another writer takes away or replaces.
+    fn another_writer_sets(&mut self, pod: usize, record: RecordState) {
+        if !self.undelivered.is_empty() || self.pods[pod].gone_at.is_some() {
+            return;
+        }
+        self.pods[pod].fact.record = record;
+        self.pod_changed(pod);
+        (self.stalled_until, self.lost) = (self.stalled_until.min(self.now), None);
+        // A process that ends before it has given the record back leaves none behind: a failed patch of the pod, or
+        // another writer's last change, delays that by its pause.
+        self.pass(38);
+    }
+
+    fn another_writer_gives_back(&mut self, pod: usize) {
+        let (own, gone_at) = (own_seconds(&self.pods[pod].fact), self.pods[pod].gone_at);
+        let tolerations = &mut self.pods[pod].fact.tolerations;
+        if gone_at.is_none() && tolerations.iter().any(|one| one.seconds != Some(own)) {
+            tolerations.iter_mut().for_each(|one| one.seconds = Some(own));
+            self.pod_changed(pod);
         }
     }
 }
@@ -151,4 +211,32 @@ fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_kept_or_its_time_is_over()
     let gone: Vec<bool> = world.pods.iter().map(|pod| pod.gone_at.is_some()).collect();
     assert_eq!(gone, held, "a hold ends by itself");
     assert_eq!(world.violation, None);
+}
+
+/// A writer that gives a held pod its seconds back each second.
+#[test]
+fn another_writer_is_fought_with_pauses_and_told_of() {
+    let mut world = World::new();
+    world.happen(Event::Silent(0));
+    world.happen(Event::Held(0));
+    let mut told = 0;
+    for _ in 0..HOLD_FOR - 5 {
+        world.pass(1);
+        world.happen(Event::SecondsWrittenBack(0));
+        let is_told = |notice: &TolerationSecondsNotice| match notice {
+            TolerationSecondsNotice::HoldContested { pod, .. } => *pod == world.pods[0].fact.id,
+            _ => false,
+        };
+        told += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
+    }
+    assert!((4..12).contains(&told), "held {told} times anew");
+    assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));
+    assert_ne!(world.pods[0].fact.record, RecordState::Absent);
+    // It stops.
+    world.happen(Event::Held(0));
+    world.pass(38);
+    assert!(world.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
+    world.engine.take_notices();
+    world.pass(38);
+    assert_eq!(world.engine.take_notices(), [], "nothing is left to be told");
 }
