@@ -11,6 +11,7 @@ mod backfill;
 mod cli {
     pub(crate) mod document;
 }
+mod crowd;
 mod faults;
 mod holds;
 mod page;
