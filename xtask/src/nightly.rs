@@ -11,24 +11,28 @@ pub(crate) struct NightlyArgs {
     names: Vec<String>,
 }
 
-/// The crates that have such tests. Programs of tests that choose their scenarios by themselves know no `--ignored`.
-const CRATES: [&str; 3] = ["taintward-core", "taintward-kube", "taintward-admission"];
+/// Programs that have such tests. Those that choose their scenarios by themselves know no `--ignored`.
+const PROGRAMS: [&[&str]; 2] = [
+    &["--package", "taintward-core", "--package", "taintward-kube", "--package", "taintward-admission"],
+    &["--package", "taintward", "--test", "managed_real"],
+];
 
 /// Seconds for which the API server, its etcd or the network is away.
 const OUTAGES: &str = "10,30,60";
 
 pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
-    let mut command = sources::cargo();
-    command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
-    command.args(CRATES.iter().flat_map(|name| ["--package", name]));
-    command.args(["--", "--ignored"]).args(&arguments.names);
-    sources::run(&mut command)?;
+    for programs in PROGRAMS {
+        let mut command = sources::cargo();
+        command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
+        command.args(programs).args(["--", "--show-output", "--ignored"]).args(&arguments.names);
+        // A machine without a control plane is a failure, not a reason to skip.
+        sources::run(command.env("CI", "true"))?;
+    }
     if !arguments.names.is_empty() {
         return Ok(());
     }
     let mut command = sources::cargo();
     command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
-    // A machine without a control plane is a failure, not a reason to skip.
     sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))?;
     matrix::run(&MatrixArgs::default()).await
 }

@@ -10,6 +10,7 @@
 #[path = "admission"]
 mod admission {
     pub(crate) mod hook;
+    pub(crate) mod review_server;
 }
 #[allow(dead_code, reason = "each test binary uses some of it")]
 #[path = "pool_attacks"]

@@ -107,7 +107,10 @@ pub fn next_step(
     };
     let kept = record.without_changed_by_others(tolerations);
     if kept.tolerations().is_empty() {
-        return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
+        return match order.map(|order| hold(tolerations, order, counts_since, now)) {
+            Some(again @ HoldStep::Write(_)) => again,
+            _ => HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None }),
+        };
     }
     let step = if kept.is_released() {
         released_step(tolerations, &kept, counts_since, order, now)

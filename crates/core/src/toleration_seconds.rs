@@ -35,7 +35,7 @@ use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Wall};
 use crate::toleration_guard::GuardWrite;
 use crate::toleration_hold::{
-    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, ReleaseMode, next_step,
+    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, OBSERVATION_PAUSE, ReleaseMode, next_step,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -258,7 +258,15 @@ impl TolerationSecondsEngine {
         }
         match result {
             Ok(fact) => {
-                self.queue.succeed(&key);
+                if patch.is_contested {
+                    // The other writer may change it again: no answer to that comes without a pause (D3).
+                    let pause = ApiFailure::Throttled(Some(OBSERVATION_PAUSE));
+                    self.queue.fail(key.clone(), pause, now.mono);
+                    let (pod, node) = (patch.pod.clone(), patch.node.clone());
+                    self.notices.push(TolerationSecondsNotice::SecondsContested { pod, node });
+                } else {
+                    self.queue.succeed(&key);
+                }
                 self.notices.extend(patch.notice());
                 self.cache.put_response(fact);
             }

@@ -1,6 +1,6 @@
 //! Holds: pods of silent nodes stay while they are held, whatever is killed meanwhile, and leave when they are released.
 
-use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
+use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, due, is_held, name, record, seconds};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -9,18 +9,8 @@ use taintward_envtest::binaries;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
 
 const CONTROLLER: &str = "toleration-hold-controller";
-const HELD: &str = "taintward.io/held";
 /// Each pod's own seconds.
 const OWN: i64 = 12;
-
-fn record(pod: &Value) -> Option<Value> {
-    let text = pod["metadata"]["annotations"][HELD].as_str()?;
-    Some(serde_json::from_str(text).unwrap())
-}
-
-fn is_held(pod: &Value) -> bool {
-    seconds(pod).is_none() && record(pod).is_some()
-}
 
 #[tokio::test(flavor = "current_thread")]
 async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
@@ -82,11 +72,8 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
         })
         .await;
     let second = Duration::from_secs(1);
-    let due = |pod: &Value| {
-        let changed: Timestamp = record(pod)?["changed"].as_str()?.parse().ok()?;
-        Some((name(pod), changed + second * OWN as u32))
-    };
-    let due: Vec<(String, Timestamp)> = stage.on("c").await.iter().filter_map(due).collect();
+    let due: Vec<(String, Timestamp)> =
+        stage.on("c").await.iter().filter_map(|pod| Some((name(pod), due(pod)?))).collect();
     assert_eq!(due.len(), 10);
     stage
         .until("the pods of a and b to be as they were", async |stage| {

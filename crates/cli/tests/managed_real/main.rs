@@ -2,12 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+#[path = "../admission"]
+mod admission {
+    pub(crate) mod review_server;
+}
 mod backfill;
 #[path = "../cli"]
 mod cli {
     pub(crate) mod document;
 }
+mod crowd;
+mod faults;
 mod guard;
 mod holds;
 mod page;
+mod replicas;
 mod stage;

@@ -1,5 +1,6 @@
 //! A real control plane whose own taint eviction is on, and Taintward beside it with the account that `install` makes.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,13 +10,14 @@ use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, Cluster
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+pub(crate) const HELD: &str = "taintward.io/held";
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) admin: TestApi,
     /// A kubeconfig with the account that an installation makes.
-    account: PathBuf,
+    pub(crate) account: PathBuf,
     pub(crate) original: Option<ChildProcess>,
     pub(crate) ours: Option<ChildProcess>,
     /// Of `taintward run`, as what follows.
@@ -55,11 +57,15 @@ impl Stage {
     }
 
     fn start_ours(&mut self) {
+        self.ours = Some(self.replica(&["--leader-elect=false"]));
+    }
+
+    pub(crate) fn replica(&self, election: &[&str]) -> ChildProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-        command.args(["run", "--leader-elect=false", "--metrics-port=0", "--secure-port=0"]);
+        command.args(["run", "--metrics-port=0", "--secure-port=0"]).args(election);
         command.arg(format!("--controllers={}", self.controllers)).args(self.flags);
         command.arg("--kubeconfig").arg(&self.account);
-        self.ours = Some(self.cluster.run("taintward", command).unwrap());
+        self.cluster.run("taintward", command).unwrap()
     }
 
     /// Another choice of controllers.
@@ -145,6 +151,22 @@ async fn installed_account(cluster: &Cluster, admin: &TestApi, controllers: &str
 pub(crate) fn seconds(pod: &Value) -> Option<i64> {
     let all = pod["spec"]["tolerations"].as_array().unwrap();
     all.iter().find(|one| one["key"] == UNREACHABLE).unwrap()["tolerationSeconds"].as_i64()
+}
+
+/// What the annotation of a held or released pod says.
+pub(crate) fn record(pod: &Value) -> Option<Value> {
+    let text = pod["metadata"]["annotations"][HELD].as_str()?;
+    Some(serde_json::from_str(text).unwrap())
+}
+
+pub(crate) fn is_held(pod: &Value) -> bool {
+    seconds(pod).is_none() && record(pod).is_some()
+}
+
+/// When a released pod leaves: its seconds count from when they were given back.
+pub(crate) fn due(pod: &Value) -> Option<Timestamp> {
+    let changed: Timestamp = record(pod)?["changed"].as_str()?.parse().ok()?;
+    Some(changed + Duration::from_secs(seconds(pod)?.try_into().ok()?))
 }
 
 pub(crate) fn name(pod: &Value) -> String {

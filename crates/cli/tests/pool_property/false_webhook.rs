@@ -3,27 +3,14 @@
 use super::actions::{affinity, owner, pinned};
 use super::choices::Choices;
 use super::plan::{MADE_FOR, Plan};
+use crate::admission::review_server;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
-use std::net::Ipv4Addr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use taintward_envtest::certificates::TestAuthority;
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 pub(crate) struct FalseWebhook {
     plan: Rc<Plan>,
@@ -42,45 +29,22 @@ impl FalseWebhook {
 
     /// Listens, as long as the set of tasks lasts.
     pub(crate) async fn listen(self: Rc<Self>, port: u16, authority: &TestAuthority) {
-        let shown = authority.server("webhook", &["127.0.0.1"]).unwrap();
-        let chain = vec![CertificateDer::from_pem_slice(shown.certificate.as_bytes()).unwrap()];
-        let key = PrivateKeyDer::from_pem_slice(shown.key.as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = builder.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
-        let (acceptor, listener) = (
-            TlsAcceptor::from(Arc::new(config)),
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap(),
-        );
-        tokio::task::spawn_local(async move {
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                let (acceptor, webhook) = (acceptor.clone(), Rc::clone(&self));
-                tokio::task::spawn_local(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let answer = service_fn(move |request| Rc::clone(&webhook).answer(request));
-                    // An API server that waits no longer hangs up.
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
-                });
-            }
-        });
+        review_server::listen(port, authority, async move |path: &str, request: &Value| {
+            tokio::time::sleep(self.delay.get()).await;
+            self.respond(path.starts_with("/mutate"), request)
+        })
+        .await;
     }
 
-    async fn answer(self: Rc<Self>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-        let mutates = request.uri().path().starts_with("/mutate");
-        let Ok(body) = request.into_body().collect().await else { return Ok(Response::default()) };
-        tokio::time::sleep(self.delay.get()).await;
-        let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap();
-        let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
-        let patch = if mutates { self.lie(&review["request"]) } else { Vec::new() };
+    fn respond(&self, mutates: bool, request: &Value) -> Value {
+        let mut response = json!({"allowed": true});
+        let patch = if mutates { self.lie(request) } else { Vec::new() };
         if !patch.is_empty() {
             self.lies.set(self.lies.get() + 1);
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(STANDARD.encode(json!(patch).to_string()));
         }
-        let answer =
-            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
-        Ok(Response::new(answer.to_string().into()))
+        response
     }
 
     fn lie(&self, request: &Value) -> Vec<Value> {

@@ -29,6 +29,13 @@ pub(super) fn report(
                 format!("The countdown of Pod {} stands still until {until} at the latest", pod.name());
             sink.recorder.record(event(("TolerationHeld", "Holding"), &pod, node, note, now));
         }
+        TolerationSecondsNotice::SecondsContested { pod, node } => {
+            const MESSAGE: &str = "another writer changed tolerationSeconds or the annotation of a held or guarded pod; it is \
+                                   answered after pauses from 5 s to 30 s: keep that writer from these pods";
+            if sink.lines.admit(MESSAGE, now.mono) {
+                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, "{MESSAGE}");
+            }
+        }
         TolerationSecondsNotice::PodReleased { pod, node, seconds } => {
             context.metrics.holds.given_back.inc();
             if sink.lines.admit("pod released", now.mono) {

@@ -35,6 +35,18 @@ impl GuardRecord {
         })
     }
 
+    /// Whether these have the seconds that this record says.
+    pub(crate) fn is_kept_by(&self, tolerations: &[Toleration]) -> bool {
+        self.tolerations.iter().all(|held| held.is_in(tolerations))
+    }
+
+    /// Whether this record, found in the place of an earlier one of a pod with these tolerations, names all that is left of
+    /// the earlier one, with no fewer seconds. More may be another leader's: so two processes agree.
+    pub(crate) fn continues(&self, earlier: &Self, tolerations: &[Toleration]) -> bool {
+        let is_named = |held: &HeldToleration| self.tolerations.iter().any(|one| one.continues(held));
+        earlier.applying_to(tolerations).all(|(_, held)| is_named(held))
+    }
+
     /// Whether one of these has not its own seconds for this record's sake.
     pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
         self.applying_to(tolerations).next().is_some()

@@ -64,6 +64,17 @@ impl HeldToleration {
         self.own.saturating_sub(ran).max(self.own.min(REMAINDER_MIN))
     }
 
+    /// Whether it is the same toleration, with no fewer seconds of its own.
+    pub(crate) fn continues(&self, earlier: &Self) -> bool {
+        let Self { own, given, .. } = *earlier;
+        Self { own, given, ..self.clone() } == *earlier && self.own >= own
+    }
+
+    /// Whether the pod has it as it is said here.
+    pub(crate) fn is_in(&self, tolerations: &[Toleration]) -> bool {
+        self.position_in(tolerations).is_some_and(|at| tolerations[at].seconds == self.given)
+    }
+
     /// The first toleration of this identity: of equal ones, only the first counts (MATCH-9).
     pub(crate) fn position_in(&self, tolerations: &[Toleration]) -> Option<usize> {
         tolerations.iter().position(|one| {
@@ -138,7 +149,24 @@ impl HoldRecord {
 
     /// Whether these have not their own seconds for this record's sake.
     pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
-        !self.has_own_seconds() && !self.without_changed_by_others(tolerations).tolerations.is_empty()
+        !self.has_own_seconds() && self.names_any_of(tolerations)
+    }
+
+    /// Whether one of these has the seconds that this record says.
+    pub(crate) fn names_any_of(&self, tolerations: &[Toleration]) -> bool {
+        self.tolerations.iter().any(|held| held.is_in(tolerations))
+    }
+
+    /// Whether these have the seconds that this record says.
+    pub(crate) fn is_kept_by(&self, tolerations: &[Toleration]) -> bool {
+        self.tolerations.iter().all(|held| held.is_in(tolerations))
+    }
+
+    /// Whether this record, found in the place of an earlier one of a pod with these tolerations, names all that is left of
+    /// the earlier one, with no fewer seconds. More may be another leader's: so two processes agree.
+    pub(crate) fn continues(&self, earlier: &Self, tolerations: &[Toleration]) -> bool {
+        let is_named = |held: &HeldToleration| self.tolerations.iter().any(|one| one.continues(held));
+        earlier.without_changed_by_others(tolerations).tolerations.iter().all(is_named)
     }
 
     /// When the hold of this pod ends under this order. A person's newer order may prolong it, and any may shorten it.
@@ -158,9 +186,7 @@ impl HoldRecord {
     /// Those that the pod still has as this record says.
     pub(super) fn without_changed_by_others(&self, tolerations: &[Toleration]) -> Self {
         let mut record = self.clone();
-        record.tolerations.retain(|held| {
-            held.position_in(tolerations).is_some_and(|at| tolerations[at].seconds == held.given)
-        });
+        record.tolerations.retain(|held| held.is_in(tolerations));
         record
     }
 

@@ -176,8 +176,14 @@ fn a_toleration_that_another_writer_changed_is_left_to_it() {
     assert_eq!(pod.seconds(), [Some(7), None]);
     assert_eq!(pod.record.as_ref().map(|record| record.tolerations().len()), Some(1));
     pod.tolerations[1].seconds = Some(8);
+    let mut released = Pod { tolerations: pod.tolerations.clone(), record: pod.record.clone() };
+    released.step(Some(0), RELEASE, 3);
+    assert_eq!((released.seconds(), &released.record), (vec![Some(7), Some(8)], &None));
+    // None is left of the hold that goes on: it begins anew, with what the other writer wants.
     pod.step(Some(0), by_person, 3);
-    assert_eq!((pod.seconds(), &pod.record), (vec![Some(7), Some(8)], &None));
+    assert_eq!(pod.seconds(), [None, None]);
+    let own = |record: &HoldRecord| record.tolerations().iter().map(HeldToleration::own).collect::<Vec<_>>();
+    assert_eq!(pod.record.as_ref().map(own), Some(vec![7, 8]));
 }
 
 #[test]

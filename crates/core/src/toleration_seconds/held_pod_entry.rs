@@ -28,7 +28,7 @@ pub(crate) struct HeldPodEntry {
     list: u32,
     is_annotated: bool,
     records: RecordAnnotations,
-    /// The record is not in the object any more: another writer took it away, or wrote another one.
+    /// The record is not the object's: another writer took that away, or replaced it.
     lost: bool,
 }
 
@@ -69,7 +69,8 @@ impl SharedPodParts {
 }
 
 impl HeldPodEntry {
-    /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies.
+    /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies and the object's
+    /// does not continue it.
     pub(super) fn new(
         fact: HeldPodFact,
         source: FactSource,
@@ -77,17 +78,9 @@ impl HeldPodEntry {
         list: u32,
         shared: &mut SharedPodParts,
     ) -> Self {
-        let mut record = fact.record;
-        let kept = before.filter(|_| source == FactSource::Watch).map(Self::record);
-        let kept = kept.filter(|kept| match kept {
-            RecordState::Known(known) => {
-                record == RecordState::Absent && known.still_applies(&fact.tolerations)
-            }
-            RecordState::Guarded(known) => record != **kept && known.still_applies(&fact.tolerations),
-            RecordState::Absent | RecordState::Undecodable => false,
-        });
+        let kept = before.filter(|before| source == FactSource::Watch && before.outlives(&fact));
         let lost = kept.is_some();
-        record = kept.cloned().unwrap_or(record);
+        let record = kept.map_or(fact.record, |kept| kept.record().clone());
         let annotations =
             PodAnnotations { record, asked: fact.asked.map(|asked| *asked).unwrap_or_default() };
         Self {
@@ -182,6 +175,34 @@ impl HeldPodEntry {
 
     pub(crate) fn records(&self) -> RecordAnnotations {
         self.records
+    }
+
+    /// Whether what is known of its record counts more than what another writer made of it.
+    fn outlives(&self, fact: &HeldPodFact) -> bool {
+        let tolerations = &fact.tolerations;
+        match (self.record(), &fact.record) {
+            (RecordState::Known(known), RecordState::Known(record)) => {
+                known.names_any_of(tolerations) && !record.continues(known, tolerations)
+            }
+            // With its own seconds a pod needs no record; one that cannot be decoded is to go all the same.
+            (RecordState::Known(known), RecordState::Undecodable) => known.names_any_of(tolerations),
+            (RecordState::Known(known), _) => known.still_applies(tolerations),
+            (RecordState::Guarded(known), RecordState::Guarded(record)) => {
+                known.still_applies(tolerations) && !record.continues(known, tolerations)
+            }
+            (RecordState::Guarded(known), _) => known.still_applies(tolerations),
+            (RecordState::Absent | RecordState::Undecodable, _) => false,
+        }
+    }
+
+    /// Whether another writer changed its seconds or its record.
+    pub(crate) fn is_contested(&self) -> bool {
+        let is_changed = match self.record() {
+            RecordState::Known(record) => !record.is_kept_by(&self.tolerations),
+            RecordState::Guarded(record) => !record.is_kept_by(&self.tolerations),
+            RecordState::Absent | RecordState::Undecodable => false,
+        };
+        self.lost || is_changed
     }
 
     pub(crate) fn has_lost_its_record(&self) -> bool {

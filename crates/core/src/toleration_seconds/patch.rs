@@ -78,6 +78,8 @@ pub struct SecondsPatch {
     pub write: SecondsWrite,
     /// What for.
     pub purpose: PatchPurpose,
+    /// Another writer has changed the pod's seconds or its record meanwhile.
+    pub is_contested: bool,
 }
 
 /// A request.
@@ -135,6 +137,13 @@ pub enum TolerationSecondsNotice {
         /// Until when.
         until: Wall,
     },
+    /// Another writer changed the seconds or the record of a pod, which was answered.
+    SecondsContested {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
+    },
     /// A pod has seconds again.
     PodReleased {
         /// The pod.
@@ -181,6 +190,7 @@ impl SecondsPatch {
             records: pod.records(),
             write: write.into(),
             purpose,
+            is_contested: pod.is_contested(),
         }
     }
 

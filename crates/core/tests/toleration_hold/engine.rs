@@ -4,11 +4,13 @@ use crate::world::{
     CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds,
 };
 use proptest::prelude::*;
+use taintward_core::engine::Engine as _;
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::GuardRecord;
-use taintward_core::toleration_hold::HeldToleration;
-use taintward_core::toleration_hold::{REMAINDER_MIN, ReleaseMode};
-use taintward_core::toleration_seconds::{NodeHoldRequest, RecordAnnotations, RecordState};
+use taintward_core::toleration_hold::{HeldToleration, HoldRecord, REMAINDER_MIN, ReleaseMode};
+use taintward_core::toleration_seconds::{
+    NodeHoldRequest, RecordAnnotations, RecordState, TolerationSecondsNotice,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -24,8 +26,10 @@ enum Event {
         carried_out: bool,
     },
     RecordRemoved(usize),
-    /// Another writer gives a guarded pod a record with more seconds of its own.
-    RecordForged(usize),
+    /// Another writer puts an annotation in the place of a pod's record.
+    RecordForged(usize, Forgery),
+    /// Another writer gives a pod the seconds back that it had.
+    SecondsWrittenBack(usize),
     /// The namespace is guarded with this ceiling, or is not any more.
     CeilingChanges(Option<i64>),
     /// A policy gives new pods other seconds.
@@ -37,8 +41,20 @@ enum Event {
     Nothing,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Forgery {
+    /// It cannot be decoded.
+    Garbled,
+    /// The pod's own seconds are fewer in it.
+    FewerSeconds,
+    /// It names tolerations that the pod does not have, and none that it has.
+    OtherTolerations,
+}
+
 fn event() -> impl Strategy<Value = (Event, i64)> {
-    let node = 0..NODES;
+    let (node, pod) = (0..NODES, 0..NODES * PODS_PER_NODE);
+    let forgery =
+        prop_oneof![Just(Forgery::Garbled), Just(Forgery::FewerSeconds), Just(Forgery::OtherTolerations)];
     let kind = prop_oneof![
         6 => node.clone().prop_map(Event::Silent),
         4 => node.clone().prop_map(Event::Recovers),
@@ -50,8 +66,9 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
         2 => Just(Event::Crash),
         2 => Just(Event::WatchStalls),
         2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
-        1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordRemoved),
-        1 => (0..NODES * PODS_PER_NODE).prop_map(Event::RecordForged),
+        1 => pod.clone().prop_map(Event::RecordRemoved),
+        1 => (pod.clone(), forgery).prop_map(|(pod, forgery)| Event::RecordForged(pod, forgery)),
+        2 => pod.prop_map(Event::SecondsWrittenBack),
         3 => prop::option::of(prop::sample::select(&CEILINGS[..])).prop_map(Event::CeilingChanges),
         2 => prop::sample::select(&POLICIES[..]).prop_map(Event::PolicyChanges),
         1 => Just(Event::PolicyGarbled),
@@ -61,22 +78,39 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
     (kind, prop_oneof![3 => 0_i64..8, 1 => 8_i64..70])
 }
 
-impl World {
-    fn forge_record(&mut self, pod: usize) {
-        let fact = &mut self.pods[pod].fact;
-        let RecordState::Guarded(record) = &fact.record else { return };
-        let held = record.tolerations().iter().filter_map(|held| {
+impl Forgery {
+    fn held(self, held: &[HeldToleration]) -> Vec<HeldToleration> {
+        let held = held.iter().filter_map(|held| {
             let mut toleration = held.toleration();
-            toleration.seconds = Some(held.own() + 20);
+            match self {
+                Self::Garbled => return None,
+                Self::FewerSeconds => toleration.seconds = Some(1),
+                Self::OtherTolerations => toleration.key = "example.com/other".into(),
+            }
             HeldToleration::recorded(&toleration, held.given())
         });
-        let Some(forged) = GuardRecord::recorded(held.collect()) else { return };
-        fact.record = RecordState::Guarded(forged.into());
-        self.pod_changed(pod);
-        (self.stalled_until, self.lost) = (self.stalled_until.min(self.now), None);
-        self.pass(35);
+        held.collect()
     }
 
+    fn of(self, record: &HoldRecord) -> RecordState {
+        let held = self.held(record.tolerations());
+        if held.is_empty() {
+            return RecordState::Undecodable;
+        }
+        let times = [record.since(), record.until(), record.changed()];
+        RecordState::Known(HoldRecord::recorded(held, times, record.ran(), record.counted_since()).into())
+    }
+
+    /// Fewer seconds are not among them: an admission policy refuses a record that another writer makes, and taint eviction
+    /// does not wait until it is put back.
+    fn of_guard(self, record: &GuardRecord) -> RecordState {
+        let forgery = if matches!(self, Self::FewerSeconds) { Self::OtherTolerations } else { self };
+        let forged = GuardRecord::recorded(forgery.held(record.tolerations()));
+        forged.map_or(RecordState::Undecodable, |record| RecordState::Guarded(record.into()))
+    }
+}
+
+impl World {
     fn happen(&mut self, event: Event) {
         let now = self.now;
         match event {
@@ -106,21 +140,44 @@ impl World {
             }
             Event::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
             Event::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
-            // The engine puts back a record that another writer takes away.
-            Event::RecordRemoved(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
-                self.pods[pod].fact.record = RecordState::Absent;
-                self.pods[pod].fact.records = RecordAnnotations::default();
-                self.pod_changed(pod);
-                (self.stalled_until, self.lost) = (self.stalled_until.min(now), None);
-                // A process that ends before it has given the record back leaves none behind: a failed patch of the pod
-                // delays that by its pause.
-                self.pass(35);
+            Event::RecordRemoved(pod) => self.another_writer_sets(pod, RecordState::Absent),
+            Event::RecordForged(pod, forgery) => {
+                let forged = match &self.pods[pod].fact.record {
+                    RecordState::Known(record) => forgery.of(record),
+                    RecordState::Guarded(record) => forgery.of_guard(record),
+                    RecordState::Absent | RecordState::Undecodable => return,
+                };
+                self.another_writer_sets(pod, forged);
             }
-            Event::RecordForged(pod) if self.undelivered.is_empty() && self.pods[pod].gone_at.is_none() => {
-                self.forge_record(pod);
-            }
+            Event::SecondsWrittenBack(pod) => self.another_writer_gives_back(pod),
             Event::CeilingChanges(ceiling) => self.ceiling_becomes(ceiling),
-            Event::WatchStalls | Event::RecordRemoved(_) | Event::RecordForged(_) | Event::Nothing => {}
+            Event::WatchStalls | Event::Nothing => {}
+        }
+    }
+
+    /// The engine puts back a record that another writer takes away or replaces.
+    fn another_writer_sets(&mut self, pod: usize, record: RecordState) {
+        if !self.undelivered.is_empty() || self.pods[pod].gone_at.is_some() {
+            return;
+        }
+        let records = match (&record, self.pods[pod].fact.records) {
+            (RecordState::Absent, _) => RecordAnnotations::default(),
+            (_, records) => records,
+        };
+        (self.pods[pod].fact.record, self.pods[pod].fact.records) = (record, records);
+        self.pod_changed(pod);
+        (self.stalled_until, self.lost) = (self.stalled_until.min(self.now), None);
+        // A process that ends before it has given the record back leaves none behind: a failed patch of the pod, or
+        // another writer's last change, delays that by its pause.
+        self.pass(38);
+    }
+
+    fn another_writer_gives_back(&mut self, pod: usize) {
+        let (own, gone_at) = (own_seconds(&self.pods[pod].fact), self.pods[pod].gone_at);
+        let tolerations = &mut self.pods[pod].fact.tolerations;
+        if gone_at.is_none() && tolerations.iter().any(|one| one.seconds != Some(own)) {
+            tolerations.iter_mut().for_each(|one| one.seconds = Some(own));
+            self.pod_changed(pod);
         }
     }
 }
@@ -183,4 +240,32 @@ fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_kept_or_its_time_is_over()
     let gone: Vec<bool> = world.pods.iter().map(|pod| pod.gone_at.is_some()).collect();
     assert_eq!(gone, held, "a hold ends by itself");
     assert_eq!(world.violation, None);
+}
+
+/// A writer that gives a held pod its seconds back each second.
+#[test]
+fn another_writer_is_fought_with_pauses_and_told_of() {
+    let mut world = World::new();
+    world.happen(Event::Silent(0));
+    world.happen(Event::Held(0));
+    let mut told = 0;
+    for _ in 0..HOLD_FOR - 5 {
+        world.pass(1);
+        world.happen(Event::SecondsWrittenBack(0));
+        let is_told = |notice: &TolerationSecondsNotice| match notice {
+            TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == world.pods[0].fact.id,
+            _ => false,
+        };
+        told += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
+    }
+    assert!((4..12).contains(&told), "held {told} times anew");
+    assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));
+    assert_ne!(world.pods[0].fact.record, RecordState::Absent);
+    // It stops.
+    world.happen(Event::Held(0));
+    world.pass(38);
+    assert!(world.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
+    world.engine.take_notices();
+    world.pass(38);
+    assert_eq!(world.engine.take_notices(), [], "nothing is left to be told");
 }

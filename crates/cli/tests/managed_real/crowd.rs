@@ -1,0 +1,139 @@
+//! Holds of two thousand pods: none is evicted while it is held, whatever is killed, and each leaves in its time.
+
+use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, due, is_held, name};
+use futures::stream::{self, StreamExt as _};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use taintward_envtest::fixtures::{PodFixture, create_node, pod};
+use taintward_envtest::{TestApi, binaries};
+
+const NODES: usize = 40;
+const PODS: usize = 2_000;
+/// Pods that are left alone, for the annotation that they bear.
+const NOT_HELD: usize = 10;
+/// Pods have from so many seconds of their own, so that not all are due at once, up to so many.
+const OWN_MIN: usize = 35;
+const OWN_MAX: usize = 85;
+/// So many seconds from when it is due by its record each pod leaves, before or after.
+const IN_TIME: f64 = 2.0;
+/// After the last pod is due.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+const AT_ONCE: usize = 32;
+
+fn node(at: usize) -> String {
+    format!("n{}", at % NODES)
+}
+
+fn bearing(name: &str, at: usize) -> PodFixture {
+    let own = i64::try_from(OWN_MIN + at / NODES % (OWN_MAX - OWN_MIN)).unwrap();
+    pod(name, &node(at)).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own))
+}
+
+/// When each pod went, by the watch.
+async fn departures(admin: &TestApi) -> Arc<Mutex<BTreeMap<String, Timestamp>>> {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let list = admin.get(&format!("{PODS}?limit=1")).await.unwrap();
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut events = admin.watch(&format!("{PODS}?watch=true&resourceVersion={version}")).await.unwrap();
+    let departures = Arc::<Mutex<BTreeMap<String, Timestamp>>>::default();
+    let known = Arc::clone(&departures);
+    tokio::spawn(async move {
+        while let Some(Ok(line)) = events.next().await {
+            let event: Value = serde_json::from_str(&line).unwrap();
+            if event["type"] == "DELETED" {
+                known.lock().unwrap().insert(name(&event["object"]), Timestamp::now());
+            }
+        }
+    });
+    departures
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: cargo xtask nightly"]
+async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
+    const TEST: &str = "two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time";
+    let Some(tools) = binaries::for_test(TEST) else { return };
+    let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=10,30%"]).await;
+    let why = "older ones evict only beside node-lifecycle-controller, which takes taints off when it is started anew";
+    if stage.cluster.is_before(33, TEST, why) {
+        return;
+    }
+    for at in 0..NODES {
+        create_node(&stage.admin, &node(at), &[]).await.unwrap();
+    }
+    let held = (0..PODS).map(|at| bearing(&format!("held-{at}"), at));
+    let odd = (0..NOT_HELD)
+        .map(|at| bearing(&format!("odd-{at}"), at).with("/metadata", "annotations", json!({ HELD: "odd" })));
+    let fixtures: Vec<PodFixture> = held.chain(odd).collect();
+    let admin = &stage.admin;
+    let created = stream::iter(&fixtures).map(|fixture| fixture.create(admin)).buffer_unordered(AT_ONCE);
+    created.for_each(async |created| _ = created.unwrap()).await;
+    let departures = departures(&stage.admin).await;
+    let gone = || departures.lock().unwrap().clone();
+    let took = |from: Timestamp, until: Timestamp| until.duration_since(from).as_secs_f64();
+
+    // Both are killed while pods are being held.
+    let silent = Timestamp::now();
+    let stage_now = &stage;
+    let all = stream::iter(0..NODES).map(async |at| stage_now.silence(&node(at)).await);
+    all.buffer_unordered(AT_ONCE).for_each(async |()| ()).await;
+    until_held(&stage, PODS / 4, silent).await;
+    stage.kill_both();
+    let killed = stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+    assert!(killed < PODS, "nothing was left to be done");
+    stage.start_both().await;
+    until_held(&stage, PODS, silent).await;
+    let all_held = Timestamp::now();
+    let held_after = took(silent, all_held);
+    eprintln!(
+        "killed when {killed} of {PODS} pods were held; all held {held_after:.1} s after the first taint"
+    );
+    assert!(all_held < silent + SignedDuration::from_secs(OWN_MIN as i64));
+
+    // Once more, while all are held; and then longer than the longest countdown.
+    stage.kill_both();
+    stage.start_both().await;
+    let outlived = silent + SignedDuration::from_secs(OWN_MAX as i64 + 5);
+    tokio::time::sleep((outlived - Timestamp::now()).try_into().unwrap_or(Duration::ZERO)).await;
+    let evicted = gone();
+    assert_eq!(evicted.len(), NOT_HELD, "left: {:?}", evicted.keys());
+    assert!(evicted.keys().all(|name| !name.starts_with("held-")));
+    let (watched, others) = (took(silent, outlived), evicted.len());
+    eprintln!("0 of {PODS} held pods evicted within {watched:.0} s; {others} others left");
+
+    let released = Timestamp::now();
+    let (code, said) = stage.command(&["release", "--all", "--timeout", "60s"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let due: BTreeMap<String, Timestamp> =
+        stage.pods().await.iter().map(|pod| (name(pod), due(pod).unwrap())).collect();
+    assert_eq!(due.len(), PODS, "a pod left before it could be released");
+    eprintln!("all released after {:.1} s", took(released, Timestamp::now()));
+    let last = *due.values().max().unwrap();
+    while gone().len() < PODS + NOT_HELD {
+        let now = Timestamp::now();
+        assert!(now < last + PATIENCE, "{} have left", gone().len());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    let gone = gone();
+    let late: Vec<f64> = due.iter().map(|(name, due)| took(*due, gone[name])).collect();
+    let (least, most) =
+        late.iter().fold((f64::MAX, f64::MIN), |(least, most), one| (least.min(*one), most.max(*one)));
+    eprintln!("each left {least:.2} s to {most:.2} s after it was due");
+    assert!(late.iter().all(|late| late.abs() <= IN_TIME), "{least} s to {most} s");
+}
+
+/// Listing two thousand pods costs the API server something: not more than twice a second.
+async fn until_held(stage: &Stage, number: usize, silent: Timestamp) {
+    let limit = silent + SignedDuration::from_secs(OWN_MIN as i64);
+    loop {
+        let held = stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+        if held >= number {
+            return;
+        }
+        assert!(Timestamp::now() < limit, "{held} of {number} are held");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}

@@ -1,0 +1,254 @@
+//! Holds while an API server refuses or throttles patches, and while other writers undo or forge what a hold has written.
+
+use crate::admission::review_server;
+use crate::stage::{HELD, NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, record, seconds};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use taintward_envtest::api::{PatchType, TestApiError};
+use taintward_envtest::certificates::TestAuthority;
+use taintward_envtest::fixtures::{create_node, delete_pod, pod, set_taints};
+use taintward_envtest::{TestApi, binaries, wait};
+
+/// More than all of it takes.
+const OWN: i64 = 300;
+/// Fewer than a refusal lasts.
+const SHORT: i64 = 5;
+/// Enough for many patches at the same time.
+const THROTTLED: usize = 60;
+const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+
+#[tokio::test(flavor = "current_thread")]
+async fn holds_outlast_refusals_throttling_and_other_writers() {
+    let Some(tools) = binaries::for_test("holds_outlast_refusals_throttling_and_other_writers") else {
+        return;
+    };
+    let all = async {
+        let stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
+        refused(&stage).await;
+        throttled(&stage).await;
+        reconciled(&stage).await;
+        forged(&stage).await;
+    };
+    tokio::task::LocalSet::new().run_until(all).await;
+}
+
+fn path(pod: &str) -> String {
+    format!("/api/v1/namespaces/default/pods/{pod}")
+}
+
+async fn create(stage: &Stage, name: &str, node: &str, own: i64) {
+    let fixture = pod(name, node).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own));
+    fixture.create(&stage.admin).await.unwrap();
+}
+
+/// Holds a node, and has it fall silent: the exit code of the command, and all that was said.
+async fn hold(stage: &Stage, node: &str, timeout: &str) -> (Option<i32>, String) {
+    let answer = stage.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
+    stage.silence(node).await;
+    answer
+}
+
+async fn are_held(stage: &Stage, node: &str) -> bool {
+    stage.on(node).await.iter().all(is_held)
+}
+
+fn output(stage: &Stage) -> String {
+    stage.ours.as_ref().unwrap().output()
+}
+
+/// A webhook refuses changes of pods. A pod whose seconds are over meanwhile leaves; each other one is held once it can be.
+async fn refused(stage: &Stage) {
+    create_node(&stage.admin, "refused", &[]).await.unwrap();
+    for name in ["first", "second", "gone"] {
+        create(stage, name, "refused", OWN).await;
+    }
+    create(stage, "short", "refused", SHORT).await;
+    let (refuses, asked) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
+    open_webhook(stage, Rc::clone(&refuses), Rc::clone(&asked)).await;
+    asked.set(0);
+    let (code, said) = hold(stage, "refused", "1s").await;
+    assert!(code == Some(1) && said.contains("0 of 4 pods held after 1s"), "{code:?}: {said}");
+    delete_pod(&stage.admin, "gone").await.unwrap();
+    create(stage, "gone", "refused", OWN + 7).await;
+    stage
+        .until("the pod to leave that cannot wait", async |stage| stage.on("refused").await.len() == 3)
+        .await;
+    let pods = stage.on("refused").await;
+    assert!(pods.iter().all(|pod| record(pod).is_none() && seconds(pod) >= Some(OWN)), "{pods:?}");
+    let said = output(stage);
+    assert!(said.contains("could not be changed") && said.contains("no change today"), "{said}");
+    // Eight tries of a pod take 12 s at least.
+    assert!((8..80).contains(&asked.get()), "asked {} times", asked.get());
+
+    refuses.set(false);
+    stage.until("the others to be held", async |stage| are_held(stage, "refused").await).await;
+    let pods = stage.on("refused").await;
+    let again = pods.iter().find(|pod| name(pod) == "gone").and_then(record).unwrap();
+    assert_eq!(again["held"][0]["tolerationSeconds"], OWN + 7, "another pod's seconds");
+    stage.admin.delete(&format!("{WEBHOOKS}/refuses"), &json!({})).await.unwrap();
+    set_taints(&stage.admin, "refused", &[]).await.unwrap();
+    let (code, said) = stage.command(&["release", "refused"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    stage
+        .until("all to be as they were", async |stage| {
+            let pods = stage.on("refused").await;
+            let own = |pod: &Value| if name(pod) == "gone" { OWN + 7 } else { OWN };
+            pods.iter().all(|pod| record(pod).is_none() && seconds(pod) == Some(own(pod)))
+        })
+        .await;
+}
+
+/// Returns once it refuses.
+async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, asked: Rc<Cell<usize>>) {
+    let authority = TestAuthority::new().unwrap();
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    review_server::listen(port, &authority, async move |_: &str, _: &Value| {
+        asked.set(asked.get() + 1);
+        json!({"allowed": !refuses.get(), "status": {"message": "no change today"}})
+    })
+    .await;
+    let webhook = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "refuses"},
+        "webhooks": [{
+            "name": "refuses.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "clientConfig": {
+                "url": format!("https://127.0.0.1:{port}/validate"),
+                "caBundle": STANDARD.encode(&authority.certificate),
+            },
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}],
+        }],
+    });
+    stage.admin.create(WEBHOOKS, &webhook).await.unwrap();
+    wait::until("the webhook to refuse", PATIENCE, async || {
+        let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+        Ok(stage.admin.patch(&path("first"), PatchType::Merge, &label).await.is_err().then_some(()))
+    })
+    .await
+    .unwrap();
+}
+
+/// API priority and fairness lets one patch of a pod by the account through at a time, and answers all others with 429.
+async fn throttled(stage: &Stage) {
+    create_node(&stage.admin, "throttled", &[]).await.unwrap();
+    for at in 0..THROTTLED {
+        create(stage, &format!("throttled-{at}"), "throttled", OWN).await;
+    }
+    let level = json!({
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": "none"},
+        "spec": {"type": "Limited", "limited": {
+            "nominalConcurrencyShares": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"},
+        }},
+    });
+    let account = json!({"namespace": "taintward-system", "name": "taintward"});
+    let schema = json!({
+        "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", "metadata": {"name": "none"},
+        "spec": {
+            "matchingPrecedence": 2, "priorityLevelConfiguration": {"name": "none"},
+            "rules": [{
+                "subjects": [{"kind": "ServiceAccount", "serviceAccount": account}],
+                "resourceRules": [{
+                    "verbs": ["patch"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"],
+                }],
+            }],
+        },
+    });
+    stage.admin.create(&format!("{FLOW}/prioritylevelconfigurations"), &level).await.unwrap();
+    stage.admin.create(&format!("{FLOW}/flowschemas"), &schema).await.unwrap();
+    let ours = TestApi::from_kubeconfig(&stage.account).await.unwrap();
+    let probe = path("throttled-0");
+    wait::until("patches to be throttled", PATIENCE, async || {
+        let all = join_all((0..8).map(|_| ours.patch(&probe, PatchType::Merge, "{}"))).await;
+        let is_throttled = |error: &TestApiError| error.code() == Some(429);
+        Ok(all.iter().any(|answer| answer.as_ref().is_err_and(is_throttled)).then_some(()))
+    })
+    .await
+    .unwrap();
+    let (code, said) = hold(stage, "throttled", "60s").await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(are_held(stage, "throttled").await && stage.on("throttled").await.len() == THROTTLED);
+    let said = output(stage);
+    assert!(said.contains("429"), "{said}");
+    stage.admin.delete(&format!("{FLOW}/flowschemas/none"), &json!({})).await.unwrap();
+}
+
+/// An operator gives a pod its seconds back as soon as they are gone, until it is stopped.
+async fn reconciled(stage: &Stage) {
+    /// The first is answered at once, each other one 5 s after the answer before it.
+    const WRITES: u32 = 3;
+    const PAUSE: Duration = Duration::from_secs(5);
+    create_node(&stage.admin, "reconciled", &[]).await.unwrap();
+    create(stage, "reconciled", "reconciled", OWN).await;
+    let (code, said) = hold(stage, "reconciled", "30s").await;
+    assert_eq!(code, Some(0), "{said}");
+    let mut answers = Vec::new();
+    for _ in 0..WRITES {
+        let back = |at| json!({"op": "add", "path": format!("/spec/tolerations/{at}/tolerationSeconds"), "value": OWN});
+        let back = json!([back(0), back(1)]).to_string();
+        let written = Instant::now();
+        stage.admin.patch(&path("reconciled"), PatchType::Json, &back).await.unwrap();
+        stage.until("the pod to be held again", async |stage| are_held(stage, "reconciled").await).await;
+        answers.push(written.elapsed());
+    }
+    let paused: Duration = answers[1..].iter().sum();
+    assert!(answers[0] < PAUSE && paused > (WRITES - 1) * (PAUSE - Duration::from_secs(1)), "{answers:?}");
+    let said = output(stage);
+    assert!(said.contains("another writer changed") && said.contains("default/reconciled"), "{said}");
+}
+
+/// Annotations are taken away, garbled and forged.
+async fn forged(stage: &Stage) {
+    create_node(&stage.admin, "forged", &[]).await.unwrap();
+    for name in ["absent", "garbled", "fewer", "old"] {
+        create(stage, name, "forged", OWN).await;
+    }
+    let (code, said) = hold(stage, "forged", "30s").await;
+    assert_eq!(code, Some(0), "{said}");
+    let annotation = async |name: &str| -> Value {
+        stage.admin.get(&path(name)).await.unwrap()["metadata"]["annotations"][HELD].clone()
+    };
+    let day_ago = Timestamp::now() - SignedDuration::from_hours(25);
+    for name in ["absent", "garbled", "fewer", "old"] {
+        let before = annotation(name).await;
+        let mut record: Value = serde_json::from_str(before.as_str().unwrap()).unwrap();
+        let forged = match name {
+            "absent" => Value::Null,
+            "garbled" => json!("odd"),
+            "fewer" => {
+                record["held"][1]["tolerationSeconds"] = json!(1);
+                json!(record.to_string())
+            }
+            _ => {
+                record["since"] = json!(day_ago.to_string());
+                json!(record.to_string())
+            }
+        };
+        let change = json!({"metadata": {"annotations": {HELD: forged}}}).to_string();
+        stage.admin.patch(&path(name), PatchType::Merge, &change).await.unwrap();
+        if name != "old" {
+            stage.until("the record to be put back", async |_| annotation(name).await == before).await;
+        }
+    }
+    // A hold that is older than 24 hours is over; what is left is no less than a release gives.
+    let of = async |name: &str| stage.admin.get(&path(name)).await.unwrap();
+    stage.until("the oldest to be released", async |_| seconds(&of("old").await).is_some()).await;
+    let given = seconds(&of("old").await).unwrap();
+    assert!((30..=OWN).contains(&given), "{given} s");
+    for name in ["absent", "garbled", "fewer"] {
+        assert!(is_held(&of(name).await), "{name} is held no longer");
+    }
+    let (code, said) = stage.command(&["release", "forged", "--full"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    for name in ["absent", "garbled", "fewer"] {
+        assert_eq!(seconds(&of(name).await), Some(OWN), "{name}");
+    }
+}

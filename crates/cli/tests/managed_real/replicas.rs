@@ -1,0 +1,69 @@
+//! Two replicas: the one takes over where the other was killed in the midst of a hold.
+
+use crate::stage::{NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, seconds};
+use jiff::{SignedDuration, Timestamp};
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use taintward_envtest::{ChildProcess, binaries, wait};
+
+const NODES: usize = 4;
+const PODS: usize = 400;
+const OWN: i64 = 30;
+const ELECTION: [&str; 4] = [
+    "--leader-elect-resource-namespace=taintward-system",
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=1s",
+];
+
+async fn says(replica: &ChildProcess, words: &str) {
+    let said = async || Ok(replica.output().contains(words).then_some(()));
+    wait::until(words, PATIENCE, said).await.unwrap_or_else(|why| panic!("{why}: {}", replica.last_words()));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn another_leader_goes_on_with_what_the_first_has_begun() {
+    let Some(tools) = binaries::for_test("another_leader_goes_on_with_what_the_first_has_begun") else {
+        return;
+    };
+    let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=1"]).await;
+    stage.ours.take().unwrap().kill().unwrap();
+    let mut first = stage.replica(&ELECTION);
+    says(&first, "acting=true").await;
+    let second = stage.replica(&ELECTION);
+    says(&second, "toleration seconds synced").await;
+    stage.ours = Some(second);
+    for at in 0..NODES {
+        create_node(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
+    }
+    for at in 0..PODS {
+        let fixture = pod(&format!("p{at}"), &format!("n{}", at % NODES));
+        let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
+        fixture.create(&stage.admin).await.unwrap();
+    }
+    let held = async |stage: &Stage| stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+    let silent = Timestamp::now();
+    for at in 0..NODES {
+        stage.silence(&format!("n{at}")).await;
+    }
+    stage.until("a part to be held", async |stage| held(stage).await >= 20).await;
+    assert!(!stage.ours.as_ref().unwrap().output().contains("pod held"), "the follower has held pods");
+    first.kill().unwrap();
+    let by_first = held(&stage).await;
+    assert!(by_first < PODS, "nothing was left to the second");
+    stage.until("the second to hold the others", async |stage| held(stage).await == PODS).await;
+    assert!(Timestamp::now() < silent + SignedDuration::from_secs(OWN - 4));
+    says(stage.ours.as_ref().unwrap(), "pod held").await;
+
+    // It knows the seconds of those, too, that the first has held.
+    for at in 0..NODES {
+        set_taints(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
+    }
+    stage
+        .until("all to be as they were", async |stage| {
+            let pods = stage.pods().await;
+            let is_well = |pod| seconds(pod) == Some(OWN) && pod["metadata"]["annotations"].is_null();
+            assert_eq!(pods.len(), PODS, "{:?}", pods.iter().map(name).collect::<Vec<_>>());
+            pods.iter().all(is_well)
+        })
+        .await;
+}
