@@ -14,8 +14,8 @@ mod install {
 }
 
 use install::attempts::{
-    beyond_roles, beyond_seconds, of_controller, of_webhook, write_of_backfill, write_of_holds,
-    writes_of_controller, writes_of_webhook,
+    beyond_roles, beyond_seconds, of_controller, of_webhook, write_of_backfill, write_of_guard,
+    write_of_holds, writes_of_controller, writes_of_webhook,
 };
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
 use taintward_envtest::binaries;
@@ -53,14 +53,16 @@ fn bounds_are_as_narrow_as_what_runs() {
         scene.everything_is_granted().await;
         let controller = scene.account(CONTROLLER).await;
         let mut writes = writes_of_controller();
-        writes.extend([write_of_holds(), write_of_backfill()]);
+        writes.extend([write_of_holds(), write_of_backfill(), write_of_guard()]);
         for (flags, runs) in [
             (&["--controllers=dedicated-pool-controller"][..], &["pools"][..]),
             (&["--controllers=taint-eviction-controller"], &["evicts"]),
             (&["--controllers=taint-eviction-controller", "--stamp-taints"], &["evicts", "stamps"]),
             (&["--controllers=node-lifecycle-controller"], &["health"]),
-            (&["--controllers=toleration-hold-controller"], &["holds", "backfill: seconds"]),
+            // A hold takes a ceiling away.
+            (&["--controllers=toleration-hold-controller"], &["holds", "backfill: seconds", "guard"]),
             (&["--controllers=toleration-backfill-controller"], &["backfill"]),
+            (&["--controllers=toleration-guard-controller"], &["evicts", "backfill: seconds", "guard"]),
             (&["--controllers=*,node-lifecycle-controller", "--mode=observe"], &[]),
         ] {
             scene.apply(flags);
@@ -73,7 +75,7 @@ fn bounds_are_as_narrow_as_what_runs() {
             if runs.iter().any(|part| part.starts_with("backfill")) {
                 let mut beyond = beyond_seconds();
                 // For backfill alone, no annotation may be written at all.
-                beyond.retain(|one| runs.contains(&"holds") || !one.said.starts_with("no annotation"));
+                beyond.retain(|one| runs.contains(&"guard") || !one.said.starts_with("no annotation"));
                 scene.refused(&controller, &beyond).await;
             }
         }

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 14] = [
+const CHOICES: [(&[&str], &[&str]); 15] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -59,6 +59,10 @@ const CHOICES: [(&[&str], &[&str]); 14] = [
     (
         &["--parts=controller", "--controllers=toleration-backfill-controller"],
         &["parts.webhook=false,parts.viewer=false", "controller.controllers=toleration-backfill-controller"],
+    ),
+    (
+        &["--controllers=toleration-guard-controller,toleration-hold-controller"],
+        &["controller.controllers=toleration-guard-controller\\,toleration-hold-controller"],
     ),
     (
         &["--controllers=*,-taint-eviction-controller,dedicated-pool-controller", "--priority-class=high"],

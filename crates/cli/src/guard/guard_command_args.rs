@@ -49,7 +49,7 @@ enum GuardVerb {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum GuardAction {
+pub(crate) enum GuardAction {
     /// Pods get a ceiling of so many seconds.
     On(i64),
     /// Pods get their own seconds back.
@@ -60,7 +60,7 @@ pub(super) enum GuardAction {
 
 /// The namespaces that are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum GuardTargets {
+pub(crate) enum GuardTargets {
     Named(Vec<String>),
     /// With these labels, in kubectl's words.
     Labelled(String),
@@ -71,18 +71,18 @@ pub(super) enum GuardTargets {
 /// What to do, to which namespaces.
 #[derive(Debug)]
 pub(crate) struct GuardOptions {
-    pub(super) action: GuardAction,
+    pub(crate) action: GuardAction,
     /// How long the pods may take; `None`: it is not waited for.
-    pub(super) wait: Option<Duration>,
-    pub(super) cluster: ClusterOptions,
-    pub(super) output: OutputOptions,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) cluster: ClusterOptions,
+    pub(crate) output: OutputOptions,
     namespaces: Vec<String>,
     all: bool,
 }
 
 /// Namespaces that do not fit together.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidGuardTargets {
+pub(crate) enum InvalidGuardTargets {
     #[error("name namespaces, or choose them by --selector; nothing was changed")]
     NoNamespaces,
     #[error(
@@ -122,7 +122,7 @@ impl GuardCommandArgs {
 
 impl GuardOptions {
     /// The namespaces that are meant.
-    pub(super) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
+    pub(crate) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
         let selector = &self.cluster.selector;
         if self.all && (self.action != GuardAction::Off || !selector.is_empty()) {
             return Err(InvalidGuardTargets::All);

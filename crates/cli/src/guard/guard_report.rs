@@ -15,30 +15,30 @@ use taintward_kube::paged_list::{ListRequest, pages};
 
 /// A namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct GuardRow {
-    pub(super) ceiling: GuardCeiling,
+pub(crate) struct GuardRow {
+    pub(crate) ceiling: GuardCeiling,
     /// Pods that have the ceiling.
-    pub(super) guarded: usize,
+    pub(crate) guarded: usize,
     /// Pods that are to get other seconds.
-    pub(super) pending: usize,
+    pub(crate) pending: usize,
     /// Pods that are to get other seconds, and wait because their node is silent.
-    pub(super) waiting: usize,
+    pub(crate) waiting: usize,
     /// Pods that a hold concerns, or whose annotation cannot be decoded.
-    pub(super) held: usize,
+    pub(crate) held: usize,
     /// Pods that kube-controller-manager evicts by the two taints in spite of a ceiling, by name.
-    pub(super) uncovered: Vec<String>,
+    pub(crate) uncovered: Vec<String>,
     /// Pods whose own seconds are not fewer than the ceiling, or that have none.
-    pub(super) own: usize,
+    pub(crate) own: usize,
 }
 
 /// What is guarded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct GuardReport {
-    pub(super) rows: BTreeMap<String, GuardRow>,
+pub(crate) struct GuardReport {
+    pub(crate) rows: BTreeMap<String, GuardRow>,
     /// Namespaces with running pods that are not guarded.
-    pub(super) others: BTreeMap<String, usize>,
+    pub(crate) others: BTreeMap<String, usize>,
     /// NoExecute taints that no ceiling covers, and how many nodes bear each.
-    pub(super) other_taints: BTreeMap<String, usize>,
+    pub(crate) other_taints: BTreeMap<String, usize>,
 }
 
 /// Nodes, as the report asks.
@@ -54,7 +54,7 @@ impl GuardRow {
     }
 
     /// Pods that are to get other seconds.
-    pub(super) fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         self.pending + self.waiting
     }
 
@@ -107,7 +107,7 @@ impl GuardRow {
 
 impl GuardReport {
     /// Of the namespaces that are meant; those with guarded pods of their own count as guarded.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         client: &kube::Client,
         options: &GuardOptions,
         targets: &GuardTargets,
@@ -150,12 +150,12 @@ impl GuardReport {
     }
 
     /// Pods that are to get other seconds.
-    pub(super) fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         self.rows.values().map(GuardRow::missing).sum()
     }
 
     /// Pods that have a ceiling, or may.
-    pub(super) fn total(&self, count: impl Fn(&GuardRow) -> usize) -> usize {
+    pub(crate) fn total(&self, count: impl Fn(&GuardRow) -> usize) -> usize {
         self.rows.values().map(count).sum()
     }
 }

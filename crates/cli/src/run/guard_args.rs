@@ -4,11 +4,11 @@ use clap::Args;
 use taintward_core::toleration_seconds::GuardSettings;
 
 /// The id of the flag that only the guard reads.
-pub(super) const GUARD_IDS: [(&str, &str); 1] = [("guard_qps", "--guard-qps")];
+pub(crate) const GUARD_IDS: [(&str, &str); 1] = [("guard_qps", "--guard-qps")];
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The guard (toleration-guard-controller)")]
-pub(super) struct GuardArgs {
+pub(crate) struct GuardArgs {
     /// Pods that get their ceiling, or their own seconds back, in a second, at most; where backfill runs too, this is the
     /// limit of both
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -18,7 +18,7 @@ pub(super) struct GuardArgs {
 
 impl GuardArgs {
     /// By what the guard goes.
-    pub(super) fn settings(&self) -> GuardSettings {
+    pub(crate) fn settings(&self) -> GuardSettings {
         GuardSettings { per_second: self.guard_qps }
     }
 }

@@ -192,6 +192,15 @@ pub(crate) fn write_of_holds() -> Attempt {
     merge("holds: seconds", POD, Value::Null, "").with(held)
 }
 
+/// What it writes for the guard.
+pub(crate) fn write_of_guard() -> Attempt {
+    let guarded = json!([
+        {"op": "add", "path": "/metadata/annotations", "value": {"taintward.io/guard": "{}"}},
+        {"op": "add", "path": "/spec/tolerations/1/tolerationSeconds", "value": 3600},
+    ]);
+    merge("guard: ceiling", POD, Value::Null, "").with(guarded)
+}
+
 /// What it writes for backfill, and for a hold's end.
 pub(crate) fn write_of_backfill() -> Attempt {
     step("backfill: seconds", POD, ("add", "/spec/tolerations/1/tolerationSeconds", json!(77)), "")

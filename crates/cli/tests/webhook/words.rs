@@ -1,20 +1,25 @@
-//! Tests warnings and refusals as kubectl prints them.
+//! Tests warnings and refusals as kubectl prints them, and what a pod of a guarded namespace gets.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, PATIENCE, all};
 use super::super::admission::register::{Registered, asks, namespace, plain_pod, register_as};
 use serde_json::{Value, json};
+use taintward_envtest::api::PatchType;
 use taintward_envtest::wait;
 
 pub(crate) async fn kubectl_shows_them(stage: &Stage) {
     let flags = Files::new(&stage.cluster, "words", &stage.authority).flags();
     namespace(&stage.api, "words", "words", json!({})).await;
-    let hook = Hook::start(&stage.cluster, &stage.account, &all(&flags, &["--rules=*,advice"])).ready().await;
+    let hook =
+        Hook::start(&stage.cluster, &stage.account, &all(&flags, &["--rules=*,advice,toleration-guard"]))
+            .ready()
+            .await;
     let strict = Registered::strict(&hook, "words", &stage.authority.certificate);
     register_as(&stage.api, "words", &[strict]).await;
     asks(&stage.api, &hook, "words").await;
     a_slip_is_warned_about(stage);
     a_trespasser_is_refused(stage).await;
+    a_pod_of_a_guarded_namespace_has_the_ceiling(stage).await;
 }
 
 /// kubectl's exit and its words on standard error.
@@ -61,4 +66,25 @@ async fn a_trespasser_is_refused(stage: &Stage) {
     assert!(said.contains("denied the request") && said.contains("team-a"), "{said}");
     assert!(said.contains("toleration 0") || said.contains("tolerations[0]"), "{said}");
     println!("    {}", said.trim());
+}
+
+async fn a_pod_of_a_guarded_namespace_has_the_ceiling(stage: &Stage) {
+    const CREATION: &str = "/api/v1/namespaces/words/pods?dryRun=All";
+    let seconds = |pod: &Value| pod["spec"]["tolerations"][0]["tolerationSeconds"].as_i64();
+    let pod = stage.api.create(CREATION, &plain_pod("guarded")).await.unwrap();
+    assert_eq!(
+        (seconds(&pod), pod["metadata"]["annotations"]["taintward.io/guard"].as_str()),
+        (Some(300), None)
+    );
+    let label = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "7200"}}}).to_string();
+    stage.api.patch("/api/v1/namespaces/words", PatchType::Merge, &label).await.unwrap();
+    let guarded = wait::until("a pod with the ceiling", PATIENCE, async || {
+        let pod = stage.api.create(CREATION, &plain_pod("guarded")).await?;
+        Ok((seconds(&pod) == Some(7200)).then_some(pod))
+    });
+    let guarded = guarded.await.unwrap();
+    let record = guarded["metadata"]["annotations"]["taintward.io/guard"].as_str().unwrap();
+    let record: Value = serde_json::from_str(record).unwrap();
+    let own = record["guarded"].as_array().unwrap().iter().map(|one| &one["tolerationSeconds"]);
+    assert!(own.eq([&json!(300), &json!(300)]), "{record}");
 }

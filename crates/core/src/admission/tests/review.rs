@@ -11,6 +11,7 @@ use crate::admission::request::*;
 use crate::admission::review::*;
 use crate::fact::PodOwnerKind;
 use crate::lint;
+use crate::toleration_guard::{CEILING_LABEL, own_tolerations};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -75,6 +76,36 @@ fn ad_1_the_rules_come_in_the_order_of_upstream_and_say_what_they_did() {
         ]
     );
     assert_eq!((made.warnings, made.unknown), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_new_pod_of_a_guarded_namespace_gets_the_ceiling_and_keeps_its_own_seconds_in_a_record() {
+    let mut shop = namespace("team=a");
+    shop.labels.insert(CEILING_LABEL.into(), "3600".into());
+    let settings = ReviewSettings { toleration_guard: true, ..all_on() };
+    let pod = AdmittedPod { tolerations: tolerations("nr Exists - NoExecute 60"), ..AdmittedPod::default() };
+    let pod = AdmittedPod { best_effort: true, ..pod };
+    let made = mutate(&created(pod.clone()), &view(&shop, &[]), &settings);
+    let given = tolerations("nr Exists - NoExecute 3600 | ur Exists - NoExecute 3600");
+    assert_eq!(made.tolerations, given);
+    let own = tolerations("nr Exists - NoExecute 60 | ur Exists - NoExecute 300");
+    assert_eq!(own_tolerations(&made.tolerations, made.guard.as_ref()), own);
+    assert!(
+        made.acts
+            .contains(&RuleAction { rule: AdmissionRule::TolerationGuard, deed: ActionKind::Changed(2) })
+    );
+    // Once more, as API servers may ask: nothing.
+    let again = mutate(
+        &created(AdmittedPod { tolerations: given.clone(), ..pod.clone() }),
+        &view(&shop, &[]),
+        &settings,
+    );
+    assert_eq!((again.tolerations, again.guard), (given, None));
+    // A running pod is the controller's, and without the rule nothing is guarded.
+    let changed =
+        PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod.clone()) };
+    assert_eq!(mutate(&changed, &view(&shop, &[]), &settings).guard, None);
+    assert_eq!(mutate(&created(pod), &view(&shop, &[]), &all_on()).guard, None);
 }
 
 #[test]
