@@ -162,9 +162,15 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
             distribution.name()
         );
         return DoctorCheck::new(id, CheckVerdict::Note, finding)
-            .fix(
-                "use what works beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and the webhook",
-            )
+            .fix(match controller {
+                UpstreamController::NodeLifecycle => {
+                    "use what works beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and the webhook"
+                }
+                _ => {
+                    "use backfill, holds or the guard, which work beside it (docs/managed-clusters.md); so do plan, explain, \
+                     pending, lint, --mode=observe, dedicated pools and the webhook"
+                }
+            })
             .page(page(scope));
     }
     let replicas = replicas(scope.facts);
