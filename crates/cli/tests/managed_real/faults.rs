@@ -205,7 +205,7 @@ async fn reconciled(stage: &Stage) {
     assert!(said.contains("another writer changed") && said.contains("default/reconciled"), "{said}");
 }
 
-/// Annotations are taken away, garbled and forged.
+/// Annotations are taken away, and, where no admission policy refuses that, garbled and forged.
 async fn forged(stage: &Stage) {
     create_node(&stage.admin, "forged", &[]).await.unwrap();
     for name in ["absent", "garbled", "fewer", "old"] {
@@ -216,6 +216,18 @@ async fn forged(stage: &Stage) {
     let annotation = async |name: &str| -> Value {
         stage.admin.get(&path(name)).await.unwrap()["metadata"]["annotations"][HELD].clone()
     };
+    let odd = json!({"metadata": {"annotations": {HELD: "odd"}}}).to_string();
+    let refused = stage.admin.patch(&path("garbled"), PatchType::Merge, &odd).await.unwrap_err();
+    assert!(refused.to_string().contains("only Taintward writes the annotations"), "{refused}");
+    let binding =
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/taintward-pod-records";
+    stage.admin.delete(binding, &json!({})).await.unwrap();
+    stage
+        .until("the policy to be gone", async |stage| {
+            let tried = format!("{}?dryRun=All", path("garbled"));
+            stage.admin.patch(&tried, PatchType::Merge, &odd).await.is_ok()
+        })
+        .await;
     let day_ago = Timestamp::now() - SignedDuration::from_hours(25);
     for name in ["absent", "garbled", "fewer", "old"] {
         let before = annotation(name).await;
