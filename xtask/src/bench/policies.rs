@@ -81,21 +81,19 @@ pub(super) async fn install(cluster: &Cluster, api: &TestApi) -> Result<Vec<Valu
     let output = Command::new(binary).args(["install", "--exempt-namespaces", EXEMPT, "-o", "json"]).output();
     let output = output.context("starting taintward install")?;
     let list: Value = serde_json::from_slice(&output.stdout).context("what is installed")?;
-    let (mut bindings, mut others) = (Vec::new(), Vec::new());
-    for object in list["items"].as_array().context("a list")? {
-        match object["kind"].as_str().unwrap_or_default() {
-            "ValidatingAdmissionPolicyBinding" => bindings.push(object.clone()),
-            "Namespace" | "CustomResourceDefinition" | "ConfigMap" | "ValidatingAdmissionPolicy" => {
-                others.push(object.clone())
-            }
-            _ => {}
-        }
-    }
+    let all = list["items"].as_array().context("a list")?;
+    let of = |kinds: &[&str]| -> Vec<Value> {
+        let is_one = |object: &&Value| object["kind"].as_str().is_some_and(|kind| kinds.contains(&kind));
+        all.iter().filter(is_one).cloned().collect()
+    };
+    let bindings = of(&["ValidatingAdmissionPolicyBinding"]);
     ensure!(!bindings.is_empty(), "nothing is bound: {}", String::from_utf8_lossy(&output.stderr));
     let file = cluster.folder().join("installed.json");
-    fs::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": others}).to_string())?;
-    cluster.kubectl(["apply", "-f", file.to_str().context("a path that is text")?])?;
-    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"])?;
+    for kinds in [&["Namespace", "CustomResourceDefinition"], &["PoolGuard", "ValidatingAdmissionPolicy"]] {
+        fs::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": of(kinds)}).to_string())?;
+        cluster.kubectl(["apply", "-f", file.to_str().context("a path that is text")?])?;
+        cluster.kubectl(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"])?;
+    }
     for name in NAMESPACES {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "other"}}});
         api.create("/api/v1/namespaces", &namespace).await?;
