@@ -36,6 +36,7 @@ pub(crate) const SUITES: [Suite; 20] = [
     suite("cli", "metrics_delegated"),
     suite("cli", "pool_attacks"),
     suite("cli", "pool_guard_differential"),
+    suite("cli", "pool_handover"),
     suite("cli", "pool_property"),
     suite("cli", "pool_story"),
     suite("cli", "pools_live"),
