@@ -21,13 +21,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The policies that bound the account, under names of their own, as the roles of deploy/rbac*.yaml have them: an
-/// installation beside them is another one. Labels would make them a part of it. The policies with parameters are about
-/// pods, and need the definition of pools.
+/// installation beside them is another one. Labels would make them a part of it.
 fn by_hand(manifests: &str) -> String {
     let bounds = |one: &&str| {
-        one.contains("kind: ValidatingAdmissionPolicy")
-            && !one.contains("  paramKind:")
-            && !one.contains("  paramRef:")
+        one.contains("kind: ValidatingAdmissionPolicy") && one.contains("  name: taintward-controller-")
     };
     let policies = manifests.split("---\n").filter(bounds);
     let is_label = |line: &str| line == "  labels:" || line.starts_with("    app.kubernetes.io/");

@@ -15,7 +15,7 @@ mod install {
 
 use install::attempts::{
     beyond_roles, beyond_seconds, of_controller, of_webhook, write_of_backfill, write_of_guard,
-    write_of_holds, writes_of_controller, writes_of_webhook,
+    write_of_holds, writes_of_controller, writes_of_pools, writes_of_webhook,
 };
 use install::scene::{CONTROLLER, Scene, WEBHOOK};
 use taintward_envtest::binaries;
@@ -35,6 +35,7 @@ fn accounts_change_what_their_parts_write_and_nothing_else() {
         scene.refused(&controller, &stolen).await;
         scene.refused(&webhook, &snatched).await;
         scene.taken(&controller, &writes_of_controller()).await;
+        scene.taken(&controller, &writes_of_pools()).await;
         scene.taken(&webhook, &writes_of_webhook()).await;
         scene.others_are_not_hindered(stolen.iter().chain(&snatched)).await;
         scene.whatever_roles_grant(&controller, &webhook, &beyond_roles()).await;

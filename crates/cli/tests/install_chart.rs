@@ -243,15 +243,16 @@ fn deploy_holds_what_the_program_makes() {
     assert!(printed(&[]) == read(&deploy("install.yaml")), "deploy/install.yaml is another; {anew}");
     let controllers = "--controllers=*,node-lifecycle-controller,dedicated-pool-controller";
     let flags = ["--namespace=kube-system", "--parts=controller", "--stamp-taints", controllers];
-    let by_hand = printed(&flags).replace("taintward-controller-", "taintward-");
-    let mut bounds = documents(&by_hand);
+    let mut bounds = documents(&printed(&flags));
     bounds.retain(|object| {
-        let (kind, spec) = (object["kind"].as_str().unwrap(), &object["spec"]);
-        let about_pods = spec.get("paramKind").is_some() || spec.get("paramRef").is_some();
-        kind.starts_with("ValidatingAdmissionPolicy") && !about_pods
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let is_policy = object["kind"].as_str().unwrap().starts_with("ValidatingAdmissionPolicy");
+        is_policy && name.starts_with("taintward-controller-")
     });
     for object in &mut bounds {
         object["metadata"].as_object_mut().unwrap().remove("labels");
+        let by_hand = object.to_string().replace("taintward-controller-", "taintward-");
+        *object = serde_json::from_str(&by_hand).unwrap();
     }
     assert_eq!(bounds, documents(&read(&deploy("bounds.yaml"))), "deploy/bounds.yaml is another; {anew}");
 }
@@ -292,10 +293,6 @@ fn accounts_by_hand_and_accounts_of_an_installation_may_do_the_same() {
     let by_hand = by_name(documents(&read(&deploy("rbac.yaml"))));
     let lease = rules(&by_hand["Role kube-system/taintward"]);
     assert_eq!(rules(&installed["Role taintward-system/taintward-controller"]), lease);
-    let by_hand = by_name(documents(&read(&deploy("rbac-dedicated-pools.yaml"))));
-    let known = rules(&by_hand["Role kube-system/taintward-dedicated-pools"]);
-    let role = "Role taintward-system/taintward-controller-dedicated-pools";
-    assert_eq!(rules(&installed[role]), known);
     let by_hand = by_name(documents(&read(&deploy("rbac-node-lifecycle.yaml"))));
     let beats = rules(&by_hand["Role kube-node-lease/taintward-node-lifecycle"]);
     assert_eq!(rules(&installed["Role kube-node-lease/taintward-controller-node-lifecycle"]), beats);

@@ -11,10 +11,10 @@ mod pool_guard {
 
 use futures::StreamExt as _;
 use futures::stream;
-use pool_guard::cases::{Change, Creation, changes, creations, old_pods};
+use pool_guard::cases::{Change, Creation, OldPod, changes, creations, old_pods};
 use pool_guard::pools::deniers;
 use pool_guard::reader::{change, creation};
-use pool_guard::world::{Answer, World};
+use pool_guard::world::{Answer, Policy, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
@@ -43,24 +43,29 @@ fn the_policies_say_what_the_core_says() {
             let uids = world.uids();
             let old = world.stand_there(old_pods(OLD_PODS, &uids)).await;
             world.switch_on().await;
-            let (mut tally, world) = (Tally::default(), &world);
-            let one = |case: Creation| async move {
-                (world.created(&case).await, creation(&case), case.to_string())
-            };
-            // A server that does not know `Gt` and `Lt` judges no pod with them.
-            let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
-            let told: Vec<_> =
-                stream::iter(creations(count, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-            tally.take("creation", world, told);
-            let one =
-                |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
-            let told: Vec<_> =
-                stream::iter(changes(&old, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-            tally.take("change", world, told);
-            tally.settle();
+            for policy in [Policy::Guard, Policy::New] {
+                world.hand_over(policy).await;
+                println!("{policy:?}");
+                compare(&world, &old, &uids).await;
+            }
         };
         tokio::time::timeout(PATIENCE, all).await.expect("done in time");
     });
+}
+
+/// Every request, by whichever policy judges it at the moment.
+async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
+    let mut tally = Tally::default();
+    let one = |case: Creation| async move { (world.created(&case).await, creation(&case), case.to_string()) };
+    // A server that does not know `Gt` and `Lt` judges no pod with them.
+    let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
+    let told: Vec<_> =
+        stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+    tally.take("creation", world, told);
+    let one = |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
+    let told: Vec<_> = stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+    tally.take("change", world, told);
+    tally.settle();
 }
 
 /// What both said.

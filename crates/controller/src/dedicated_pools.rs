@@ -37,14 +37,13 @@ pub(crate) struct DedicatedPoolController {
 }
 
 impl DedicatedPoolController {
-    /// An adapter that writes the names of known nodes to `namespace`.
+    /// An adapter for pods without these exemptions.
     pub(crate) fn new(
         definition: watch::Receiver<StreamHealth>,
         demand: PoolStreamDemand,
         exemptions: Arc<PoolExemptions>,
-        namespace: Option<Arc<str>>,
     ) -> Self {
-        Self { requests: PoolRequests::new(exemptions, namespace.unwrap_or_default()), definition, demand }
+        Self { requests: PoolRequests::new(exemptions), definition, demand }
     }
 }
 

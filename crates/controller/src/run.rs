@@ -294,13 +294,11 @@ impl SharedParts<'_> {
         demand: PoolStreamDemand,
     ) -> ControlLoop<DedicatedPoolController> {
         let exemptions = Arc::new(self.settings.exemptions());
-        let namespace = self.settings.election.as_ref().map(|election| election.namespace.as_str().into());
         let engine = DedicatedPoolEngine::new(DedicatedPoolConfig {
             exemptions: Arc::clone(&exemptions),
-            writes_known_nodes: namespace.is_some(),
             longest_request: self.api.longest_request(),
         });
-        let controller = DedicatedPoolController::new(definition, demand, exemptions, namespace);
+        let controller = DedicatedPoolController::new(definition, demand, exemptions);
         self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
 

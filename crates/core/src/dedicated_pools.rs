@@ -9,12 +9,13 @@ mod conditions;
 mod effect;
 mod explanation;
 mod fact;
+mod guard_writes;
 mod in_flight;
 mod input;
-mod known_nodes;
 mod notice;
 mod pool_cache;
 mod pool_checks;
+mod pool_guard;
 mod reconcile;
 mod schedule;
 mod status_counts;
@@ -24,10 +25,12 @@ mod watch_demand;
 pub use conditions::{ELSEWHERE, observed_status, set_progressing};
 pub use effect::{PoolEffect, PoolEffectFailure, PoolEffectKey, PoolResponse};
 pub use explanation::{PoolNodeDelay, PoolNodeExplanation};
-pub use fact::{FINALIZER, PoolCondition, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus};
+pub use fact::{
+    FINALIZER, GUARD_LABEL, PoolCondition, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus,
+};
 pub use input::{DedicatedPoolConfig, DedicatedPoolInput};
-pub use known_nodes::{KnownNodes, UnknownNodePolicy};
 pub use notice::DedicatedPoolNotice;
+pub use pool_guard::{GuardedPool, PoolGuard, UnknownNodePolicy};
 pub use reconcile::{NodePatch, PoolPlan};
 pub use status_counts::DedicatedPoolStats;
 
@@ -42,8 +45,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use backoff_map::BackoffMap;
+use guard_writes::PoolGuardWrites;
 use in_flight::EffectsInFlight;
-use known_nodes::KnownNodesWrites;
 use pool_cache::PoolCache;
 use pool_checks::PoolChecks;
 use reconcile::remembers_its_marks;
@@ -77,7 +80,7 @@ pub struct DedicatedPoolEngine {
     checks: PoolChecks,
     /// When the status of each pool was last written.
     status_writes: BTreeMap<Uid, Mono>,
-    known_nodes: KnownNodesWrites,
+    guard: PoolGuardWrites,
     backoff: BackoffMap,
     in_flight: EffectsInFlight,
     /// Until then a write of a node whose response was lost may still be carried out.
@@ -125,9 +128,9 @@ impl DedicatedPoolEngine {
             self.backoff.retain(|key| match key {
                 PoolEffectKey::Pool(uid) => uids.contains(uid),
                 PoolEffectKey::Node(node) => self.nodes_to_write.contains(node),
-                PoolEffectKey::Pod(_) | PoolEffectKey::KnownNodes => true,
+                PoolEffectKey::Pod(_) | PoolEffectKey::Guard => true,
             });
-            self.known_nodes.invalidate();
+            self.guard.invalidate();
             if !self.nodes_to_write.is_empty() {
                 self.notices.push(DedicatedPoolNotice::NodesPlanned(self.nodes_to_write.len()));
             }
@@ -185,6 +188,11 @@ impl DedicatedPoolEngine {
         if wants_nodes && !is_held {
             return Some(PoolEffect::AddFinalizer(Box::new(pool)));
         }
+        match self.guard.label_effect(&pool, now.mono) {
+            Some((at, effect)) if at <= now.mono => return Some(effect(Box::new(pool))),
+            Some((at, _)) => self.checks.all_by(at),
+            None => {}
+        }
         if !is_settled && let Some(until) = self.unsure_until.filter(|until| now.mono < *until) {
             self.checks.all_by(until);
         }
@@ -226,18 +234,12 @@ impl DedicatedPoolEngine {
         Some(PoolEffect::EvictPod { pool, pod, plan: Arc::clone(&self.plan) })
     }
 
-    /// The admission policy learns which nodes are known within a second or two.
-    fn next_known_nodes(&mut self, lane: Lane, now: Mono) -> Option<PoolEffect> {
-        let is_free = self.is_free(&PoolEffectKey::KnownNodes, lane, now);
-        if !is_free || self.known_nodes_at(now).is_none_or(|at| now < at) {
+    /// The admission policy learns of changes within a second or two.
+    fn next_guard(&mut self, lane: Lane, now: Mono) -> Option<PoolEffect> {
+        if !self.is_free(&PoolEffectKey::Guard, lane, now) || now < self.guard.check_at(now) {
             return None;
         }
-        let known = KnownNodes::of(&self.plan, &self.cache.pools);
-        self.known_nodes.check(known, now).map(PoolEffect::WriteKnownNodes)
-    }
-
-    fn known_nodes_at(&self, now: Mono) -> Option<Mono> {
-        (self.config.writes_known_nodes && self.schedule.has_begun()).then(|| self.known_nodes.check_at(now))
+        self.guard.check(PoolGuard::of(&self.plan), now)
     }
 
     fn effect_done(
@@ -252,10 +254,8 @@ impl DedicatedPoolEngine {
         }
         match key {
             // What waits for the last of them, or tells of failures, is written within a second.
-            PoolEffectKey::Node(_) => {
-                self.checks.all_after(STATUS_PERIOD, now);
-            }
-            PoolEffectKey::Pool(_) | PoolEffectKey::KnownNodes => self.checks.all_by(now),
+            PoolEffectKey::Node(_) => self.checks.all_after(STATUS_PERIOD, now),
+            PoolEffectKey::Pool(_) | PoolEffectKey::Guard => self.checks.all_by(now),
             PoolEffectKey::Pod(_) => {}
         }
         match result {
@@ -269,8 +269,8 @@ impl DedicatedPoolEngine {
                 {
                     self.unsure_until = Some(now.plus(self.config.longest_request));
                 }
-                if matches!(effect, PoolEffect::WriteKnownNodes(_)) {
-                    self.known_nodes.invalidate();
+                if let PoolEffect::WriteGuard(_) | PoolEffect::AddGuardLabel(_) = effect {
+                    self.guard.forget_written();
                 }
                 self.backoff.fail(key, failure, now);
             }
@@ -294,7 +294,7 @@ impl DedicatedPoolEngine {
                 if let PoolEffect::UpdateStatus { pool, .. } = &effect {
                     self.notices.extend(DedicatedPoolNotice::of_status(pool, &after));
                 }
-                self.known_nodes.invalidate();
+                self.guard.invalidate();
                 self.schedule.invalidate(self.cache.pools.put_response(*after));
             }
             (PoolResponse::Pool(None), PoolEffect::RemoveFinalizer(pool)) => {
@@ -305,8 +305,8 @@ impl DedicatedPoolEngine {
                 self.evicted.insert(pod.uid.clone());
                 self.notices.push(DedicatedPoolNotice::PodEvicted { pool: pool.pool.name, pod });
             }
-            (PoolResponse::KnownNodes, PoolEffect::WriteKnownNodes(known)) => {
-                self.known_nodes.write_succeeded(known, now);
+            (PoolResponse::Guard(added), PoolEffect::WriteGuard(guard)) => {
+                self.guard.write_succeeded(*guard, added, now);
             }
             _ => {}
         }
@@ -326,7 +326,7 @@ impl Engine for DedicatedPoolEngine {
                     self.backoff.observe(&PoolEffectKey::Pool(fact.uid.clone()));
                 }
                 self.checks.all_by(now.mono);
-                self.known_nodes.invalidate();
+                self.guard.invalidate();
                 self.cache.pools.apply(*event, now);
                 self.schedule.invalidate(self.cache.pools.take_changed());
             }
@@ -376,14 +376,15 @@ impl Engine for DedicatedPoolEngine {
             .next_pool_effect(lane, now)
             .or_else(|| self.next_node_effect(lane, now.mono))
             .or_else(|| self.next_eviction(lane, now.mono))
-            .or_else(|| self.next_known_nodes(lane, now.mono))?;
+            .or_else(|| self.next_guard(lane, now.mono))?;
         self.in_flight.begin(effect.key());
         Some(effect)
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
         let ticked = self.ticked?;
-        let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(self.known_nodes_at(ticked));
+        let guard_at = self.schedule.has_begun().then(|| self.guard.check_at(ticked));
+        let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(guard_at);
         let timed = [self.reconcile_at(ticked), self.checks.due_at(), self.demand.ends_at()];
         pulled.filter(|at| *at > ticked).chain(timed.into_iter().flatten()).min()
     }

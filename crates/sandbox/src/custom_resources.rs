@@ -1,15 +1,16 @@
-//! Registers DedicatedPool and TaintwardPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
+//! Registers DedicatedPool, PoolGuard and TaintwardPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
 
 use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;
 use taintward_core::label::{is_key, is_value};
 
-/// The group of both.
+/// The group of all.
 pub const GROUP: &str = "taintward.io";
 
 /// The definitions, as they are applied to other clusters.
-const DEFINITIONS: [&str; 2] = [
+const DEFINITIONS: [&str; 3] = [
     include_str!("../../../deploy/crds/dedicatedpools.yaml"),
+    include_str!("../../../deploy/crds/poolguards.yaml"),
     include_str!("../../../deploy/crds/taintwardpolicies.yaml"),
 ];
 

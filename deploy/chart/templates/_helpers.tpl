@@ -39,3 +39,84 @@
 {{- define "taintward.judgesEveryPod" -}}
 {{- if or (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
 {{- end -}}
+{{- define "taintward.bearsTaintsOf" -}}
+p.spec.taint.?effects.orValue(['NoSchedule']).exists(e, e != 'PreferNoSchedule') && p.spec.taint.?effects.orValue(['NoSchedule']).all(e, e == 'PreferNoSchedule' || {{ . }}.exists(t, (t.?key.orValue('') == '' || t.key == p.spec.taint.key) && (t.?effect.orValue('') == e || !(t.?effect.orValue('') in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])) && (!(t.?operator.orValue('') in ['', 'Equal']) || t.?value.orValue('') == p.spec.taint.?value.orValue(''))))
+{{- end -}}
+{{- define "taintward.byUserOf" -}}
+variables.asUser && (request.userInfo.username in p.spec.users.?users.orValue([]) || p.spec.users.?groups.orValue([]).exists(g, g in request.userInfo.?groups.orValue([])))
+{{- end -}}
+{{- define "taintward.isMirror" -}}
+('system:nodes' in request.userInfo.?groups.orValue([]) && 'kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))
+{{- end -}}
+{{- define "taintward.makesDaemons" -}}
+request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller']
+{{- end -}}
+{{- define "taintward.podsForPools" }}
+    matchPolicy: Equivalent
+    namespaceSelector:
+      matchExpressions:
+      - key: kubernetes.io/metadata.name
+        operator: NotIn
+        values:
+        - kube-system
+        - {{ .Release.Namespace | quote }}
+        {{- range .Values.exemptNamespaces }}
+        - {{ . | quote }}
+        {{- end }}
+    resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE, UPDATE]
+      # Neither ephemeral containers nor a resize changes tolerations or nodes; if an API server ever lets them, they are judged.
+      resources: [pods, pods/ephemeralcontainers, pods/resize]
+      scope: Namespaced
+{{- end -}}
+{{- define "taintward.poolVariables" }}
+  - name: labels
+    expression: "namespaceObject.metadata.?labels.orValue({})"
+  - name: account
+    expression: "object.spec.?serviceAccountName.orValue('') == '' ? 'default' : object.spec.serviceAccountName"
+  # Controllers that create pods for others do not tell for which user.
+  - name: asUser
+    expression: "!(request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:replicaset-controller', 'system:serviceaccount:kube-system:replication-controller', 'system:serviceaccount:kube-system:statefulset-controller', 'system:serviceaccount:kube-system:job-controller'])"
+  - name: madeFor
+    expression: "object.metadata.?annotations[?'taintward.io/made-for'].orValue('')"
+  - name: wasMadeFor
+    expression: "request.operation == 'UPDATE' ? oldObject.metadata.?annotations[?'taintward.io/made-for'].orValue('') : ''"
+  - name: daemon
+    expression: "{{ include "taintward.makesDaemons" $ }} && object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'DaemonSet' && o.apiVersion.startsWith('apps/'))"
+  - name: terms
+    expression: "object.spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])"
+  # Only one node can meet each of the terms.
+  - name: pinned
+    expression: "variables.terms.size() > 0 && variables.terms.all(t, t.?matchFields.orValue([]).size() == 1 && t.matchFields[0].key == 'metadata.name' && t.matchFields[0].operator == 'In' && t.matchFields[0].?values.orValue([]).size() == 1 && t.matchFields[0].values[0] == variables.terms[0].matchFields[0].values[0])"
+  # A pod that names its node needs no toleration to get there.
+  - name: named
+    expression: "request.operation == 'CREATE' && object.spec.?nodeName.orValue('') != ''"
+  # The only node that a new pod can go to.
+  - name: destination
+    expression: "request.operation != 'CREATE' ? '' : variables.named ? object.spec.nodeName : variables.daemon && variables.pinned ? variables.terms[0].matchFields[0].values[0] : ''"
+  - name: tolerations
+    expression: "object.spec.?tolerations.orValue([])"
+  - name: tolerated
+    expression: "request.operation == 'UPDATE' ? oldObject.spec.?tolerations.orValue([]) : []"
+  # What the pod could do before a change is not held against the user who changes it, unless it lets the pod go where it could
+  # not go yet.
+  - name: opened
+    expression: "request.operation == 'UPDATE' && object.spec.?nodeName.orValue('') == '' && !has(object.metadata.deletionTimestamp) && (variables.tolerations != variables.tolerated || (oldObject.spec.?schedulingGates.orValue([]).size() > 0 && object.spec.?schedulingGates.orValue([]).size() == 0))"
+  - name: entered
+    expression: "variables.pools.filter(p, p.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && !has(p.metadata.deletionTimestamp) && p.?status.?standing.orValue('Applied') != 'Refused' && (variables.named || {{ include "taintward.bearsTaintsOf" "variables.tolerations" }}) && (request.operation == 'CREATE' ? variables.destination == '' || variables.destination in p.?status.?nodeNames.orValue([]) : variables.opened || !({{ include "taintward.bearsTaintsOf" "variables.tolerated" }})))"
+  - name: refused
+    expression: "variables.entered.filter(p, !(has(p.spec.users.namespaceSelector) && p.spec.users.namespaceSelector.?matchLabels.orValue({}).all(k, k in variables.labels && variables.labels[k] == p.spec.users.namespaceSelector.matchLabels[k]) && p.spec.users.namespaceSelector.?matchExpressions.orValue([]).all(x, x.operator == 'In' ? x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([]) : x.operator == 'NotIn' ? !(x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([])) : x.operator == 'Exists' ? x.key in variables.labels : x.operator == 'DoesNotExist' && !(x.key in variables.labels)) || p.spec.users.?serviceAccounts.orValue([]).exists(a, a.namespace == request.namespace && a.name == variables.account) || variables.wasMadeFor.contains(p.metadata.uid) || variables.daemon && p.spec.?daemonSets.orValue('Deny') == 'Allow' || {{ include "taintward.byUserOf" $ }}))"
+  # Only a user of the pool may set the annotation: later it lets the pod in, whichever user changes it.
+  - name: claimed
+    expression: "variables.madeFor == '' ? [] : variables.pools.filter(p, variables.madeFor.contains(p.metadata.uid) && !variables.wasMadeFor.contains(p.metadata.uid) && !({{ include "taintward.byUserOf" $ }}))"
+{{- end -}}
+{{- define "taintward.poolValidations" }}
+  - expression: "variables.claimed.size() == 0"
+    messageExpression: "'the annotation taintward.io/made-for says that this pod was made by a user of pool ' + variables.claimed[0].metadata.name + ', and it was not: take it out'"
+    reason: Forbidden
+  - expression: "variables.refused.size() == 0"
+    messageExpression: "'the nodes of pool ' + variables.refused[0].metadata.name + ' are not for this pod: ' + (variables.destination != '' ? 'it can go to node ' + variables.destination + ' only, which is one of them; let the scheduler choose' : 'its tolerations let it onto them; take out those for ' + variables.refused[0].spec.taint.key + ' and those without a key') + ', or have the pool let you in (kubectl get dedicatedpool ' + variables.refused[0].metadata.name + ' -o yaml says whose pods may)'"
+    reason: Forbidden
+{{- end -}}

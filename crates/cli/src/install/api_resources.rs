@@ -9,7 +9,6 @@ const KINDS: [(&str, &str, &str, &str); 20] = [
     ("ServiceAccount", "", "v1", "serviceaccounts"),
     ("Service", "", "v1", "services"),
     ("Secret", "", "v1", "secrets"),
-    ("ConfigMap", "", "v1", "configmaps"),
     ("Lease", "coordination.k8s.io", "v1", "leases"),
     ("CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions"),
     ("ClusterRole", RBAC, "v1", "clusterroles"),
@@ -25,6 +24,7 @@ const KINDS: [(&str, &str, &str, &str); 20] = [
     ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
     ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
     ("DedicatedPool", "taintward.io", "v1alpha1", "dedicatedpools"),
+    ("PoolGuard", "taintward.io", "v1alpha1", "poolguards"),
 ];
 
 const RBAC: &str = "rbac.authorization.k8s.io";

@@ -76,13 +76,22 @@ pub(super) async fn all(
         one(server, &definition.value, DryRunKind::Server, conflicts).await?;
     }
     let homeless = tried != DryRunKind::No && !is_there(server, namespace).await?;
+    let mut undefined = Vec::new();
     for object in objects {
         let value = &object.value;
-        // Nothing can be tried in a namespace that is not there.
-        let word = match homeless && tried == DryRunKind::Server && !place(value).namespace.is_empty() {
-            true => format!("not tried: there is no namespace {namespace} yet"),
-            false => one(server, value, tried, conflicts).await?.to_owned(),
+        // Nothing can be tried in a namespace that is not there, nor of a kind that is not.
+        let word = match tried {
+            DryRunKind::Server if homeless && !place(value).namespace.is_empty() => {
+                format!("not tried: there is no namespace {namespace} yet")
+            }
+            DryRunKind::Server if undefined.contains(&&value["kind"]) => {
+                "not tried: there is no such kind yet".to_owned()
+            }
+            _ => one(server, value, tried, conflicts).await?.to_owned(),
         };
+        if value["kind"] == DEFINITION && word == "created" {
+            undefined.push(&value["spec"]["names"]["kind"]);
+        }
         let suffix = match tried {
             DryRunKind::No => "",
             DryRunKind::Client => " (dry run)",

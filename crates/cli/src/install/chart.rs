@@ -31,8 +31,9 @@ const TEMPLATES: [(&str, &str); 9] = files![
 ];
 
 /// The custom resources' definitions.
-const DEFINITIONS: [(&str, &str); 2] = [
+const DEFINITIONS: [(&str, &str); 3] = [
     ("crds/dedicatedpools.yaml", include_str!("../../../../deploy/crds/dedicatedpools.yaml")),
+    ("crds/poolguards.yaml", include_str!("../../../../deploy/crds/poolguards.yaml")),
     ("crds/taintwardpolicies.yaml", include_str!("../../../../deploy/crds/taintwardpolicies.yaml")),
 ];
 
@@ -167,7 +168,8 @@ mod tests {
     use super::*;
     use crate::install::NAME;
     use taintward_core::admission::request::MAKERS;
-    use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
+    use taintward_core::dedicated_pools::GUARD_LABEL;
+    use taintward_kube::pools::POOL_GUARD;
 
     /// A row for each value that has a meaning (`# --`).
     fn table() -> String {
@@ -220,21 +222,23 @@ mod tests {
         let objects = objects(&InstallValues::default());
         let quoted =
             |names: &[&str]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-        let pools =
-            named(&objects, "ValidatingAdmissionPolicy", "taintward-dedicated-pools").value.to_string();
-        let nodes = named(&objects, "ValidatingAdmissionPolicy", "taintward-unknown-nodes").value.to_string();
-        assert!(pools.contains(&format!("!(request.userInfo.username in [{}])", quoted(&MAKERS))), "{pools}");
-        let daemons = format!("request.userInfo.username in [{}] && ", quoted(&MAKERS[..2]));
-        assert!(pools.contains(&daemons) && nodes.contains(&daemons), "{nodes}");
-        assert!(
-            nodes.contains(&format!("params.metadata.?labels.orValue({{}})[?'{UNKNOWN_NODES}']")),
-            "{nodes}"
-        );
-        let binding = named(&objects, "ValidatingAdmissionPolicyBinding", "taintward-unknown-nodes");
-        assert_eq!(binding.value["spec"]["paramRef"]["name"], KNOWN_NODES);
-        let roles = named(&objects, "Role", "taintward-controller-dedicated-pools").value.to_string();
-        assert!(roles.contains(&format!("[\"{KNOWN_NODES}\"]")), "{roles}");
-        named(&objects, "ConfigMap", KNOWN_NODES);
+        for policy in ["taintward-dedicated-pools", "taintward-new-pools"] {
+            let text = named(&objects, "ValidatingAdmissionPolicy", policy).value.to_string();
+            assert!(
+                text.contains(&format!("!(request.userInfo.username in [{}])", quoted(&MAKERS))),
+                "{text}"
+            );
+            let daemons = format!("request.userInfo.username in [{}] && ", quoted(&MAKERS[..2]));
+            assert!(text.contains(&daemons), "{text}");
+        }
+        let binding =
+            |name| &named(&objects, "ValidatingAdmissionPolicyBinding", name).value["spec"]["paramRef"];
+        assert_eq!(binding("taintward-dedicated-pools")["name"], POOL_GUARD);
+        let new = json!([{"key": GUARD_LABEL, "operator": "DoesNotExist"}]);
+        assert_eq!(binding("taintward-new-pools")["selector"], json!({"matchExpressions": new}));
+        let roles = named(&objects, "ClusterRole", "taintward-controller-dedicated-pools").value.to_string();
+        assert!(roles.contains(&format!("[\"{POOL_GUARD}\"]")), "{roles}");
+        named(&objects, "PoolGuard", POOL_GUARD);
         named(&objects, "Deployment", NAME);
     }
 

@@ -67,9 +67,11 @@ fn doomed(values: &InstallValues, leftovers: PoolRemoval) -> Vec<Value> {
     let metadata = json!({"name": NAME, "namespace": values.namespace});
     all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));
     all.reverse();
-    if leftovers != PoolRemoval::Delete {
-        all.retain(|object| object["kind"] != "CustomResourceDefinition");
-    }
+    // The guard goes with its definition: pools that stay rely on it.
+    all.retain(|object| match object["kind"].as_str() {
+        Some("CustomResourceDefinition") => leftovers == PoolRemoval::Delete,
+        kind => kind != Some("PoolGuard"),
+    });
     all.sort_by_key(|object| match object["kind"].as_str().unwrap_or_default() {
         kind if is_hook(kind) => 0,
         "CustomResourceDefinition" => 2,

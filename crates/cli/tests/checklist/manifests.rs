@@ -40,17 +40,24 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// Policies that keep pods off dedicated nodes, whoever asks (`pool_attacks.rs`).
-const POOL_GUARD: [&str; 2] = ["taintward-dedicated-pools", "taintward-unknown-nodes"];
+const OF_PODS: [&str; 2] = ["taintward-dedicated-pools", "taintward-new-pools"];
+
+/// Keeps what these believe, from all but the controller (`pool_handover.rs`).
+const OF_OTHERS: &str = "taintward-pool-guard";
 
 /// What they say is tried by `install_bounds.rs`.
 pub(crate) async fn bounds() -> Found {
-    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 7, |object| {
+    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 8, |object| {
         let spec = &object["spec"];
         demand(spec["failurePolicy"] == "Fail", "what fails passes")?;
-        if object["metadata"]["name"].as_str().is_some_and(|name| POOL_GUARD.contains(&name)) {
+        if object["metadata"]["name"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
             return demand(spec["paramKind"].is_object(), "it has no parameters");
         }
         let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
+        if object["metadata"]["name"] == OF_OTHERS {
+            let all_but = "request.userInfo.username != 'system:serviceaccount:taintward-system:taintward'";
+            return demand(account == all_but, "it leaves out more than the controller");
+        }
         let ours = account
             .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
         demand(ours, "it is about somebody else")?;
@@ -64,11 +71,11 @@ pub(crate) async fn bounds() -> Found {
         demand(others == expected, "it leaves something out")?;
         demand(list(&spec["validations"]).len() > 2, "it demands nothing")
     })?;
-    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 7, |object| {
+    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 8, |object| {
         let spec = &object["spec"];
         demand(spec["validationActions"] == json!(["Deny"]), "nothing is refused")?;
         demand(spec["policyName"] == object["metadata"]["name"], "it binds another")?;
-        if spec["policyName"].as_str().is_some_and(|name| POOL_GUARD.contains(&name)) {
+        if spec["policyName"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
             return demand(spec["paramRef"].is_object(), "it has no parameters");
         }
         demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not hold everywhere")

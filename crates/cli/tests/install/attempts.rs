@@ -24,6 +24,8 @@ pub(crate) struct Attempt {
 const NODE: &str = "/api/v1/nodes/n1";
 const POD: &str = "/api/v1/namespaces/default/pods/p1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/gpu";
+const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
+const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/taintward";
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/taintward";
 const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
@@ -111,7 +113,10 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
         merge("enforcement Off", POOL, json!({"spec": {"enforcement": "Off"}}), of_pool),
         merge("other users", POOL, json!({"spec": {"users": {"groups": ["theirs"]}}}), of_pool),
         merge("other nodes", POOL, json!({"spec": {"nodes": {"names": ["n2"]}}}), of_pool),
-        merge("a pool's label", POOL, json!({"metadata": {"labels": {"a": "b"}}}), "of the metadata of pools"),
+        merge("a pool's label", POOL, json!({"metadata": {"labels": {"a": "b"}}}), "no label of pools but"),
+        merge("a pool's note", POOL, json!({"metadata": {"annotations": {"a": "b"}}}), "of the metadata of pools"),
+        merge("the guard's label", GUARD, json!({"metadata": {"labels": {"a": "b"}}}), "of the metadata of pools"),
+        merge("a hold of the guard", GUARD, json!({"metadata": {"finalizers": ["a.b/c"]}}), "of the metadata of pools"),
         merge("their finalizer", POOL, json!({"metadata": {"finalizers": null}}), "no finalizer but taintward.io/pool"),
         merge(
             "another finalizer",
@@ -123,6 +128,23 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
     .into_iter()
     .inspect(|one| assert_ne!(one.path, pool_status))
     .collect()
+}
+
+/// What it writes of pools themselves.
+pub(crate) fn writes_of_pools() -> Vec<Attempt> {
+    let label = |value: Value| json!({"metadata": {"labels": {"taintward.io/pool-guard": value}}});
+    vec![
+        merge("a pool's status", &format!("{POOL}/status"), json!({"status": {"standing": "Applied"}}), ""),
+        merge(
+            "the finalizer",
+            POOL,
+            json!({"metadata": {"finalizers": ["example.com/theirs", "taintward.io/pool"]}}),
+            "",
+        ),
+        merge("the label of the guard", POOL, label(json!("true")), ""),
+        merge("no label of the guard", POOL, label(Value::Null), ""),
+        merge("the guard", GUARD, json!({"spec": {"unknownNodes": "AllowDaemonSets"}}), ""),
+    ]
 }
 
 /// What it writes when it does its work. The first word names the controller.
@@ -343,6 +365,8 @@ pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
     });
     let pod = json!({"metadata": {"name": "p2"}, "spec": {"containers": [{"name": "a", "image": "registry.invalid/a"}]}});
     let hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    let guard =
+        json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "another"}});
     let bound = json!({"metadata": {"name": "p1"}, "target": {"kind": "Node", "name": "n1"}});
     let elsewhere = merge(
         "Secrets of others",
@@ -362,5 +386,7 @@ pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
         (CONTROLLER, create("a node", "/api/v1/nodes", json!({"metadata": {"name": "n2"}}))),
         (CONTROLLER, delete("a node less", NODE)),
         (CONTROLLER, delete("a pool less", POOL)),
+        (CONTROLLER, create("another guard", GUARDS, guard)),
+        (CONTROLLER, delete("no guard", GUARD)),
     ]
 }

@@ -4,9 +4,8 @@ use super::scene::{EVIL, TEAM};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 
-/// Policies of an installation.
+/// The policy that judges for the pools in the guard.
 const POOL: &str = "taintward-dedicated-pools";
-const NODES: &str = "taintward-unknown-nodes";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum By {
@@ -95,12 +94,12 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         change("a toleration for pool people by PATCH", "bare", PatchType::Json, add("example.com/people")),
         new("a system-critical priority class", POOL, pod("critical", mode, critical)),
         by(By::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
-        by(By::Daemons, "a DaemonSet, for an unknown node", NODES, daemon("d-ghost", mode, "ghost")),
+        by(By::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
         by(By::Replicas, "a Deployment", POOL, pod("deployed", mode, only("example.com/teams"))),
         new("an owner that is no DaemonSet's", POOL, daemon("forged", mode, "open")),
         new("a toleration for pool people", POOL, pod("person", mode, only("example.com/people"))),
         new("spec.nodeName", POOL, pod("named", mode, open)),
-        new("spec.nodeName of a node to come", NODES, pod("early", mode, ghost)),
+        new("spec.nodeName of a node to come", POOL, pod("early", mode, ghost)),
         change(
             "an older pod's gates taken away",
             "gated",

@@ -105,6 +105,17 @@ impl Scene {
             .await
             .unwrap();
         }
+        wait::until("the guard to judge for all pools", PATIENCE, async || {
+            let pools = self.admin.get(POOLS).await?;
+            let pools = pools["items"].as_array().unwrap();
+            let is_labelled = |pool: &Value| !pool["metadata"]["labels"]["taintward.io/pool-guard"].is_null();
+            let told = self.bob.create(&probe, &pod("probe", "", everything())).await;
+            let policy = "'taintward-dedicated-pools'";
+            let by_guard = told.is_err_and(|error| error.to_string().contains(policy));
+            Ok((pools.iter().all(is_labelled) && by_guard).then_some(()))
+        })
+        .await
+        .unwrap();
         // The pool's own node is the last to be known.
         let own = format!("{TEAM}?dryRun=All");
         wait::until("nodes to be known, and others refused", PATIENCE, async || {

@@ -4,18 +4,21 @@ use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
 use super::pools::{KNOWN, Lot, NAMESPACES, Plot, plots};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::Duration;
 use taintward_core::admission::pool::{DedicatedPool, MADE_FOR};
-use taintward_core::dedicated_pools::PoolFact;
+use taintward_core::dedicated_pools::{GUARD_LABEL, GuardedPool, PoolFact, PoolGuard, UnknownNodePolicy};
+use taintward_core::identity::Uid;
 use taintward_core::scheduling::Labels;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
 use taintward_kube::decode::{Decoded, WatchedObject};
-use taintward_kube::pools::{KNOWN_NODES, UNKNOWN_NODES};
+use taintward_kube::pools::PoolGuardBody;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
+const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
 /// What came of a request.
@@ -26,6 +29,24 @@ pub(crate) enum Answer {
     Refused(String),
     /// No API server takes it.
     Invalid(#[allow(dead_code, reason = "shown where a test fails")] String),
+}
+
+/// Which policy judges for a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// That of the pools in the guard.
+    Guard,
+    /// That of the pools without its label.
+    New,
+}
+
+impl Policy {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Guard => "taintward-dedicated-pools",
+            Self::New => "taintward-new-pools",
+        }
+    }
 }
 
 pub(crate) struct World {
@@ -135,21 +156,45 @@ impl World {
                 self.admin.create(&path, object).await.unwrap();
             }
         }
-        let nodes: BTreeMap<String, &str> = plots()
-            .iter()
-            .flat_map(|plot| [1, 2].map(|at| format!("{}-{at}", plot.name)))
-            .chain(KNOWN.map(Into::into))
-            .map(|name| (name, ""))
-            .collect();
-        let map = json!({
-            "metadata": {"name": KNOWN_NODES, "labels": {UNKNOWN_NODES: "Deny"}}, "data": nodes,
-        });
-        self.admin.create("/api/v1/namespaces/taintward-system/configmaps", &map).await.unwrap();
-        self.settle().await;
+    }
+
+    /// Has one of the policies judge for all pools but the first, which the guard always contains: then nodes that are not
+    /// known are nobody's.
+    pub(crate) async fn hand_over(&self, to: Policy) {
+        for plot in plots() {
+            let label = (to == Policy::Guard).then_some("true");
+            let label = json!({"metadata": {"labels": {GUARD_LABEL: label}}});
+            self.admin
+                .patch(&format!("{POOLS}/{}", plot.name), PatchType::Merge, &label.to_string())
+                .await
+                .unwrap();
+        }
+        let guarded = |pool: &DedicatedPool| GuardedPool {
+            name: pool.name.clone(),
+            uid: Uid::new(&pool.uid),
+            taint: pool.taint.clone(),
+            users: pool.users.clone(),
+            daemon_sets: pool.daemon_sets,
+            keeps_out: pool.keeps_out(),
+            members: pool.members.names.iter().cloned().collect(),
+        };
+        let nodes = plots().into_iter().flat_map(|plot| [1, 2].map(|at| format!("{}-{at}", plot.name)));
+        let guard = PoolGuard {
+            nodes: nodes.chain(KNOWN.map(Into::into)).map(Into::into).collect(),
+            unknown: UnknownNodePolicy::Deny,
+            pools: self.pools[..if to == Policy::Guard { self.pools.len() } else { 1 }]
+                .iter()
+                .map(guarded)
+                .collect(),
+        };
+        let found = self.admin.get(GUARD).await.unwrap().to_string();
+        let patch = PoolGuardBody::read(found.as_bytes()).unwrap().patch(&guard, &BTreeSet::new()).unwrap();
+        self.admin.patch(GUARD, PatchType::Merge, str::from_utf8(&patch).unwrap()).await.unwrap();
+        self.settle(to).await;
     }
 
     /// Waits until the server knows policies, pools and nodes: each pool refuses what only it refuses.
-    async fn settle(&self) {
+    async fn settle(&self, by: Policy) {
         let nobody = |spec: Value| Creation {
             by: ("eve", &[]),
             namespace: "none",
@@ -166,15 +211,17 @@ impl World {
         };
         let mut probes: Vec<Creation> = super::pools::deniers()
             .into_iter()
-            .filter(|name| !["not-in", "not-there"].contains(name))
+            .filter(|name| !["not-in", "not-there"].contains(name) && **name != *self.pools[0].name)
             .map(|name| nobody(bears(name)))
             .collect();
-        probes.extend(["not-in", "not-there"].map(|name| Creation { namespace: "b", ..nobody(bears(name)) }));
-        probes.retain(|probe| probe.namespace != "b" || !probe.pod.to_string().contains("not-there"));
-        probes.push(nobody(spec(json!({"nodeName": "ghost"}))));
-        for probe in probes {
+        probes.push(Creation { namespace: "b", ..nobody(bears("not-in")) });
+        let mut probes: Vec<(Creation, &str)> = probes.into_iter().map(|probe| (probe, by.name())).collect();
+        probes.push((nobody(spec(json!({"nodeName": "ghost"}))), Policy::Guard.name()));
+        for (probe, policy) in probes {
             wait::until("the policies to refuse", PATIENCE, async || {
-                Ok(matches!(self.created(&probe).await, Answer::Refused(_)).then_some(()))
+                let answer = self.created(&probe).await;
+                Ok(matches!(answer, Answer::Refused(why) if why.contains(&format!("'{policy}'")))
+                    .then_some(()))
             })
             .await
             .unwrap_or_else(|why| panic!("{why}: {probe}"));
@@ -235,6 +282,9 @@ async fn define(admin: &TestApi, printed: &[Value]) {
         admin.create(path, definition).await.unwrap();
     }
     wait::until("pools to be served", PATIENCE, async || Ok(admin.get(POOLS).await.ok())).await.unwrap();
+    let guard = printed.iter().find(|one| one["kind"] == "PoolGuard").unwrap();
+    let made = async || Ok(admin.create(GUARDS, guard).await.ok());
+    wait::until("guards to be served", PATIENCE, made).await.unwrap();
 }
 
 /// The answer is its UID.
@@ -255,8 +305,7 @@ async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
 }
 
 fn is_of_pools(object: &Value) -> bool {
-    let name = object["metadata"]["name"].as_str().unwrap();
-    ["taintward-dedicated-pools", "taintward-unknown-nodes"].contains(&name)
+    [Policy::Guard, Policy::New].iter().any(|policy| object["metadata"]["name"] == policy.name())
 }
 
 fn pods(namespace: &str) -> String {

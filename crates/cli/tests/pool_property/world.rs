@@ -14,7 +14,7 @@ use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
-const KNOWN: &str = "/api/v1/namespaces/taintward-system/configmaps/taintward-nodes";
+const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
 /// What came of a request.
@@ -140,13 +140,13 @@ impl World {
         let members = wait::until("pools to have their nodes", PATIENCE, async || {
             let nodes = self.admin.get("/api/v1/nodes").await?;
             let told = self.admin.get(POOLS).await?;
-            let known = self.admin.get(KNOWN).await?;
+            let guard = self.admin.get(GUARD).await?;
             let mut members = BTreeMap::new();
             for node in list(&nodes, "items") {
                 let name = text(&node["metadata"], "name");
                 let mut of = self.plan.pools.iter().enumerate().filter(|(_, pool)| is_member(pool, node));
                 let pool = of.next().map(|(at, _)| at);
-                if known["data"].get(name).is_none() || !is_marked(&self.plan, pool, node) {
+                if guard["spec"]["nodes"].get(name).is_none() || !is_marked(&self.plan, pool, node) {
                     return Ok(None);
                 }
                 members.extend(pool.map(|pool| (name.to_owned(), pool)));

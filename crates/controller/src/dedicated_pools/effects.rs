@@ -13,18 +13,16 @@ use taintward_core::dedicated_pools::{
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NamespaceObject};
-use taintward_kube::pools::{KNOWN_NODES, status_patch};
+use taintward_kube::pools::{POOL_GUARD, status_patch};
 
 /// Makes requests.
 pub(super) struct PoolRequests {
     exemptions: Arc<PoolExemptions>,
-    /// Where the known nodes are.
-    namespace: Arc<str>,
 }
 
 impl PoolRequests {
-    pub(super) fn new(exemptions: Arc<PoolExemptions>, namespace: Arc<str>) -> Self {
-        Self { exemptions, namespace }
+    pub(super) fn new(exemptions: Arc<PoolExemptions>) -> Self {
+        Self { exemptions }
     }
 
     /// The request of an effect.
@@ -38,7 +36,6 @@ impl PoolRequests {
             clock: context.clock.clone(),
             permission: context.permission.clone(),
             exemptions: Arc::clone(&self.exemptions),
-            namespace: Arc::clone(&self.namespace),
         };
         let label = RequestLabel { kind: Some(kind(&effect)), object: object(&effect).to_owned(), pod: None };
         EffectRequest { label, response: Box::pin(async move { request.respond(effect).await }) }
@@ -48,11 +45,14 @@ impl PoolRequests {
 /// The kind of request, as metrics name it.
 const fn kind(effect: &PoolEffect) -> Kind {
     match effect {
-        PoolEffect::AddFinalizer(_) | PoolEffect::RemoveFinalizer(_) => Kind::HoldPool,
+        PoolEffect::AddFinalizer(_)
+        | PoolEffect::RemoveFinalizer(_)
+        | PoolEffect::AddGuardLabel(_)
+        | PoolEffect::RemoveGuardLabel(_) => Kind::HoldPool,
         PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => Kind::TellPool,
         PoolEffect::ReconcileNode { .. } => Kind::Dedicate,
         PoolEffect::EvictPod { .. } => Kind::EvictTrespasser,
-        PoolEffect::WriteKnownNodes(_) => Kind::ListNodes,
+        PoolEffect::WriteGuard(_) => Kind::GuardPools,
     }
 }
 
@@ -62,10 +62,12 @@ fn object(effect: &PoolEffect) -> &str {
         PoolEffect::AddFinalizer(pool)
         | PoolEffect::UpdateStatus { pool, .. }
         | PoolEffect::PruneStatus(pool)
+        | PoolEffect::AddGuardLabel(pool)
+        | PoolEffect::RemoveGuardLabel(pool)
         | PoolEffect::RemoveFinalizer(pool) => &pool.pool.name,
         PoolEffect::ReconcileNode { node, .. } => node.as_str(),
         PoolEffect::EvictPod { pod, .. } => pod.pod.name(),
-        PoolEffect::WriteKnownNodes(_) => KNOWN_NODES,
+        PoolEffect::WriteGuard(_) => POOL_GUARD,
     }
 }
 
@@ -75,8 +77,6 @@ struct PoolRequestContext {
     clock: Clock,
     permission: WritePermission,
     exemptions: Arc<PoolExemptions>,
-    /// Where the known nodes are.
-    namespace: Arc<str>,
 }
 
 impl PoolRequestContext {
@@ -130,10 +130,9 @@ impl PoolRequestContext {
                 api.evict_trespasser(pod, pool, is_still).await?;
                 Ok(PoolResponse::Evicted)
             }
-            PoolEffect::WriteKnownNodes(known) => {
-                api.write_known_nodes(&self.namespace, known).await?;
-                Ok(PoolResponse::KnownNodes)
-            }
+            PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(api.write_pool_guard(guard).await?)),
+            PoolEffect::AddGuardLabel(seen) => Ok(pool(api.label_pool(seen, true).await?)),
+            PoolEffect::RemoveGuardLabel(seen) => Ok(pool(api.label_pool(seen, false).await?)),
         }
     }
 

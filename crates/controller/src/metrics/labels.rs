@@ -110,14 +110,14 @@ closed_label! {
         Unready => "unready",
         /// Putting what a dedicated pool wants on a node, or taking it off.
         Dedicate => "dedicate",
-        /// Putting our finalizer on a dedicated pool, or taking it off.
+        /// Putting our finalizer or the label of the guard on a dedicated pool, or taking it off.
         HoldPool => "hold_pool",
         /// Writing the status of a dedicated pool.
         TellPool => "tell_pool",
         /// Evicting a pod of others from a node of a dedicated pool.
         EvictTrespasser => "evict_trespasser",
-        /// Bringing the names of known nodes in step, for the admission policy.
-        ListNodes => "list_nodes",
+        /// Bringing what the admission policy judges pods by in step with pools and nodes.
+        GuardPools => "guard_pools",
         /// Clearing the seconds of a pod's tolerations, giving them back, or giving others.
         WriteSeconds => "write_seconds",
         /// Writing the status of a policy: how far backfill is.

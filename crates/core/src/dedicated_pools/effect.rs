@@ -1,12 +1,13 @@
 //! Defines the requests that the engine of dedicated pools asks for ([`PoolEffect`]) and their responses.
 
 use super::fact::{PoolFact, PoolNodeFact, RecordedStatus};
-use super::known_nodes::KnownNodes;
+use super::pool_guard::PoolGuard;
 use super::reconcile::PoolPlan;
 use crate::admission::pool::{AppliedMark, UnauthorizedPod};
 use crate::api_error::ApiFailure;
 use crate::identity::{NodeName, Uid};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -44,8 +45,12 @@ pub enum PoolEffect {
         /// By which the pool has the node.
         plan: Arc<PoolPlan>,
     },
-    /// Write which nodes are known, for the admission policy.
-    WriteKnownNodes(KnownNodes),
+    /// Write the guard. A pool that it is not to contain stays in it as long as a live read finds that pool.
+    WriteGuard(Box<PoolGuard>),
+    /// Put [`GUARD_LABEL`](super::GUARD_LABEL) on a pool, if a live read finds the pool in the guard.
+    AddGuardLabel(Box<PoolFact>),
+    /// Take it off.
+    RemoveGuardLabel(Box<PoolFact>),
 }
 
 /// What the API server answered.
@@ -62,8 +67,8 @@ pub enum PoolResponse {
     },
     /// The eviction is accepted.
     Evicted,
-    /// The known nodes are written, if a policy reads them.
-    KnownNodes,
+    /// The guard is written; the pools that were not in it before. `None`: there is no guard.
+    Guard(Option<BTreeSet<Uid>>),
 }
 
 /// Why nothing came of an effect.
@@ -78,14 +83,14 @@ pub struct PoolEffectFailure {
 /// What an effect is about; there is one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PoolEffectKey {
-    /// A pool's finalizer and status.
+    /// A pool's finalizer, label and status.
     Pool(Uid),
     /// A node.
     Node(NodeName),
     /// A pod of others.
     Pod(Uid),
-    /// The known nodes.
-    KnownNodes,
+    /// The guard.
+    Guard,
 }
 
 impl PoolEffect {
@@ -95,10 +100,12 @@ impl PoolEffect {
             Self::AddFinalizer(pool)
             | Self::UpdateStatus { pool, .. }
             | Self::PruneStatus(pool)
+            | Self::AddGuardLabel(pool)
+            | Self::RemoveGuardLabel(pool)
             | Self::RemoveFinalizer(pool) => PoolEffectKey::Pool(pool.uid.clone()),
             Self::ReconcileNode { node, .. } => PoolEffectKey::Node(node.clone()),
             Self::EvictPod { pod, .. } => PoolEffectKey::Pod(pod.uid.clone()),
-            Self::WriteKnownNodes(_) => PoolEffectKey::KnownNodes,
+            Self::WriteGuard(_) => PoolEffectKey::Guard,
         }
     }
 }

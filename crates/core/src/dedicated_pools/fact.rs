@@ -12,6 +12,9 @@ use alloc::vec::Vec;
 /// The finalizer of the controller: a pool stays until its nodes are given back.
 pub const FINALIZER: &str = "taintward.io/pool";
 
+/// The label of a pool that the `PoolGuard` contains: the policy that judges new pools leaves it out.
+pub const GUARD_LABEL: &str = "taintward.io/pool-guard";
+
 /// A `DedicatedPool`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFact {
@@ -23,6 +26,8 @@ pub struct PoolFact {
     pub generation: i64,
     /// `metadata.finalizers`.
     pub finalizers: Vec<Box<str>>,
+    /// It has [`GUARD_LABEL`], with whatever value.
+    pub has_guard_label: bool,
     /// What it says; [`DedicatedPool::applied_marks`] is from its status.
     pub pool: DedicatedPool,
     /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.

@@ -6,7 +6,7 @@ use alloc::collections::BTreeSet;
 /// Nodes that are written at once, at most.
 const NODES_AT_ONCE: usize = 8;
 
-/// Pools that are written at once, at most; the known nodes count as one.
+/// Pools that are written at once, at most; the guard counts as one.
 const POOLS_AT_ONCE: usize = 4;
 
 /// Pods that are evicted at once, at most: none is urgent, and each takes five requests.
@@ -32,7 +32,7 @@ impl EffectsInFlight {
     }
 
     pub(crate) fn has_room_for_pools(&self) -> bool {
-        let others = |key: &PoolEffectKey| matches!(key, PoolEffectKey::Pool(_) | PoolEffectKey::KnownNodes);
+        let others = |key: &PoolEffectKey| matches!(key, PoolEffectKey::Pool(_) | PoolEffectKey::Guard);
         self.count(others) < POOLS_AT_ONCE
     }
 

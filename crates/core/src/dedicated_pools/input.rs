@@ -13,8 +13,6 @@ use alloc::sync::Arc;
 pub struct DedicatedPoolConfig {
     /// Which pods no pool has a say in.
     pub exemptions: Arc<PoolExemptions>,
-    /// Whether known nodes are written ([`PoolEffect::WriteKnownNodes`]).
-    pub writes_known_nodes: bool,
     /// So long a request whose response was lost may still be carried out.
     pub longest_request: Span,
 }

@@ -31,7 +31,8 @@ impl StoredObject for PoolFact {
 
     /// Its status is written by us alone.
     fn is_equivalent(&self, other: &Self) -> bool {
-        (&self.pool, self.generation, &self.finalizers) == (&other.pool, other.generation, &other.finalizers)
+        let decided = |fact: &Self| (fact.generation, fact.has_guard_label);
+        (&self.pool, &self.finalizers, decided(self)) == (&other.pool, &other.finalizers, decided(other))
     }
 }
 

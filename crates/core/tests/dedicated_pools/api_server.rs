@@ -2,14 +2,14 @@
 //!
 //! - Panics where a request breaks a rule that must always hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use taintward_core::admission::pool::{
     Membership, PodOnNodeFact, PodOwner, PoolExemptions, PoolNode, RecordEdit, membership, remembered,
 };
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
-    DedicatedPoolInput, FINALIZER, KnownNodes, NodePatch, PoolEffect, PoolEffectFailure, PoolFact,
+    DedicatedPoolInput, FINALIZER, NodePatch, PoolEffect, PoolEffectFailure, PoolFact, PoolGuard,
     PoolNamespaceFact, PoolNodeFact, PoolResponse,
 };
 use taintward_core::identity::{ResourceVersion, Uid};
@@ -26,9 +26,11 @@ pub struct ApiServer {
     pub nodes: BTreeMap<String, PoolNodeFact>,
     pub namespaces: BTreeMap<String, PoolNamespaceFact>,
     pub pods: BTreeMap<Uid, PodOnNodeFact>,
-    pub known_nodes: Option<KnownNodes>,
+    pub guard: Option<PoolGuard>,
     /// Pools of which no client can decode what they say.
     pub undecodable: Vec<Uid>,
+    /// Pools that had the label when somebody else changed the guard: until that is noticed they are kept by nothing.
+    pub exposed: BTreeSet<Uid>,
     /// Undelivered events, in order.
     pub events: Events,
     /// Requests that changed something.
@@ -188,14 +190,60 @@ impl ApiServer {
                 self.put_pod(leaving);
                 Ok(PoolResponse::Evicted)
             }
-            PoolEffect::WriteKnownNodes(known) => {
-                if self.known_nodes.as_ref() != Some(known) {
-                    self.writes.push("known nodes".to_owned());
-                    self.known_nodes = Some(known.clone());
+            PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(self.write_guard(guard))),
+            PoolEffect::AddGuardLabel(seen) => {
+                let mut live = self.same_version(seen)?;
+                if !self.is_guarded(&seen.uid) {
+                    return Err(failed(ApiFailure::Conflict));
                 }
-                Ok(PoolResponse::KnownNodes)
+                live.has_guard_label = true;
+                self.writes.push(format!("label on {}", seen.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
+            }
+            PoolEffect::RemoveGuardLabel(seen) => {
+                let mut live = self.same_version(seen)?;
+                live.has_guard_label = false;
+                self.writes.push(format!("no label on {}", seen.pool.name));
+                Ok(PoolResponse::Pool(self.put_pool(live).map(Box::new)))
             }
         }
+    }
+
+    /// Puts something else in the place of the guard, as an administrator can.
+    pub fn tamper(&mut self, guard: Option<PoolGuard>) {
+        self.guard = guard;
+        let labelled = self.pools.values().filter(|fact| fact.has_guard_label);
+        self.exposed.extend(labelled.map(|fact| fact.uid.clone()));
+    }
+
+    /// Each pool is judged by the guard, or by the policy for pools without the label.
+    pub fn assert_kept(&mut self) {
+        let exposed = std::mem::take(&mut self.exposed);
+        let unguarded = |fact: &&PoolFact| fact.has_guard_label && !self.is_guarded(&fact.uid);
+        let unguarded: BTreeSet<Uid> =
+            self.pools.values().filter(unguarded).map(|fact| fact.uid.clone()).collect();
+        assert!(unguarded.is_subset(&exposed), "{unguarded:?} have the label: {:?}", self.guard);
+        self.exposed = unguarded;
+    }
+
+    /// Whether pods are judged for this pool by the guard.
+    pub fn is_guarded(&self, uid: &Uid) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.pools.iter().any(|pool| pool.uid == *uid))
+    }
+
+    fn write_guard(&mut self, wanted: &PoolGuard) -> Option<BTreeSet<Uid>> {
+        let before = self.guard.clone()?;
+        let mut after = wanted.clone();
+        let others = before.pools.iter().filter(|pool| after.pools.iter().all(|one| one.uid != pool.uid));
+        let there: Vec<_> = others.filter(|pool| self.pools.contains_key(&pool.uid)).cloned().collect();
+        after.pools.extend(there);
+        if after != before {
+            self.writes.push("guard".to_owned());
+            self.guard = Some(after);
+        }
+        let uids =
+            |guard: &PoolGuard| guard.pools.iter().map(|pool| pool.uid.clone()).collect::<BTreeSet<_>>();
+        Some(&uids(wanted) - &uids(&before))
     }
 
     fn same_version(&self, seen: &PoolFact) -> Result<PoolFact, PoolEffectFailure> {

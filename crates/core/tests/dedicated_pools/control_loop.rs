@@ -33,6 +33,10 @@ pub struct ControlLoop {
     requests: Vec<(Mono, PoolEffect, bool)>,
     deliver_at: Option<Mono>,
     status_writes: BTreeMap<Uid, Mono>,
+    /// Since when each pool is in the guard.
+    guarded: BTreeMap<Uid, Mono>,
+    /// Somebody else has changed the guard.
+    pub tampered: bool,
     watches_others: bool,
     random: u64,
 }
@@ -40,7 +44,6 @@ pub struct ControlLoop {
 fn engine() -> DedicatedPoolEngine {
     DedicatedPoolEngine::new(DedicatedPoolConfig {
         exemptions: exemptions(),
-        writes_known_nodes: true,
         longest_request: Span::from_secs(5),
     })
 }
@@ -59,6 +62,8 @@ impl ControlLoop {
             requests: Vec::new(),
             deliver_at: None,
             status_writes: BTreeMap::new(),
+            guarded: BTreeMap::new(),
+            tampered: false,
             watches_others: true,
             random: seed | 1,
         }
@@ -108,6 +113,10 @@ impl ControlLoop {
 
     fn turn(&mut self) {
         self.carry_out_requests();
+        self.server.assert_kept();
+        let guard = self.server.guard.clone().unwrap_or_default();
+        let since = |uid: &Uid| self.guarded.get(uid).copied().unwrap_or(self.now);
+        self.guarded = guard.pools.iter().map(|pool| (pool.uid.clone(), since(&pool.uid))).collect();
         self.deliver();
         self.engine.tick(self.now);
         let took = Span::from_millis(i64::try_from(self.random_below(3)).unwrap());
@@ -139,6 +148,12 @@ impl ControlLoop {
             let before = self.status_writes.insert(pool.uid.clone(), self.now);
             let is_due = before.is_none_or(|before| self.now >= before.plus(Span::from_secs(1)));
             assert!(is_urgent || is_due, "the status of {} is written twice in a second", pool.pool.name);
+        }
+        if let PoolEffect::AddGuardLabel(pool) = effect
+            && !self.tampered
+        {
+            let since = self.guarded.get(&pool.uid).expect("it is in the guard");
+            assert!(self.now >= since.plus(Span::from_secs(5)), "not every API server knows: {since:?}");
         }
         if let PoolEffect::RemoveFinalizer(_) | PoolEffect::PruneStatus(_) = effect {
             let is_node = |effect: &PoolEffect| matches!(effect, PoolEffect::ReconcileNode { .. });

@@ -19,6 +19,7 @@ pub fn pool(name: &str, nodes: &[&str]) -> PoolFact {
         version: Some(ResourceVersion(1)),
         generation: 1,
         finalizers: Vec::new(),
+        has_guard_label: false,
         pool: DedicatedPool {
             name: name.into(),
             uid: uid.into(),

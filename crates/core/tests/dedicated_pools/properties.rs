@@ -11,6 +11,7 @@ use taintward_core::admission::pool::{
     DedicatedPool, NodeRecordAnnotation, PodOnNode, PoolEnforcement, PoolExemptions, PoolNode, PoolStatus,
     PoolValidity, RecordTrust, assess, reconcile, remembered, status,
 };
+use taintward_core::dedicated_pools::PoolGuard;
 use taintward_core::identity::Uid;
 use taintward_core::time::Span;
 
@@ -103,6 +104,10 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
             let fact = server.pools[&uid].clone();
             server.put_pool(fact);
         }
+        20 | 21 => {
+            run.tampered = true;
+            server.tamper((kind == 20).then(PoolGuard::default));
+        }
         _ => run.run_for(Span::from_secs(70)),
     }
     run.run_for(Span::from_millis(i64::from(a) * 300));
@@ -148,12 +153,22 @@ fn assert_settled(server: &ApiServer) {
     }
     let keeps_out =
         pools.iter().zip(&validity).any(|(pool, one)| pool.keeps_out() && *one != PoolValidity::Refused);
-    let known = server.known_nodes.as_ref().expect("known nodes");
-    assert_eq!(known.names.len(), if keeps_out { nodes.len() } else { 0 }, "{known:?}");
+    let labelled: Vec<bool> = server.pools.values().map(|fact| fact.has_guard_label).collect();
+    assert_eq!(labelled, vec![server.guard.is_some(); pools.len()]);
+    let Some(guard) = &server.guard else { return };
+    assert_eq!(guard.nodes.len(), if keeps_out { nodes.len() } else { 0 }, "{guard:?}");
+    let guarded: Vec<(String, bool)> =
+        guard.pools.iter().map(|pool| (pool.uid.to_string(), pool.keeps_out)).collect();
+    let kept = pools.iter().zip(&validity);
+    let kept: Vec<(String, bool)> = kept
+        .map(|(pool, one)| (pool.uid.to_string(), pool.keeps_out() && *one != PoolValidity::Refused))
+        .collect();
+    assert_eq!(guarded, kept);
 }
 
 fn world() -> ApiServer {
     let mut server = ApiServer::default();
+    server.guard = Some(PoolGuard::default());
     ["n0", "n1", "n2", "open"].into_iter().for_each(|name| _ = server.put_node(node(name)));
     server.put_namespace("team", &[("team", "p0")]);
     server.put_namespace("shop", &[]);
@@ -166,7 +181,7 @@ proptest! {
 
     #[test]
     fn it_ends_as_the_rules_say_and_is_quiet_then(
-        commands in vec((0..22_u8, 0..8_u8, 0..8_u8), 0..40),
+        commands in vec((0..24_u8, 0..8_u8, 0..8_u8), 0..40),
         seed: u64,
     ) {
         let mut run = ControlLoop::new(world(), seed);

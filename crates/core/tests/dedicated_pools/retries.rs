@@ -21,7 +21,6 @@ fn engine(nodes: usize) -> DedicatedPoolEngine {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut engine = DedicatedPoolEngine::new(DedicatedPoolConfig {
         exemptions: exemptions(),
-        writes_known_nodes: false,
         longest_request: Span::from_secs(5),
     });
     let pools =
@@ -98,7 +97,7 @@ fn no_more_is_in_flight_than_there_may_be() {
     let mut engine = engine(20);
     let all: Vec<PoolEffect> = std::iter::from_fn(|| engine.next_effect(Lane::All, at(0))).collect();
     let nodes = all.iter().filter(|effect| matches!(effect, PoolEffect::ReconcileNode { .. })).count();
-    assert_eq!((all.len(), nodes), (9, 8), "the pool's status, and eight nodes");
+    assert_eq!((all.len(), nodes), (10, 8), "the pool's status, eight nodes and the guard");
     let keys: std::collections::BTreeSet<_> = all.iter().map(PoolEffect::key).collect();
     assert_eq!(keys.len(), all.len(), "one for each object");
 }

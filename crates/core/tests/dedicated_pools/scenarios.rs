@@ -3,8 +3,10 @@
 use crate::api_server::ApiServer;
 use crate::control_loop::{ControlLoop, RequestOutcomes};
 use crate::objects::{dedicated, node, pod, pool, prepared, taint};
+use taintward_core::admission::pool::{DaemonSetPolicy, PoolEnforcement};
 use taintward_core::dedicated_pools::{
-    DedicatedPoolNotice, FINALIZER, PoolEffect, PoolFact, PoolNodeDelay, PoolNodeFact, UnknownNodePolicy,
+    DedicatedPoolNotice, FINALIZER, PoolEffect, PoolFact, PoolGuard, PoolNodeDelay, PoolNodeFact,
+    UnknownNodePolicy,
 };
 use taintward_core::engine::Engine;
 use taintward_core::identity::NodeName;
@@ -13,6 +15,7 @@ use taintward_core::time::Span;
 /// A server with these pools and nodes, one more node that stays open to all, and two namespaces.
 fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> ApiServer {
     let mut server = ApiServer::default();
+    server.guard = Some(PoolGuard::default());
     pools.iter().cloned().for_each(|fact| _ = server.put_pool(fact));
     nodes.iter().cloned().chain([node("open")]).for_each(|fact| _ = server.put_node(fact));
     server.put_namespace("team", &[("team", "a")]);
@@ -174,21 +177,77 @@ fn a_follower_pulls_nothing_and_finds_all_that_is_due_when_it_leads() {
 }
 
 #[test]
-fn a_node_is_known_once_its_pools_status_names_it() {
+fn a_known_node_and_its_pool_are_in_one_write() {
     let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1"), node("n2")]), 7);
-    run.run_for(Span::from_secs(30));
-    let first = run.pulled.iter().find_map(|effect| match effect {
-        PoolEffect::WriteKnownNodes(known) => Some(known.clone()),
-        _ => None,
-    });
+    run.run_for(Span::from_millis(60));
+    let guard = run.server.guard.clone().unwrap();
     let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
-    assert_eq!(first.unwrap().names, names(&["n2", "open"]), "n1 is not named yet");
-    let known = run.server.known_nodes.clone().unwrap();
-    assert_eq!((known.names, known.unknown), (names(&["n1", "n2", "open"]), UnknownNodePolicy::Deny));
-    // Anyone may have written there: it is looked at again.
-    run.server.known_nodes = None;
+    assert_eq!((guard.nodes, guard.unknown), (names(&["n1", "n2", "open"]), UnknownNodePolicy::Deny));
+    let [pool] = &guard.pools[..] else { panic!("{:?}", guard.pools) };
+    assert_eq!((&*pool.name, pool.keeps_out, &pool.members), ("a", true, &names(&["n1"])));
+    // Where no pool keeps anything out, unknown nodes are open, and no names are needed.
+    let mut idle = prepared("a", &["n1"]);
+    idle.pool.enforcement = PoolEnforcement::Warn;
+    let guard = after(10, server(&[idle], &[node("n1")])).server.guard.unwrap();
+    assert_eq!((guard.nodes.len(), guard.unknown), (0, UnknownNodePolicy::Allow));
+    assert!(guard.pools.len() == 1 && !guard.pools[0].keeps_out);
+    let mut daemons = prepared("a", &["n1"]);
+    daemons.pool.daemon_sets = DaemonSetPolicy::Allow;
+    let guard = after(10, server(&[daemons.clone()], &[node("n1")])).server.guard.unwrap();
+    assert_eq!(guard.unknown, UnknownNodePolicy::AllowDaemonSets);
+    let guard = after(10, server(&[daemons, prepared("b", &["n2"])], &[node("n1"), node("n2")])).server.guard;
+    assert_eq!(guard.unwrap().unknown, UnknownNodePolicy::Deny, "one of them allows no DaemonSets");
+}
+
+#[test]
+fn a_pool_has_the_label_while_the_guard_contains_it() {
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1")]), 7);
+    let uid = prepared("a", &[]).uid;
+    let labelled = |run: &ControlLoop| run.server.pools[&uid].has_guard_label;
+    run.run_for(Span::from_secs(5));
+    assert!(run.server.is_guarded(&uid) && !labelled(&run), "some API server may not know of it");
+    run.run_for(Span::from_millis(200));
+    assert!(labelled(&run));
+    // Anyone may have written there: it is looked at again, and filled again.
+    run.server.tamper(Some(PoolGuard::default()));
     run.run_for(Span::from_secs(61));
-    assert!(run.server.known_nodes.is_some());
+    assert!(run.server.is_guarded(&uid) && labelled(&run));
+    run.server.tamper(None);
+    run.run_for(Span::from_secs(61));
+    assert!(!labelled(&run), "no guard contains it");
+    run.server.guard = Some(PoolGuard::default());
+    for _ in 0..610 {
+        run.run_for(Span::from_millis(if run.server.is_guarded(&uid) { 0 } else { 100 }));
+    }
+    assert!(run.server.is_guarded(&uid) && !labelled(&run));
+    run.run_for(Span::from_secs(6));
+    assert!(labelled(&run));
+    // A pool that was made with the label, which the guard does not contain, loses it for as long.
+    let mut copy = prepared("b", &["n1"]);
+    copy.has_guard_label = true;
+    let copied = copy.uid.clone();
+    run.server.exposed.insert(copied.clone());
+    run.server.put_pool(copy);
+    run.run_for(Span::from_secs(2));
+    assert!(run.server.is_guarded(&copied) && !run.server.pools[&copied].has_guard_label);
+    run.run_for(Span::from_secs(10));
+    assert!(run.server.pools[&copied].has_guard_label);
+}
+
+#[test]
+fn a_pool_that_cannot_be_decoded_stays_in_the_guard_and_one_that_is_gone_does_not() {
+    let (odd, gone) = (prepared("a", &["n1"]), prepared("b", &["n2"]));
+    let mut run = ControlLoop::new(server(&[odd.clone(), gone.clone()], &[node("n1"), node("n2")]), 7);
+    run.run_for(Span::from_secs(10));
+    run.server.undecodable.push(odd.uid.clone());
+    let live = run.server.pools[&odd.uid].clone();
+    run.server.put_pool(live);
+    let mut leaving = run.server.pools[&gone.uid].clone();
+    (leaving.pool.leaving, leaving.finalizers) = (true, Vec::new());
+    run.server.put_pool(leaving);
+    run.run_for(Span::from_secs(70));
+    assert!(run.server.is_guarded(&odd.uid) && !run.server.is_guarded(&gone.uid));
+    assert!(run.server.pools[&odd.uid].has_guard_label);
 }
 
 #[test]

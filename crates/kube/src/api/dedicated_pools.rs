@@ -1,4 +1,4 @@
-//! Sends the requests of dedicated pools: finalizer, status, node patches, evictions, known nodes.
+//! Sends the requests of dedicated pools: finalizer, label, status, node patches, evictions, guard.
 //!
 //! - Invariant: a node is written only if its pool is, at that moment, exactly as when the write was decided; so a
 //!   deleted pool leaves nothing behind.
@@ -10,15 +10,17 @@ use super::{
 use crate::decode::{Decoded, DecodedPod, NamespaceObject, ObjectBody, WatchedObject, object_from_body};
 use crate::error_text::quiet;
 use crate::paged_list::{ListRequest, pages};
-use crate::pools::{KNOWN_NODES, PoolNodeBody, finalizer_patch, known_nodes_patch};
+use crate::pools::{POOL_GUARD, PoolGuardBody, PoolNodeBody, finalizer_patch, guard_label_patch};
+use crate::wire::member_at;
 use bytes::Bytes;
 use http::Method;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_core::admission::pool::{PoolNode, UnauthorizedPod};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::dedicated_pools::{KnownNodes, NodePatch, PoolFact, PoolNodeFact};
+use taintward_core::dedicated_pools::{NodePatch, PoolFact, PoolGuard, PoolNodeFact};
 use taintward_core::fact::PodLifePhase;
-use taintward_core::identity::NodeName;
+use taintward_core::identity::{NodeName, Uid};
 
 /// How long one page of all nodes may take.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
@@ -73,12 +75,7 @@ impl ApiClient {
     /// The pool is what it was, as far as nodes depend on it.
     async fn demand_pool(&self, seen: &PoolFact) -> Result<(), RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
-        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-        let found = match self.send(Method::GET, &on, "", ask).await {
-            Ok(answer) => Some(read::<PoolFact>(&on, &answer)?),
-            Err(RequestError { failure: ApiFailure::NotFound, .. }) => None,
-            Err(refusal) => return Err(refusal),
-        };
+        let found = self.found(&on).await?.map(|answer| read::<PoolFact>(&on, &answer)).transpose()?;
         let same = found.is_some_and(|now| {
             now.uid == seen.uid
                 && now.generation == seen.generation
@@ -118,28 +115,72 @@ impl ApiClient {
         read(&on, &answer)
     }
 
-    /// Brings the ConfigMap of known nodes in step, if there is one: `taintward install` makes it, with the policy that
-    /// reads it. Whether it is there.
+    /// Puts the label of the guard on a pool, if the guard contains the pool at this moment, or takes it off. The answer
+    /// is the pool afterwards.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if somebody else writes it at the same moment.
-    pub async fn write_known_nodes(&self, namespace: &str, known: &KnownNodes) -> Result<bool, RequestError> {
-        let on = ResourcePath::config_map(namespace, KNOWN_NODES)?;
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another version by now, or the guard does not contain it.
+    pub async fn label_pool(&self, seen: &PoolFact, has_label: bool) -> Result<PoolFact, RequestError> {
+        let on = ResourcePath::pool(&seen.pool.name, "")?;
         self.with_deadline(&on, async {
-            let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-            let answer = match self.send(Method::GET, &on, "", ask).await {
-                Ok(answer) => answer,
-                Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(false),
-                Err(refusal) => return Err(refusal),
-            };
-            let body =
-                known_nodes_patch(known, &answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
-            if let Some(body) = body {
-                self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+            if has_label && self.pool_guard().await?.is_none_or(|guard| !guard.contains(&seen.uid)) {
+                let message = format!("the PoolGuard {POOL_GUARD} does not contain {on}");
+                return Err(RequestError::ours(ApiFailure::Conflict, message));
             }
-            Ok(true)
+            let body = guard_label_patch(seen, has_label);
+            read(&on, &self.send(Method::PATCH, &on, MANAGED, merge(body)).await?)
         })
         .await
+    }
+
+    /// Brings the guard in step, if there is one: `taintward install` makes it, with the policy that reads it. A pool
+    /// that is not to be in it stays as long as there is such a pool: its label may rest on the guard. The answer are
+    /// the pools that were not in it before; `None` if there is no guard.
+    ///
+    /// # Errors
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if another client writes it at the same moment.
+    pub async fn write_pool_guard(&self, guard: &PoolGuard) -> Result<Option<BTreeSet<Uid>>, RequestError> {
+        let on = ResourcePath::pool_guard()?;
+        self.with_deadline(&on, async {
+            let Some(found) = self.pool_guard().await? else { return Ok(None) };
+            let mut kept = BTreeSet::new();
+            for (name, uid) in found.others(guard) {
+                if self.pool_uid(name).await?.is_some_and(|live| live == uid) {
+                    kept.insert(uid);
+                }
+            }
+            if let Some(body) = found.patch(guard, &kept) {
+                self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+            }
+            Ok(Some(found.missing(guard)))
+        })
+        .await
+    }
+
+    /// The guard as it is now.
+    async fn pool_guard(&self) -> Result<Option<PoolGuardBody>, RequestError> {
+        let on = ResourcePath::pool_guard()?;
+        let Some(answer) = self.found(&on).await? else { return Ok(None) };
+        PoolGuardBody::read(&answer.body).map(Some).map_err(|why| RequestError::unreadable(&on, &why))
+    }
+
+    /// The UID of the pool that has this name now, whether the pool can be decoded or not.
+    async fn pool_uid(&self, name: &str) -> Result<Option<String>, RequestError> {
+        let on = ResourcePath::pool(name, "")?;
+        let Some(answer) = self.found(&on).await? else { return Ok(None) };
+        let uid = member_at(&answer.body, &["metadata", "uid"]);
+        let uid = uid.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        uid.map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no UID"))
+    }
+
+    /// Reads an object, if there is one.
+    async fn found(&self, on: &ResourcePath<'_>) -> Result<Option<Response>, RequestError> {
+        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
+        match self.send(Method::GET, on, "", ask).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Evicts a pod that is on a node of this pool and is not one of its own, if that is so at this moment: pool, node,

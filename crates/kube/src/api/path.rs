@@ -4,6 +4,7 @@
 
 use crate::error_text::quiet;
 use crate::events::EventsApiGroup;
+use crate::pools::POOL_GUARD;
 use std::fmt;
 use taintward_core::identity::{NodeName, PodName};
 use thiserror::Error;
@@ -57,20 +58,6 @@ impl<'a> ResourcePath<'a> {
         if name.is_empty() { Ok(lease) } else { lease.object() }
     }
 
-    pub(crate) fn config_map(namespace: &'a str, name: &'a str) -> Result<Self, InvalidPath> {
-        segment(namespace)
-            .then_some(Self {
-                group: "",
-                version: "v1",
-                plural: "configmaps",
-                subresource: "",
-                namespace,
-                name,
-            })
-            .ok_or_else(|| no_name("namespace", namespace))?
-            .object()
-    }
-
     /// All objects of a kind, in one namespace or, if that is empty, in all.
     pub(crate) fn collection(
         group: &'static str,
@@ -97,6 +84,12 @@ impl<'a> ResourcePath<'a> {
     pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
         let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "dedicatedpools");
         Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
+    /// The one `PoolGuard`.
+    pub(crate) fn pool_guard() -> Result<ResourcePath<'static>, InvalidPath> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "poolguards");
+        ResourcePath { group, version, plural, subresource: "", namespace: "", name: POOL_GUARD }.object()
     }
 
     pub(crate) fn policy(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {

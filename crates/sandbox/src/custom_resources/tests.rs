@@ -8,7 +8,7 @@ use fakekube::resource::{ResourceType, known};
 use fakekube::schema::{Schema, Shape};
 use serde_json::{Value, json};
 
-fn schemas() -> [Value; 2] {
+fn schemas() -> [Value; 3] {
     DEFINITIONS.map(|text| {
         let definition = yaml_to_json(text.as_bytes()).unwrap();
         definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
@@ -49,7 +49,7 @@ fn every_rule_of_the_definitions_has_its_check() {
 
 #[test]
 fn keys_and_values_are_what_they_may_be() {
-    let [pools, _] = schemas();
+    let [pools, ..] = schemas();
     let rules = &pools["properties"]["spec"]["properties"]["taint"]["properties"];
     let check = |field: &str, index: usize| {
         let rule = rules[field]["x-kubernetes-validations"][index]["rule"].as_str().unwrap();

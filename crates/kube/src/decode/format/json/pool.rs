@@ -17,7 +17,7 @@ use taintward_core::admission::pool::{
     AppliedMark, DaemonSetPolicy, DedicatedPool, NamedPod, PoolEnforcement, PoolLabel, PoolMembers,
     PoolPlacement, PoolStatus, PoolTaint, PoolUsers, PoolValidity, ServiceAccount,
 };
-use taintward_core::dedicated_pools::{PoolCondition, PoolFact, RecordedStatus};
+use taintward_core::dedicated_pools::{GUARD_LABEL, PoolCondition, PoolFact, RecordedStatus};
 use taintward_core::identity::PodName;
 use taintward_core::taint::TaintEffect;
 
@@ -54,8 +54,9 @@ impl DecodeFrom<Json> for PoolFact {
             list.map(|StringList(names)| names)
                 .map_err(|_| DecodeError::new("not a list of names").at("metadata.finalizers"))
         })?;
+        let has_guard_label = member_at(bytes, &["metadata", "labels", GUARD_LABEL]).is_some();
         let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
-        Ok(Decoded::Object(Self { uid, version, generation, finalizers, pool, recorded }))
+        Ok(Decoded::Object(Self { uid, version, generation, finalizers, has_guard_label, pool, recorded }))
     }
 }
 

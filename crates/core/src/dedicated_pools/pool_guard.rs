@@ -1,0 +1,92 @@
+//! Computes the object by which the API server judges pods for all pools at once.
+//!
+//! - Invariant: a known node and the pool that owns or takes it are in one write; so at no moment do the policies let a
+//!   foreign pod through.
+//! - See `guard_writes.rs` for when it is written, and when a pool relies on it.
+
+use super::reconcile::PoolPlan;
+use crate::admission::pool::{DaemonSetPolicy, PoolTaint, PoolUsers, PoolValidity};
+use crate::identity::Uid;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// What becomes of pods that are tied to a node that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownNodePolicy {
+    /// They are let in: no pool keeps anything out.
+    #[default]
+    Allow,
+    /// Those of DaemonSets are let in.
+    AllowDaemonSets,
+    /// They are refused.
+    Deny,
+}
+
+impl UnknownNodePolicy {
+    /// `AllowDaemonSets`
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "Allow",
+            Self::AllowDaemonSets => "AllowDaemonSets",
+            Self::Deny => "Deny",
+        }
+    }
+}
+
+/// A pool, as far as pods are judged by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardedPool {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// Which incarnation.
+    pub uid: Uid,
+    /// What keeps others off.
+    pub taint: PoolTaint,
+    /// Whose pods.
+    pub users: PoolUsers,
+    /// What becomes of DaemonSets' pods.
+    pub daemon_sets: DaemonSetPolicy,
+    /// Whether pods of others are refused.
+    pub keeps_out: bool,
+    /// The nodes that it has or takes next.
+    pub members: BTreeSet<Box<str>>,
+}
+
+/// What the `PoolGuard` is to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolGuard {
+    /// The names of all nodes that are known; none where no pool keeps anything out.
+    pub nodes: BTreeSet<Box<str>>,
+    /// What becomes of pods that are tied to others.
+    pub unknown: UnknownNodePolicy,
+    /// All pools, also those that keep nothing out: what pods say of them is judged.
+    pub pools: Vec<GuardedPool>,
+}
+
+impl PoolGuard {
+    /// What follows from a plan.
+    pub(crate) fn of(plan: &PoolPlan) -> Self {
+        let planned = plan.facts().iter().zip(plan.validity()).zip(plan.members());
+        let pools: Vec<GuardedPool> = planned
+            .map(|((fact, validity), members)| GuardedPool {
+                name: fact.pool.name.clone(),
+                uid: fact.uid.clone(),
+                taint: fact.pool.taint.clone(),
+                users: fact.pool.users.clone(),
+                daemon_sets: fact.pool.daemon_sets,
+                keeps_out: fact.pool.keeps_out() && *validity != PoolValidity::Refused,
+                members: members.clone(),
+            })
+            .collect();
+        let mut keeping = pools.iter().filter(|pool| pool.keeps_out).peekable();
+        if keeping.peek().is_none() {
+            return Self { pools, ..Self::default() };
+        }
+        let unknown = match keeping.all(|pool| pool.daemon_sets == DaemonSetPolicy::Allow) {
+            true => UnknownNodePolicy::AllowDaemonSets,
+            false => UnknownNodePolicy::Deny,
+        };
+        Self { nodes: plan.nodes().iter().map(|node| node.name.clone()).collect(), unknown, pools }
+    }
+}
