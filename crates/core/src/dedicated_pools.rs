@@ -9,6 +9,7 @@ mod conditions;
 mod effect;
 mod explanation;
 mod fact;
+mod guard_writes;
 mod in_flight;
 mod input;
 mod notice;
@@ -44,10 +45,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use backoff_map::BackoffMap;
+use guard_writes::PoolGuardWrites;
 use in_flight::EffectsInFlight;
 use pool_cache::PoolCache;
 use pool_checks::PoolChecks;
-use pool_guard::PoolGuardWrites;
 use reconcile::remembers_its_marks;
 use schedule::ReconcileSchedule;
 use store::StoredObject as _;
@@ -238,8 +239,7 @@ impl DedicatedPoolEngine {
         if !self.is_free(&PoolEffectKey::Guard, lane, now) || now < self.guard.check_at(now) {
             return None;
         }
-        let guard = self.guard.check(PoolGuard::of(&self.plan), now)?;
-        Some(PoolEffect::WriteGuard(Box::new(guard)))
+        self.guard.check(PoolGuard::of(&self.plan), now)
     }
 
     fn effect_done(
@@ -254,9 +254,7 @@ impl DedicatedPoolEngine {
         }
         match key {
             // What waits for the last of them, or tells of failures, is written within a second.
-            PoolEffectKey::Node(_) => {
-                self.checks.all_after(STATUS_PERIOD, now);
-            }
+            PoolEffectKey::Node(_) => self.checks.all_after(STATUS_PERIOD, now),
             PoolEffectKey::Pool(_) | PoolEffectKey::Guard => self.checks.all_by(now),
             PoolEffectKey::Pod(_) => {}
         }

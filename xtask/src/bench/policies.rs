@@ -203,7 +203,8 @@ in, and none keeps them out. etcd does not wait for its disk, which costs the sa
 An API server judges a pod once for each object that a policy is bound to, and converts the pod anew each time. That is one \
 object, the PoolGuard, once the controller has put all pools into it, as here; until then each new pool costs every pod another \
 0.2 ms. Of the guard a pod is asked first whether it tolerates any key of a pool's taint, names its node, or says for which pools \
-it was made; for most pods nothing else is evaluated.
+it was made; for most pods nothing else is evaluated. What still grows is \
+the search for pools without the label: for each pod the API server looks at the labels of all of them.
 ";
 
 /// Of all values the one below which this share lies, in percent.

@@ -23,7 +23,7 @@ const fn suite(folder: &'static str, name: &'static str) -> Suite {
 }
 
 /// All that ask a control plane about Taintward.
-pub(crate) const SUITES: [Suite; 20] = [
+pub(crate) const SUITES: [Suite; 21] = [
     suite("envtest", "control_plane"),
     suite("cli", "real_server"),
     suite("cli", "lifecycle"),
@@ -36,6 +36,7 @@ pub(crate) const SUITES: [Suite; 20] = [
     suite("cli", "metrics_delegated"),
     suite("cli", "pool_attacks"),
     suite("cli", "pool_guard_differential"),
+    suite("cli", "pool_handover"),
     suite("cli", "pool_property"),
     suite("cli", "pool_story"),
     suite("cli", "pools_live"),
