@@ -38,6 +38,12 @@ impl DoctorScope<'_> {
         let lifecycle = carries_out(controllers::NODE_LIFECYCLE).then_some(UpstreamController::NodeLifecycle);
         eviction.into_iter().chain(lifecycle).collect()
     }
+
+    /// Whether Taintward evicts the pods of guarded namespaces, beside kube-controller-manager.
+    fn guards(&self) -> bool {
+        let guards = |one| taintward::carries_out(one, controllers::TOLERATION_GUARD);
+        self.facts.deployments.iter().any(|one| one.is_controller() && guards(one))
+    }
 }
 
 /// All checks.

@@ -182,10 +182,18 @@ fn a_value_that_replaced_the_whole_flag_is_told_from_one_that_was_added_to() {
 /// An installation that leaves evictions to the original, as on a managed cluster.
 #[test]
 fn an_installation_without_evictions_leaves_the_original_on() {
-    for argument in ["--mode=observe", "--controllers=dedicated-pool-controller"] {
+    for (argument, finding) in [
+        ("--mode=observe", "kube-controller-manager evicts, and Taintward does not"),
+        ("--controllers=dedicated-pool-controller", "kube-controller-manager evicts, and Taintward does not"),
+        (
+            "--controllers=toleration-guard-controller",
+            "kube-controller-manager evicts, and Taintward only pods of guarded namespaces, before their ceiling",
+        ),
+    ] {
         let mut facts = cluster(KUBEADM);
         facts.deployments[0].arguments.push(argument.to_owned());
         assert_eq!(bad(&facts, false), [], "{argument}");
+        assert_eq!(checked(&facts, false)["one-evictor"].finding, finding, "{argument}");
     }
     let mut facts = cluster(&format!("{KUBEADM},-taint-eviction-controller"));
     facts.deployments[0].arguments.push("--controllers=*,node-lifecycle-controller".to_owned());

@@ -60,11 +60,14 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
             format!("two evict: Taintward and kube-controller-manager{trace_text}; the earlier of their times counts"),
         )
         .fix("switch the original off: see control-plane/taint-eviction-off; or run Taintward with --mode=observe"),
-        (false, Some(true)) if scope.pre || !evicts => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("kube-controller-manager evicts, and Taintward does not{trace_text}"),
-        ),
+        (false, Some(true)) if scope.pre || !evicts => {
+            let ours = match scope.guards() {
+                true => "Taintward only pods of guarded namespaces, before their ceiling",
+                false => "Taintward does not",
+            };
+            let finding = format!("kube-controller-manager evicts, and {ours}{trace_text}");
+            DoctorCheck::new(ID, CheckVerdict::Passed, finding)
+        }
         (false, Some(true)) => DoctorCheck::new(
             ID,
             CheckVerdict::Warning,
