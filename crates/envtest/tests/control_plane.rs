@@ -135,8 +135,10 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     };
     let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
-    // A dry run makes no namespace in which what comes after it could be tried.
+    // A dry run makes neither a namespace nor a kind for what comes after it.
     cluster.kubectl(["create", "namespace", "taintward-system"]).unwrap();
+    cluster.kubectl(["apply", "-f", &format!("{deploy}/crds")]).unwrap();
+    cluster.kubectl(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).unwrap();
     let applied = cluster.kubectl(["apply", "--dry-run=server", "-f", deploy]).unwrap();
     assert!(applied.contains("deployment.apps/taintward created (server dry run)"), "{applied}");
 
