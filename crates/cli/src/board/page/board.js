@@ -1,0 +1,809 @@
+// Shows a cluster's taints, and who leaves because of them, from the events of `taintward board`.
+//
+// - Text of the cluster becomes text nodes only; what hides or turns text is shown as U+FFFD.
+// - Whatever the size of the cluster, only what is on the screen has elements.
+// - Times are the cluster's: what it said last, and what has passed since by the clock for waiting.
+
+const $ = id => document.getElementById(id)
+const values = map => [...map.values()]
+const rect = element => element.getBoundingClientRect()
+const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
+const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
+
+// The fields of a pod, as they are sent; RING and WORDS are added here.
+const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
+const [, COUNTS, DUE, HELD] = Array(4).keys()
+const STATES = ['stays', 'counts down', 'due', 'held', 'terminating']
+const MARKS = [
+	'M0-4a4 4 0 1 1 0 8a4 4 0 1 1 0-8',
+	'M0-5a5 5 0 1 1 0 10a5 5 0 1 1 0-10',
+	'M0-7L7 0L0 7L-7 0Z',
+	'M-5-6h3.5v12h-3.5zM1.5-6h3.5v12h-3.5z',
+	'M-4-4L4 4M4-4L-4 4',
+]
+// What a cell of 10 pixels says of its node where nodes are many, the most urgent last.
+const CELLS = [
+	['ready', 'm1 1h8v8h-8z'],
+	['cordoned', 'm1.8 1.8h6.4v6.4h-6.4z'],
+	['tainted NoExecute', 'm1 5h8v4h-8z'],
+	['with pods that count down', 'm1 1h8v8h-8zm2.5 2.5v3h3v-3z'],
+	['with pods that are due', 'm5 0l5 5l-5 5l-5-5z'],
+	['not ready', 'm5 0l5 9.5h-10z'],
+]
+const TILES_MAX = 200
+const MARKS_MAX = 1000
+
+let state = {}
+const nodes = new Map()
+const pods = new Map()
+const workloads = new Map()
+/** What is on a node, by its name: pods may come before their node. */
+const sites = new Map()
+let totals
+let anchor = [0, 0]
+let terms = []
+let selected = ''
+const lists = new Set()
+
+// Time.
+
+const clock = () => anchor[0] + ((performance.now() - anchor[1]) / 1000) * state.speed
+
+/** As kubectl prints ages. */
+function age(span) {
+	const s = Math.max(0, Math.floor(span))
+	const [m, h, d] = [60, 3600, 86400].map(unit => Math.floor(s / unit))
+	const two = (large, unit, small, lesser) => large + unit + (small ? small + lesser : '')
+	if (s < 120) return `${s}s`
+	if (m < 10) return two(m, 'm', s % 60, 's')
+	if (h < 3) return `${m}m`
+	if (h < 8) return two(h, 'h', m % 60, 'm')
+	if (h < 48) return `${h}h`
+	if (d < 8) return two(d, 'd', h % 24, 'h')
+	return d < 730 ? `${d}d` : `${Math.floor(d / 365)}y`
+}
+
+const hms = (at, zone) => new Date(at * 1000).toLocaleTimeString('en-GB', {timeStyle: zone ? 'long' : 'medium'})
+
+function leaves(pod) {
+	const left = pod[UNTIL] - clock()
+	if (pod[STATE] === COUNTS) return left >= 1 ? `in ${age(left)}` : 'now'
+	if (pod[STATE] === DUE) return left > -5 ? 'now' : `overdue ${age(-left)}`
+	return STATES[pod[STATE]]
+}
+
+// Elements.
+
+/** An element: `tag.class`, attributes and handlers, children. */
+function h(what, attributes, ...children) {
+	const [tag, ...classes] = what.split('.')
+	const element = document.createElement(tag)
+	element.className = classes.join(' ')
+	for (const [key, value] of Object.entries(attributes ?? {})) {
+		if (key.startsWith('on')) element[key] = value
+		else if (value != null) set(element, key, clean(value))
+	}
+	element.append(...children.filter(Boolean).map(child => (child.nodeType ? child : clean(child))))
+	return element
+}
+
+const bdi = text => h('bdi', {}, text)
+const button = (text, onclick, label) => h('button', {type: 'button', onclick, 'aria-label': label}, text)
+
+function svg(tag, attributes) {
+	const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
+	for (const key in attributes) set(element, key, attributes[key])
+	return element
+}
+
+const set = (element, key, value) => element.setAttribute(key, value)
+
+function put(element, text, className) {
+	const shown = clean(text)
+	if (element.textContent !== shown) element.textContent = shown
+	if (className !== undefined && element.className !== className) element.className = className
+}
+
+/** The children become these, in this order; what stays in place keeps the focus. */
+function sync(parent, wanted) {
+	const all = new Set(wanted)
+	for (const child of [...parent.children]) if (!all.has(child)) child.remove()
+	let at = parent.firstElementChild
+	for (const child of all) {
+		if (child === at) at = at.nextElementSibling
+		else parent.insertBefore(child, at)
+	}
+}
+
+/** The part of the window through which an element is seen, from top to bottom. */
+function opening(element) {
+	const {top, bottom} = rect(element)
+	return [Math.max(top, 0), Math.min(bottom, innerHeight)]
+}
+
+/**
+ * A list of any length: of its rows those in sight exist, and arrow keys go through all.
+ * `row` tells of an item its key, what it opens, its tooltip, and its cells: a class and a text each.
+ */
+function listOf(list, scroller, row, lines = 2) {
+	let rows = new Map()
+	let items = []
+	let at = 0
+	let height
+	const draw = focus => {
+		height = (lines * 1.25 + 0.5) * parseFloat(getComputedStyle(document.documentElement).fontSize)
+		const {top} = rect(list)
+		const [from, to] = opening(scroller).map(y => (y - top) / height)
+		const first = Math.max(0, Math.floor(from) - 3)
+		const last = Math.min(items.length, first + 150, Math.ceil(to) + 3)
+		const focused = list.contains(document.activeElement)
+		list.style.height = items.length ? `${items.length * height}px` : ''
+		at = clamp(at, 0, items.length - 1)
+		const indices = new Set()
+		for (let index = first; index < last; index++) indices.add(index)
+		const stop = indices.has(at) || focused ? at : first
+		if (items.length && focused) indices.add(at)
+		const kept = new Map()
+		for (const index of indices) {
+			const [key, ref, title, ...cells] = row(items[index])
+			const one = rows.get(key) ?? h(`button.row.l${lines}`, {}, ...cells.map(bdi))
+			const li = one.parentElement ?? h('li', {}, one)
+			kept.set(key, one)
+			Object.assign(one, {index, title: clean(title), tabIndex: index === stop ? 0 : -1, onclick: () => ref && open(ref)})
+			cells.forEach(([name, text], cell) => put(one.children[cell], text, name))
+			li.style.height = `${height}px`
+			li.style.transform = `translateY(${index * height}px)`
+			set(li, 'aria-setsize', items.length)
+			set(li, 'aria-posinset', index + 1)
+		}
+		rows = kept
+		sync(list, values(kept).map(one => one.parentElement))
+		if (focus || (focused && !list.contains(document.activeElement))) list.querySelector('[tabindex="0"]')?.focus({preventScroll: true})
+	}
+	list.onkeydown = event => {
+		const step = {ArrowDown: 1, ArrowUp: -1, Home: -1e9, End: 1e9}[event.key]
+		if (!step || !items.length) return
+		event.preventDefault()
+		at = clamp(at + step, 0, items.length - 1)
+		const y = rect(list).top + at * height
+		const [from, to] = opening(scroller)
+		const scrolls = scroller.scrollHeight > scroller.clientHeight ? scroller : document.scrollingElement
+		scrolls.scrollTop += Math.min(0, y - from - height) + Math.max(0, y + height - to)
+		draw(true)
+	}
+	list.addEventListener('focusin', event => (at = event.target.index))
+	const show = (all, none = '') => {
+		items = all
+		list.dataset.none = items.length ? '' : none
+		draw()
+	}
+	lists.add(draw)
+	return {show, draw}
+}
+
+/** Cells of one size in one SVG: which of them is under the pointer is told by its place. */
+function gridOf(cell, title, ref) {
+	let items = []
+	let columns = 1
+	const element = svg('svg', {class: 'marks', 'aria-hidden': true})
+	const frame = h('div', {}, element)
+	const under = event => {
+		const {left, top} = rect(element)
+		const [column, row] = [event.clientX - left, event.clientY - top].map(at => Math.floor(at / cell))
+		return column < columns && items[row * columns + column]
+	}
+	element.onpointermove = event => {
+		const item = under(event)
+		frame.title = item ? clean(title(item)) : ''
+	}
+	element.onclick = event => {
+		const item = under(event)
+		if (item) open(ref(item))
+	}
+	const lay = (all, width) => {
+		items = all
+		columns = Math.max(1, Math.floor(width / cell))
+		set(element, 'height', Math.ceil(items.length / columns) * cell)
+	}
+	const place = (index, middle) => `${(index % columns) * cell + middle} ${Math.floor(index / columns) * cell + middle}`
+	return {element, frame, lay, place}
+}
+
+// The state.
+
+function site(name) {
+	if (!sites.has(name)) sites.set(name, {pods: new Map(), counts: [0, 0, 0, 0, 0], version: 0})
+	return sites.get(name)
+}
+
+function count(pod, by) {
+	const on = site(pod[NODE])
+	if (by > 0) on.pods.set(pod[ID], pod)
+	else on.pods.delete(pod[ID])
+	on.counts[pod[STATE]] += by
+	on.version++
+	totals[pod[STATE]] += by
+	return on
+}
+
+function removePod(id) {
+	if (pods.has(id)) count(pods.get(id), -1)
+	pods.delete(id)
+}
+
+function putPod(pod) {
+	const before = pods.get(pod[ID])
+	removePod(pod[ID])
+	const on = count(pod, 1)
+	// A ring is full where its taint began, or where this page first saw the deadline.
+	const since = on.node?.taints.find(taint => taint.text === pod[WHY])?.since
+	const same = before?.[UNTIL] === pod[UNTIL] && before[RING]
+	pod[RING] = same || Math.max(1, pod[UNTIL] - (since && since < pod[UNTIL] ? since : clock()))
+	pods.set(pod[ID], pod)
+}
+
+function removeNode(id) {
+	const node = nodes.get(id)
+	if (!node) return
+	node.site.version++
+	if (node.site.node === node) node.site.node = undefined
+	nodes.delete(id)
+}
+
+function putNode(node) {
+	removeNode(node.id)
+	node.site = site(node.name)
+	node.site.node = node
+	node.site.version++
+	node.sort = node.name.replace(/\d+/g, digits => digits.padStart(9, 0))
+	const is = [node.health, node.unschedulable && 'cordoned', node.taints.length && 'tainted'].filter(Boolean)
+	const words = [node.name, `node:${node.name}`, `zone:${node.zone}`, ...is.map(one => `is:${one}`)]
+	node.words = ` ${words.concat(node.taints.map(taint => taint.text)).join(' ')} `.toLowerCase()
+	for (const pod of node.site.pods.values()) pod[WORDS] = undefined
+	nodes.set(node.id, node)
+}
+
+function apply(message, whole) {
+	if (whole) {
+		for (const map of [nodes, pods, workloads, sites]) map.clear()
+		totals = [0, 0, 0, 0, 0]
+		state = {speed: 1, decisions: [], limits: []}
+	}
+	const decisions = [...state.decisions, ...(message.decisions ?? [])].slice(-200)
+	Object.assign(state, message, {decisions})
+	if (message.now) anchor = [message.now, performance.now()]
+	message.goneNodes?.forEach(removeNode)
+	message.gonePods?.forEach(removePod)
+	message.goneWorkloads?.forEach(id => workloads.delete(id))
+	message.nodes?.forEach(putNode)
+	message.pods?.forEach(putPod)
+	message.workloads?.forEach(one => {
+		one.few = one.healthy < one.wanted
+		one.ref = `workload/${one.kind}/${one.namespace}/${one.name}`
+		one.words = ` ${one.namespace}/${one.name} ${one.kind} ns:${one.namespace} ${one.few ? 'is:unhealthy ' : ''}`.toLowerCase()
+		workloads.set(one.id, one)
+	})
+}
+
+// Search: all words, found anywhere; `zone:z1`, `node:n1`, `ns:shop` and `is:due` are whole.
+
+const found = words => terms.every(term => words.includes(term))
+
+function podFound(pod) {
+	if (!terms.length) return true
+	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[WHY]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
+	return found(`${pod[WORDS]}is:${STATES[pod[STATE]]} `)
+}
+
+const nodeFound = node => found(node.words) || values(node.site.pods).some(podFound)
+
+// What is told of things.
+
+const number = count => count.toLocaleString('en')
+const plural = (count, one) => `${number(count)} ${one}${count === 1 ? '' : 's'}`
+const podName = pod => `${pod[SPACE]}/${pod[NAME]}`
+const podRef = pod => `pod/${podName(pod)}`
+const nodeRef = node => `node/${node.name}`
+const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[WHY]}`
+const dots = (...told) => told.filter(Boolean).join(' · ')
+const isOut = taint => taint.effect === 'NoExecute'
+
+function podCount({pods, counts}) {
+	const told = counts.map((count, index) => index && count && `${count} ${count > 1 && index === COUNTS ? 'count down' : STATES[index]}`)
+	return dots(plural(pods.size, 'pod'), ...told)
+}
+
+function health(node) {
+	const words = [{NotReady: 'Not ready', Unknown: 'Unknown (silent)'}[node.health] ?? 'Ready']
+	if (node.unschedulable) words.push('cordoned')
+	if (node.silenced) words.push('heartbeats stopped')
+	return words.join(', ')
+}
+
+/** A taint with its age and who set it; the age is told anew by `tick`. */
+function chip(taint) {
+	const since = h('span.quiet')
+	const effect = `:${taint.effect}`
+	const made = h(`span.chip${isOut(taint) ? '.out' : ''}`, {title: dots(taint.text, taint.note)}, bdi(taint.text.replace(effect, '')), effect.length > 1 && h('span', {}, effect), ' ', since)
+	made.tick = () => put(since, (taint.since ? age(clock() - taint.since) : '') + (taint.by && ` by ${taint.by}`))
+	made.tick()
+	return made
+}
+
+/** The most urgent first. */
+function urgency(a, b) {
+	const rank = pod => [4, 1, 0, 2, 3][pod[STATE]]
+	return rank(a) - rank(b) || a[UNTIL] - b[UNTIL] || (a[NAME] < b[NAME] ? -1 : 1)
+}
+
+function cellOf(node) {
+	if (node.health !== 'Ready') return 5
+	const {counts} = node.site
+	return counts[DUE] ? 4 : counts[COUNTS] ? 3 : node.taints.some(isOut) ? 2 : node.unschedulable ? 1 : 0
+}
+
+function drawLegend(kinds, name, viewBox) {
+	$('legend').replaceChildren(...kinds.map(([text, d], index) => {
+		const mark = svg('svg', {width: 16, height: 16, viewBox, 'aria-hidden': true})
+		mark.append(svg('path', {d: d.replace(/^m/, 'M'), class: name + index, pathLength: 1}))
+		return h('li', {}, mark, text)
+	}))
+}
+
+// Nodes: tiles, or cells of a grid for each zone where they are many.
+
+const zones = new Map()
+const tiles = new Map()
+let shownTiles = []
+let tileWidth = 240
+let lastTile
+
+function zoneOf(name) {
+	if (!zones.has(name)) {
+		const title = button(bdi(name ? `Zone ${name}` : 'No zone'), () => search(`zone:${name}`), `Only zone ${name}`)
+		const grid = gridOf(10, node => `${node.name}: ${health(node)} · ${podCount(node.site)}`, nodeRef)
+		const paths = CELLS.map((_, index) => svg('path', {class: `g${index}`}))
+		grid.element.append(...paths)
+		const [told, list] = [h('span.quiet'), h('ul.tiles')]
+		const titled = h('h3', {}, title, told)
+		zones.set(name, {titled, told, list, grid, paths, box: h('div.zone', {}, titled)})
+	}
+	return zones.get(name)
+}
+
+function tileOf(node) {
+	if (!tiles.has(node.id)) {
+		const [name, state] = [bdi(''), h('span')]
+		const opens = button(name)
+		opens.append(state)
+		const grid = gridOf(18, podTitle, podRef)
+		tiles.set(node.id, {li: h('li.tile', {}, opens), opens, name, state, grid, chips: h('div.chips'), why: h('p'), foot: h('p.foot'), paths: new Map()})
+	}
+	const tile = tiles.get(node.id)
+	tile.node = node
+	put(tile.name, node.name)
+	put(tile.state, health(node), `health ${node.health}`)
+	tile.opens.onclick = () => open(nodeRef(node))
+	tile.li.className = `tile${node.health === 'Ready' ? '' : ' bad'}${selected === nodeRef(node) ? ' open' : ''}`
+	return tile
+}
+
+function fillTile(tile, most) {
+	const {node, grid, chips, paths} = tile
+	const version = [node.site.version, tileWidth, most, ...terms].join()
+	if (tile.version !== version) {
+		tile.version = version
+		chips.replaceChildren(...node.taints.slice(0, 3).map(chip))
+		if (node.taints.length > 3) chips.append(`and ${node.taints.length - 3} more`)
+		put(tile.why, node.why)
+		tile.pods = values(node.site.pods).sort(urgency)
+		tile.marked = tile.pods.slice(0, most)
+		grid.lay(tile.marked, tileWidth - 20)
+		tile.paths = new Map(tile.marked.map((pod, index) => {
+			const path = paths.get(pod[ID]) ?? svg('path', {pathLength: 1})
+			set(path, 'class', `s${pod[STATE]}${podFound(pod) ? '' : ' other'}`)
+			set(path, 'd', MARKS[pod[STATE]])
+			set(path, 'transform', `translate(${grid.place(index, 9)})`)
+			path.removeAttribute('stroke-dasharray')
+			return [pod[ID], path]
+		}))
+		sync(grid.element, tile.paths.values())
+		sync(tile.li, [tile.opens, node.why && tile.why, chips, grid.frame, tile.foot].filter(Boolean))
+	}
+	for (const one of chips.children) one.tick()
+	for (const pod of tile.marked) {
+		if (pod[STATE] !== COUNTS) continue
+		const part = clamp((pod[UNTIL] - clock()) / pod[RING], 0, 1)
+		set(tile.paths.get(pod[ID]), 'stroke-dasharray', `${part.toFixed(3)} 2`)
+	}
+	const [next] = tile.pods
+	put(tile.foot, dots(podCount(node.site), next?.[UNTIL] && `next ${leaves(next)}`, tile.pods.length > most && `${most} shown`))
+}
+
+function emptyTile(tile) {
+	if (!tile.version) return
+	tile.version = ''
+	tile.li.style.minHeight = `${tile.li.offsetHeight}px`
+	tile.paths = new Map()
+	tile.chips.replaceChildren()
+	tile.grid.element.replaceChildren()
+	sync(tile.li, [tile.opens])
+}
+
+function fillTiles() {
+	const [from, to] = opening($('nodes'))
+	const boxes = shownTiles.map(({li}) => rect(li))
+	tileWidth = boxes[0]?.width || tileWidth
+	const near = boxes.map(box => box.bottom > from - 150 && box.top < to + 150)
+	const most = clamp(Math.floor(MARKS_MAX / near.filter(Boolean).length), 8, 120)
+	shownTiles.forEach((tile, index) => (near[index] ? fillTile(tile, most) : emptyTile(tile)))
+}
+
+const nodeList = listOf($('node-list'), $('nodes'), node => [
+	node.id,
+	nodeRef(node),
+	'',
+	['kind', node.name],
+	[`health ${node.health}`, health(node)],
+	['main quiet', node.taints.map(taint => taint.text).join(' ')],
+	['quiet', podCount(node.site)],
+], 1)
+
+const order = (a, b) => (a < b ? -1 : 1)
+
+function drawNodes() {
+	const shown = values(nodes).filter(nodeFound).sort((a, b) => order(a.sort, b.sort))
+	const many = shown.length > TILES_MAX
+	const byZone = Map.groupBy(shown, node => node.zone)
+	const wide = $('zones').clientWidth - 24
+	for (const name of zones.keys()) if (!byZone.has(name)) zones.delete(name)
+	for (const id of tiles.keys()) if (!nodes.has(id)) tiles.delete(id)
+	// There may be as many zones as nodes.
+	const names = [...byZone.keys()].sort((a, b) => !a - !b || order(a, b)).slice(0, many ? 60 : TILES_MAX)
+	sync($('zones'), names.map(name => zoneOf(name).box))
+	for (const name of names) {
+		const [{told, box, titled, list, grid, paths}, within] = [zoneOf(name), byZone.get(name)]
+		const cells = Map.groupBy(many ? within.keys() : [], index => cellOf(within[index]))
+		put(told, dots(plural(within.length, 'node'), ...CELLS.map(([text], kind) => cells.has(kind) && `${number(cells.get(kind).length)} ${text}`).reverse()))
+		sync(box, [titled, many ? grid.frame : list])
+		sync(list, many ? [] : within.map(node => tileOf(node).li))
+		if (!many) continue
+		grid.lay(within, wide)
+		paths.forEach((path, kind) => {
+			const d = (cells.get(kind) ?? []).map(index => `M${grid.place(index, 0)}${CELLS[kind][1]}`).join('')
+			if (path.shown !== d) set(path, 'd', (path.shown = d))
+		})
+	}
+	shownTiles = many ? [] : shown.map(tileOf)
+	put($('hint'), shown.length ? (state.sandbox ? 'A sandbox: open a node, taint it, and watch its pods.' : '') : nodes.size ? 'No node is found.' : 'There are no nodes.')
+	nodeList.show(many ? shown : [])
+	if (many) drawLegend(CELLS, 'g', '-1 -1 12 12')
+	else drawLegend(STATES.map((text, index) => [text, MARKS[index]]), 's', '-8 -8 16 16')
+	const stop = shownTiles.find(({opens}) => opens === lastTile) ?? shownTiles[0]
+	for (const tile of shownTiles) tile.opens.tabIndex = tile === stop ? 0 : -1
+}
+
+$('zones').onkeydown = event => {
+	const at = shownTiles.findIndex(({opens}) => opens === event.target)
+	const row = Math.max(1, Math.floor($('zones').clientWidth / (tileWidth + 7)))
+	const step = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: row, ArrowUp: -row}[event.key]
+	if (!step || at < 0) return
+	event.preventDefault()
+	lastTile = shownTiles[clamp(at + step, 0, shownTiles.length - 1)].opens
+	lastTile.focus()
+}
+
+// Lists.
+
+const listIn = (id, row, lines) => listOf($(id).querySelector('ul'), $(id).querySelector('.scroll'), row, lines)
+const podRow = pod => [
+	pod[ID],
+	podRef(pod),
+	podTitle(pod),
+	[`when c${pod[STATE]}`, leaves(pod)],
+	['', podName(pod)],
+	['quiet', dots(pod[NODE], pod[WHY].replace(':NoExecute', ''))],
+]
+const leaving = listIn('leaving', podRow)
+const workloadList = listIn('workloads', one => [
+	one.id,
+	one.ref,
+	one.ref,
+	['kind quiet', one.kind],
+	['main', `${one.namespace}/${one.name}`],
+	[one.few ? 'c2' : 'quiet', `${one.few ? '▼ ' : ''}${one.healthy}/${one.wanted} healthy`],
+], 1)
+const decisionList = listIn('decisions', one => [
+	one.id,
+	one.pod ? `pod/${one.pod}` : one.node && `node/${one.node}`,
+	one.text,
+	['quiet', hms(one.at)],
+	[one.kind, one.kind],
+	['', one.text],
+])
+
+function drawLists() {
+	const left = values(pods).filter(pod => pod[STATE] >= COUNTS && pod[STATE] <= HELD && podFound(pod))
+	leaving.show(left.sort(urgency), 'No pod has a deadline.')
+	put($('leaving').querySelector('.quiet'), left.length ? plural(left.length, 'pod') : '')
+	const all = values(workloads).filter(one => found(one.words))
+	workloadList.show(all.sort((a, b) => b.few - a.few || order(a.words, b.words)), 'No workload.')
+	decisionList.show(state.decisions.filter(one => found(` ${one.text} node:${one.node} ${one.pod} `.toLowerCase())).reverse(), 'None so far.')
+	const limits = state.limits.slice(0, 100).map(one => h('li', {}, h('b.c3', {}, one.kind), ' ', h('bdi.quiet', {}, one.about), h('br'), bdi(one.text)))
+	const list = $('limits').querySelector('ul')
+	list.dataset.none = limits.length ? '' : 'Nothing is held, braked or refused.'
+	list.replaceChildren(...limits)
+}
+
+function drawHead() {
+	put($('cluster'), state.cluster)
+	put($('speed'), state.speed === 1 ? '' : `at ${state.speed}× speed`)
+	put($('problem'), state.problem ?? '')
+	const told = [['', nodes.size, 'nodes'], ['c2', values(nodes).filter(node => node.health !== 'Ready').length, 'not ready'], ['', pods.size, 'pods']]
+	for (let index = COUNTS; index <= 4; index++) told.push([`c${index}`, totals[index], index === COUNTS ? 'count down' : STATES[index]])
+	$('totals').replaceChildren(...told.map(([name, count, text]) => h('li', {}, h(`b.${count ? name : ''}`, {}, number(count)), ` ${text}`)))
+	document.title = `${totals[COUNTS] + totals[DUE]} leaving · Taintward board`
+	const tools = $('tools')
+	if (state.sandbox && !tools.firstChild) {
+		const file = h('input', {type: 'file', hidden: '', onchange: async () => act({verb: 'load', text: await file.files[0].text()})})
+		const speeds = [1, 10, 60].map(speed => button(`${speed}×`, () => act({verb: 'speed', speed}), `Speed of time: ${speed}×`))
+		tools.append(...speeds, button('Load a file', () => {file.value = ''; file.click();}), file)
+	}
+	for (const one of tools.querySelectorAll('[aria-label]')) set(one, 'aria-pressed', parseFloat(one.textContent) === state.speed)
+}
+
+// Actions, and the line that says what came of them.
+
+let silence
+function say(text) {
+	put($('said'), text)
+	clearTimeout(silence)
+	silence = setTimeout(() => put($('said'), ''), 10000)
+}
+
+async function request(path, options) {
+	try {
+		const answer = await fetch(path, options)
+		return [answer.ok, await answer.text()]
+	} catch {
+		return [false, 'The board does not answer: is it still running?']
+	}
+}
+
+async function act(body) {
+	const headers = {'Content-Type': 'application/json', Authorization: `Bearer ${state.token}`}
+	const [good, text] = await request('/action', {method: 'POST', headers, body: JSON.stringify(body)})
+	say(good ? JSON.parse(text).message : text)
+}
+
+// The panel.
+
+const panel = $('panel')
+let planned = ''
+let opener
+let parts = {}
+
+/** Quotes a word for a shell. */
+const word = text => (/^[\w./:=,@%+-]+$/.test(text) ? text : `'${clean(text).replaceAll("'", "'\\''")}'`)
+
+function command(text) {
+	const code = h('code', {}, text)
+	const copy = () => navigator.clipboard.writeText(code.textContent).then(() => say('Copied.'), () => getSelection().selectAllChildren(code))
+	return h('div.tools', {}, code, button('Copy', copy, `Copy ${text}`))
+}
+
+/** Shows what the command line would print: its tables keep their columns, its sentences wrap. */
+async function ask(box, path, query) {
+	const [good, text] = await request(`${path}?${new URLSearchParams(query)}`)
+	box.className = good ? 'told' : 'told failed'
+	let kind
+	box.replaceChildren()
+	for (const line of text.trimEnd().split('\n')) {
+		const next = /\S {2,}\S/.test(line) ? 'pre' : 'p'
+		if (next === kind) box.lastChild.append(`\n${clean(line)}`)
+		else box.append(h(next, next === 'pre' ? {tabindex: 0} : {}, line))
+		kind = next
+	}
+}
+
+/** What is selected, as it is known now. */
+function target() {
+	const [, kind, name] = /^([^/]*)\/?(.*)$/s.exec(selected)
+	let thing
+	if (kind === 'node') thing = sites.get(name)?.node
+	else if (kind === 'workload') thing = values(workloads).find(one => one.ref === selected)
+	else if (kind === 'pod') thing = pods.get(parts.pod) ?? values(pods).find(pod => podName(pod) === name)
+	parts.pod = thing?.[ID]
+	return {kind, name, thing}
+}
+
+function form(field, label, submit, ...more) {
+	const onsubmit = event => {
+		event.preventDefault()
+		submit(field.value.trim())
+	}
+	return h('form.tools', {onsubmit}, field, h('button', {}, label), ...more)
+}
+
+function buildPanel() {
+	const {kind, name, thing} = target()
+	const words = name.split('/')
+	const last = kind === 'node' ? name : words.at(-1)
+	const type = {node: 'Node', pod: 'Pod'}[kind] ?? words.shift()
+	const place = kind === 'node' ? '' : ` -n ${word(words.at(-2) ?? '')}`
+	const title = h('h2', {id: 'panel-title', tabindex: -1}, `${type} `, bdi(words.join('/')))
+	Object.assign(parts, {facts: h('p'), said: h('div')})
+	panel.replaceChildren(h('div.title', {}, title, button('✕', () => open(''), 'Close')), parts.facts)
+	if (kind === 'pod' && thing) panel.append(button(bdi(`Node ${thing[NODE]}`), () => open(`node/${thing[NODE]}`)))
+	if (kind === 'node') {
+		const field = h('input', {'aria-label': 'A taint', placeholder: 'KEY=VALUE:EFFECT', value: planned || 'maintenance=now:NoExecute', spellcheck: false})
+		const [asked, answer] = [h('div'), h('div')]
+		const plan = taint => {
+			planned = taint
+			remember()
+			asked.replaceChildren(command(`taintward plan --taint ${word(name)} ${word(taint)}`))
+			ask(answer, '/plan', {node: name, taint})
+		}
+		parts.taints = h('ul', {'aria-label': 'Taints'})
+		panel.append(parts.taints)
+		if (state.sandbox) {
+			parts.cordon = button('', () => act({verb: target().thing?.unschedulable ? 'uncordon' : 'cordon', node: name}))
+			parts.silence = button('', () => act({verb: target().thing?.silenced ? 'recover' : 'silence', node: name}))
+			panel.append(h('div.tools', {}, parts.cordon, parts.silence))
+		}
+		const taint = state.sandbox && button('Taint', () => act({verb: 'taint', node: name, taint: field.value.trim()}))
+		panel.append(h('h3', {}, 'What if it had this taint?'), form(field, 'Plan', plan, taint), asked, answer)
+		if (planned) plan(planned)
+	}
+	if (kind === 'workload' && state.sandbox) {
+		const field = h('input', {type: 'number', min: 0, max: 10000, value: thing?.wanted ?? 1, 'aria-label': 'Pods wanted'})
+		panel.append(form(field, 'Scale', replicas => act({verb: 'scale', workload: name, replicas: Number(replicas)})))
+	}
+	const what = type.toLowerCase()
+	panel.append(h('h3', {}, 'Explanation'), command(`taintward explain ${what}/${word(last)}${place}`), command(`kubectl describe ${what} ${word(last)}${place}`), parts.said)
+	if (kind === 'node') {
+		const list = h('ul.list', {'aria-labelledby': 'panel-pods'})
+		panel.append(h('h3', {id: 'panel-pods'}, 'Its pods'), list)
+		parts.pods = listOf(list, panel, podRow)
+	}
+}
+
+function tellPanel() {
+	const {kind, thing} = target()
+	let text = selected && 'It is not there.'
+	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
+	else if (thing && kind === 'node') text = dots(health(thing), thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.why)
+	else if (thing) text = `${thing.healthy} of ${thing.wanted} healthy`
+	if (selected) put(parts.facts, text)
+	for (const li of parts.taints?.children ?? []) li.firstChild.tick()
+}
+
+function drawPanel() {
+	if (!selected) return
+	const {kind, name, thing} = target()
+	parts.pods?.show(values(sites.get(name)?.pods ?? new Map()).sort(urgency), 'None.')
+	if (kind === 'node' && parts.node !== thing) {
+		parts.node = thing
+		parts.taints.replaceChildren(...(thing?.taints ?? []).map(taint => {
+			const undo = () => act({verb: 'untaint', node: name, taint: `${taint.key}:${taint.effect}`})
+			return h('li.tools', {}, chip(taint), taint.note && h('bdi.quiet', {}, taint.note), state.sandbox && button('Untaint', undo, `Untaint ${taint.text}`))
+		}))
+		if (parts.cordon) {
+			put(parts.cordon, thing?.unschedulable ? 'Uncordon' : 'Cordon')
+			put(parts.silence, thing?.silenced ? 'Bring back' : 'Stop heartbeats')
+		}
+	}
+	// Explained anew when the thing has changed, at most every two seconds.
+	const version = String(kind === 'pod' ? thing?.slice(NODE, RING) : thing?.site?.version ?? thing?.healthy)
+	if (parts.version === version) return
+	parts.version = version
+	clearTimeout(parts.timer)
+	parts.timer = setTimeout(() => {
+		parts.asked = performance.now()
+		ask(parts.said, '/explain', {[kind]: name})
+	}, Math.max(0, (parts.asked ?? -2000) + 2000 - performance.now()))
+}
+
+// The view stands in the address: what is searched, what is open, what was planned.
+
+function remember(step) {
+	const view = new URLSearchParams(Object.entries({q: $('query').value, open: selected, plan: planned}).filter(([, text]) => text))
+	history[step ? 'pushState' : 'replaceState'](null, '', view.size ? `#${view}` : '/')
+}
+
+function select(ref) {
+	clearTimeout(parts.timer)
+	lists.delete(parts.pods?.draw)
+	parts = {}
+	selected = ref
+	panel.hidden = !ref
+	document.body.className = ref && 'docked'
+	if (ref) buildPanel()
+	draw()
+}
+
+function open(ref) {
+	if (!selected) opener = document.activeElement
+	planned = ''
+	select(ref)
+	remember(true)
+	if (ref) $('panel-title').focus()
+	else (opener?.isConnected ? opener : $('query')).focus()
+}
+
+function search(text) {
+	$('query').value = text
+	terms = text.toLowerCase().split(/\s+/).filter(Boolean).map(term => (/^(zone|node|ns|is):/.test(term) ? `${term} ` : term))
+	remember()
+	draw()
+}
+
+function recall() {
+	const view = new URLSearchParams(location.hash.slice(1))
+	const [query, ref] = [view.get('q') ?? '', view.get('open') ?? '']
+	planned = view.get('plan') ?? ''
+	selected = ref
+	search(query)
+	if (anchor[0]) select(ref)
+}
+
+$('query').oninput = event => search(event.target.value)
+onpopstate = recall
+onkeydown = event => event.key === 'Escape' && selected && open('')
+
+// Drawing: after changes all that is on the screen; each second and after scrolling what is seen of it.
+
+let drawing = 0
+function draw(least = 2) {
+	if (!drawing) requestAnimationFrame(() => {
+		const all = drawing === 2
+		drawing = 0
+		if (!anchor[0]) return
+		put($('clock'), hms(clock(), true))
+		if (all) [drawHead, drawNodes, drawLists, drawPanel].forEach(part => part())
+		fillTiles()
+		for (const list of lists) list()
+		tellPanel()
+	})
+	drawing = Math.max(drawing, least)
+}
+
+addEventListener('scroll', () => draw(1), {capture: true, passive: true})
+addEventListener('resize', () => draw())
+function tick() {
+	draw(1)
+	setTimeout(tick, state.speed > 1 ? 250 : 1000)
+}
+
+// The connection.
+
+let lost = 0
+function live() {
+	if (lost) say('The board is connected again.')
+	lost = 0
+	put($('link'), 'live', '')
+}
+
+function listen() {
+	const events = new EventSource('/events')
+	for (const name of ['snapshot', 'change']) events.addEventListener(name, event => {
+		apply(JSON.parse(event.data), name === 'snapshot')
+		live()
+		if (name === 'snapshot') select(selected)
+		draw()
+	})
+	events.onerror = async () => {
+		if (!lost) say('The connection to the board is lost.')
+		lost ||= Date.now() / 1000
+		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
+		if (events.readyState !== EventSource.CLOSED) return
+		// Refused: a board that was started anew has another token.
+		const answer = await fetch('/board.css', {cache: 'no-store'}).catch(() => {})
+		if (answer?.status === 401) put($('link'), 'the board was started anew: open the address that it printed')
+		else setTimeout(listen, 2000)
+	}
+}
+
+recall()
+listen()
+tick()
