@@ -7,7 +7,7 @@
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane};
 use crate::fact::PodOwnerKind;
-use crate::identity::{PodName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Span};
 use crate::verdict::{TaintInstance, Verdict};
@@ -326,6 +326,11 @@ impl EvictionEngine {
     /// mark nobody withdraws in time goes.
     pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
         self.cache.pods_with_eviction_state()
+    }
+
+    /// All pods that are bound to a node, whatever becomes of them.
+    pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
+        self.cache.pods_on(node)
     }
 
     /// All evictions that failed at least once and are not over.

@@ -112,6 +112,8 @@ pub trait WatchedObject: Sized + Send + 'static {
     const KIND: &'static str;
     /// Whether a server may do without this kind: what defines it has to be installed.
     const OPTIONAL: bool = false;
+    /// Whether JSON is asked for, never protobuf: for readers of fields that only the mirrors in `wire` spell out.
+    const JSON_ONLY: bool = false;
     /// What the server filters by.
     const FIELD_SELECTOR: Option<&'static str>;
 

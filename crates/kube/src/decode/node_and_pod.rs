@@ -32,7 +32,7 @@ pub(crate) struct TerminatingPod {
 
 impl<F> Decoded<F> {
     /// The same about a part of the fact.
-    pub(crate) fn map<P>(self, part: impl FnOnce(F) -> P) -> Decoded<P> {
+    pub fn map<P>(self, part: impl FnOnce(F) -> P) -> Decoded<P> {
         match self {
             Self::Object(fact) => Decoded::Object(part(fact)),
             Self::Unbound(identity) => Decoded::Unbound(identity),

@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+const ACCEPT_JSON: &str = "application/json";
 const ACCEPT_LIST: &str = "application/vnd.kubernetes.protobuf,application/json";
 const ACCEPT_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf,\
                             application/json;stream=watch,application/json";
@@ -60,7 +61,8 @@ impl ListerWatcher {
         if let Some((token, _)) = after {
             let _ = write!(path, "&continue={}", encoded(token));
         }
-        self.send::<F>(request(path, ACCEPT_LIST), silence, "list")
+        let accept = if F::JSON_ONLY { ACCEPT_JSON } else { ACCEPT_LIST };
+        self.send::<F>(request(path, accept), silence, "list")
     }
 
     /// The changes after a position; without one a watch that begins with a consistent list: no resourceVersion, so
@@ -75,7 +77,8 @@ impl ListerWatcher {
             "{}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}{start}",
             self.path::<F>()
         );
-        self.send::<F>(request(path, ACCEPT_WATCH), self.opening_timeout, "watch")
+        let accept = if F::JSON_ONLY { ACCEPT_JSON } else { ACCEPT_WATCH };
+        self.send::<F>(request(path, accept), self.opening_timeout, "watch")
     }
 
     /// Whether the API server says that it lacks this kind; false if it does not say so.

@@ -4,7 +4,7 @@ use super::Cache;
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::stats::PendingEviction;
-use crate::identity::{PodName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
 use crate::time::{Mono, Now};
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::{self, TaintInstance, Verdict};
@@ -47,6 +47,14 @@ impl Cache {
         };
         let pods = self.pods().filter(move |(_, pod)| concerned(pod.phase()));
         pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
+    }
+
+    /// All pods that are bound to a node.
+    pub(in crate::eviction) fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
+        let entry = self.nodes.get_key_value(node).into_iter();
+        entry.flat_map(|(node, entry)| {
+            entry.pods.iter().map(|pod| PodRef { node: node.clone(), uid: pod.uid().clone() })
+        })
     }
 
     /// The version of a pod, if it is known.
