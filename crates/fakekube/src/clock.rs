@@ -1,15 +1,35 @@
-//! Provides the wall time of the cluster, derived from tokio's time, with a chosen start and speed.
+//! Provides the wall time of the cluster, derived from tokio's time, with a chosen start and a speed that can be changed.
 
 use jiff::{SignedDuration, Timestamp};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The cluster's clock.
+/// The cluster's clock; clones show the same time.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
-    began: Instant,
-    at: Timestamp,
-    speed: f64,
+    pace: Arc<watch::Sender<VirtualPace>>,
+}
+
+/// How the clock goes since its speed was set last.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualPace {
+    /// When that was, on tokio's clock.
+    pub began: Instant,
+    /// When that was, on this clock.
+    pub at: Timestamp,
+    /// Seconds of the cluster in one second.
+    pub speed: f64,
+}
+
+impl VirtualPace {
+    /// What the clock shows at a moment of tokio's.
+    fn shows(&self, now: Instant) -> Timestamp {
+        let passed = now.saturating_duration_since(self.began).mul_f64(self.speed);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        self.at.checked_add(passed).unwrap_or(Timestamp::MAX)
+    }
 }
 
 impl VirtualClock {
@@ -19,14 +39,31 @@ impl VirtualClock {
     /// If `speed` is not a positive number.
     pub fn starting(at: Timestamp, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        Self { began: Instant::now(), at, speed }
+        let (pace, _) = watch::channel(VirtualPace { began: Instant::now(), at, speed });
+        Self { pace: Arc::new(pace) }
+    }
+
+    /// Goes on from here at another speed, for all clones, and for those that wait.
+    ///
+    /// # Panics
+    /// If `speed` is not a positive number.
+    pub fn set_speed(&self, speed: f64) -> VirtualPace {
+        assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
+        self.pace.send_modify(|pace| {
+            let began = Instant::now();
+            *pace = VirtualPace { began, at: pace.shows(began), speed };
+        });
+        *self.pace.borrow()
+    }
+
+    /// Seconds of the cluster in one second.
+    pub fn speed(&self) -> f64 {
+        self.pace.borrow().speed
     }
 
     /// The moment.
     pub fn now(&self) -> Timestamp {
-        let passed = self.began.elapsed().mul_f64(self.speed);
-        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
-        self.at.checked_add(passed).unwrap_or(Timestamp::MAX)
+        self.pace.borrow().shows(Instant::now())
     }
 
     /// As objects have it: RFC 3339, whole seconds.
@@ -41,11 +78,48 @@ impl VirtualClock {
 
     /// Waits for so much of the cluster's time.
     pub async fn sleep(&self, length: Duration) {
-        tokio::time::sleep(length.div_f64(self.speed)).await;
+        let mut pace = self.pace.subscribe();
+        let until = self.now().checked_add(SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX));
+        let until = until.unwrap_or(Timestamp::MAX);
+        loop {
+            let left = Duration::try_from(until.duration_since(self.now())).unwrap_or_default();
+            let speed = pace.borrow_and_update().speed;
+            tokio::select! {
+                () = tokio::time::sleep(left.div_f64(speed)) => return,
+                // Another speed: the rest takes another time.
+                Ok(()) = pace.changed() => {}
+            }
+        }
     }
 }
 
 /// RFC 3339 in whole seconds.
 pub fn stamp(at: Timestamp) -> String {
     format!("{at:.0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn another_speed_changes_no_moment_that_is_over_and_shortens_waits() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let clock = VirtualClock::starting(start, 1.0);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let waiting = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.sleep(Duration::from_secs(600)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let passed = |clock: &VirtualClock| clock.now().duration_since(start).as_secs();
+        assert_eq!(passed(&clock), 70);
+        clock.set_speed(60.0);
+        assert_eq!((passed(&clock), clock.speed()), (70, 60.0));
+        tokio::time::sleep(Duration::from_millis(8_900)).await;
+        assert!(!waiting.is_finished(), "540 s are left, and 9 real seconds for them");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(waiting.is_finished());
+        assert_eq!(passed(&clock), 70 + 546);
+    }
 }

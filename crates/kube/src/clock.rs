@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use taintward_core::time::{Mono, Now, Span, Wall};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The longest single sleep of [`Clock::sleep_until`]. The runtime's timers stand still while the machine is
@@ -41,12 +42,29 @@ pub struct ClockOffset {
 enum ClockSource {
     System,
     Runtime {
-        origin: Instant,
-        wall: Wall,
-        speed: f64,
+        /// The wall time when the waiting clock began.
+        origin: Wall,
+        pace: watch::Receiver<RuntimePace>,
         /// By how many microseconds somebody has set the wall clock forward since.
         steps: Arc<AtomicI64>,
     },
+}
+
+/// How a clock that follows the runtime's goes since its speed was set last.
+#[derive(Clone, Copy, Debug)]
+pub struct RuntimePace {
+    /// When that was, on the runtime's clock.
+    pub since: Instant,
+    /// When that was, on this one.
+    pub wall: Wall,
+    /// Seconds of this clock in one of the runtime's; above 0.
+    pub speed: f64,
+}
+
+impl RuntimePace {
+    fn shows(&self) -> Wall {
+        self.wall.plus(Span::from_micros(micros(self.since.elapsed().mul_f64(self.speed))))
+    }
 }
 
 impl ClockOffset {
@@ -75,8 +93,14 @@ impl Clock {
     /// If `speed` is not a positive number.
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        let source = ClockSource::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() };
-        Self { source, server: None }
+        // Without its sender, it keeps its pace.
+        Self::of_runtime_paced(watch::channel(RuntimePace { since: Instant::now(), wall, speed }).1)
+    }
+
+    /// The same, at a pace that its sender changes.
+    pub fn of_runtime_paced(pace: watch::Receiver<RuntimePace>) -> Self {
+        let origin = pace.borrow().shows();
+        Self { source: ClockSource::Runtime { origin, pace, steps: Arc::default() }, server: None }
     }
 
     /// The same, showing the API server's time as wall time, from the dates of its answers: of all clients that are
@@ -131,10 +155,10 @@ impl Clock {
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
             ClockSource::System => (since_boot(), wall()),
-            ClockSource::Runtime { origin, wall, speed, steps } => {
-                let passed = micros(origin.elapsed().mul_f64(*speed));
-                let shown = passed.saturating_add(steps.load(Ordering::Relaxed));
-                (Mono::from_micros(passed), Wall::from_micros(wall.as_micros().saturating_add(shown)))
+            ClockSource::Runtime { origin, pace, steps } => {
+                let wall = pace.borrow().shows();
+                let passed = wall.as_micros().saturating_sub(origin.as_micros());
+                (Mono::from_micros(passed), wall.plus(Span::from_micros(steps.load(Ordering::Relaxed))))
             }
         }
     }
@@ -152,13 +176,19 @@ impl Clock {
                 return;
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
-            let left = match &self.source {
-                ClockSource::System => left.min(NAP_MAX),
-                ClockSource::Runtime { speed, .. } => {
-                    left.div_f64(*speed).clamp(Duration::from_micros(1), NAP_MAX)
+            match &self.source {
+                ClockSource::System => tokio::time::sleep(left.min(NAP_MAX)).await,
+                ClockSource::Runtime { pace, .. } => {
+                    let mut pace = pace.clone();
+                    let speed = pace.borrow_and_update().speed;
+                    let left = left.div_f64(speed).clamp(Duration::from_micros(1), NAP_MAX);
+                    tokio::select! {
+                        () = tokio::time::sleep(left) => {}
+                        // Another pace: the rest takes another time.
+                        Ok(()) = pace.changed() => {}
+                    }
                 }
-            };
-            tokio::time::sleep(left).await;
+            }
         }
     }
 }
