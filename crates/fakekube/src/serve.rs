@@ -6,7 +6,10 @@
 mod acceptor;
 mod bodies;
 mod request_guard;
+mod site_guard;
 mod write_timeout;
+
+pub use site_guard::SiteGuard;
 
 use crate::api::ApiServer;
 use crate::http::ResponseBody;

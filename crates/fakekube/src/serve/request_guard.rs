@@ -3,27 +3,25 @@
 //! - Invariant: only loopback names are served (DNS rebinding), cross-site requests are refused, and without the token
 //!   only public endpoints respond.
 
+use super::site_guard::SiteGuard;
 use crate::api_status::StatusError;
 use crate::token::BearerToken;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
-use http::uri::Authority;
-use http::{HeaderMap, Method, Uri};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, Method};
+use std::net::SocketAddr;
 
 /// What a real server answers to anybody: its ClusterRole `system:public-info-viewer`.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /// Where it stands, and what opens it.
 pub(super) struct RequestGuard {
-    address: SocketAddr,
+    site: SiteGuard,
     token: BearerToken,
 }
 
 impl RequestGuard {
     pub(super) fn new(address: SocketAddr, token: BearerToken) -> Self {
-        Self { address, token }
+        Self { site: SiteGuard::new(address), token }
     }
 
     /// Whether a request may be answered; its body has not been read yet.
@@ -32,11 +30,11 @@ impl RequestGuard {
     /// Why not: 403, 401, 415.
     pub(super) fn check<B>(&self, request: &http::Request<B>, empty: bool) -> Result<(), StatusError> {
         let (uri, headers) = (request.uri(), request.headers());
-        if !self.is_meant(uri, headers) {
+        if !self.site.is_meant(uri, headers) {
             let why = "a sandbox answers to localhost, 127.0.0.1, [::1] and the address it listens on, and to no other Host";
             return Err(StatusError::new(403, "Forbidden", why));
         }
-        if !self.is_own_page(headers) {
+        if !self.site.is_own_page(headers) {
             let why = "a sandbox does not answer what a browser sends for a page of another site";
             return Err(StatusError::new(403, "Forbidden", why));
         }
@@ -54,42 +52,6 @@ impl RequestGuard {
             return Err(StatusError::untyped());
         }
         Ok(())
-    }
-
-    /// Whether every name that the request gives the server is one of its own. A name can be made to lead here by whoever owns it.
-    fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
-        let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());
-        let all_ours =
-            named.all(|host: Option<Authority>| host.is_some_and(|host| self.is_ours(host.host())));
-        let in_target = uri.authority();
-        let some = in_target.is_some() || headers.contains_key(HOST);
-        some && all_ours && in_target.is_none_or(|target| self.is_ours(target.host()))
-    }
-
-    /// Whether no browser sends this, or one for a page of this machine's own.
-    fn is_own_page(&self, headers: &HeaderMap) -> bool {
-        let ours = headers.get_all(ORIGIN).iter().all(|origin| {
-            let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
-            origin.is_some_and(|origin| {
-                origin.scheme().is_some() && origin.host().is_some_and(|host| self.is_ours(host))
-            })
-        });
-        ours && !headers.get_all(SEC_FETCH_SITE).iter().any(|site| site == "cross-site")
-    }
-
-    fn is_ours(&self, host: &str) -> bool {
-        if host.eq_ignore_ascii_case("localhost") {
-            return true;
-        }
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let address = bare.map_or_else(
-            || host.parse::<IpAddr>().ok().filter(IpAddr::is_ipv4),
-            |bare| bare.parse::<Ipv6Addr>().ok().map(IpAddr::from),
-        );
-        // Listening on all addresses, each of the machine's is its own; and an address, unlike a name, leads where it says.
-        address.is_some_and(|ip| {
-            ip.is_loopback() || ip == self.address.ip() || self.address.ip().is_unspecified()
-        })
     }
 
     fn offered(&self, headers: &HeaderMap) -> OfferedToken {
