@@ -7,6 +7,7 @@ mod questions;
 mod tests;
 
 use crate::backfill::{BackfillCommandArgs, BackfillOptions};
+use crate::board_command::{self, BoardArgs, BoardOptions};
 use crate::completion::{self, CompletionArgs};
 use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
 use crate::doctor::{self, DoctorArgs, DoctorOptions};
@@ -52,6 +53,8 @@ pub(crate) enum ParsedCommand {
     Explain(Box<ExplainOptions>),
     /// List the pods that leave.
     Pending(Box<PendingOptions>),
+    /// Serve the board.
+    Board(Box<BoardOptions>),
     /// Check a cluster.
     Doctor(Box<DoctorOptions>),
     /// Change the taints of nodes, or show them.
@@ -145,6 +148,17 @@ enum ProgramCommand {
             could not be read or the command line makes no sense."
     )]
     Pending(Box<PendingArgs>),
+    /// Serves a page for a browser on this machine: nodes, taints, countdowns and decisions of a cluster, live
+    #[command(
+        args_override_self = true,
+        after_help = "taintward board                    the current context; prints the address to open\n\
+            taintward board --port 8001        the same at a port of your choice\n\n\
+            It only reads: list and watch on nodes, pods, deployments, statefulsets, daemonsets and \
+            poddisruptionbudgets. The address has a token and works on this machine only. The sandbox has a board with \
+            buttons. Exit codes: 0 interrupted, 1 the cluster cannot be reached or the port cannot be opened, 2 the \
+            command line is wrong."
+    )]
+    Board(Box<BoardArgs>),
     /// Finds tolerations and taints that do not do what their author thinks
     #[command(
         args_override_self = true,
@@ -249,6 +263,7 @@ pub(crate) fn misuse_code() -> u8 {
         "sandbox",
         "install",
         "backfill",
+        "board",
         "guard",
         "hold",
         "release",
@@ -279,6 +294,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "taint" => &taint::EXIT_CODES,
         "lint" => &lint::EXIT_CODES,
         "doctor" => &doctor::EXIT_CODES,
+        "board" => &board_command::EXIT_CODES,
         "version" => &version::EXIT_CODES,
         "completion" | "docs" => &exit_codes::PRINTING,
         _ => &exit_codes::EXIT_CODES,
@@ -305,6 +321,7 @@ fn parse_from(
     match Cli::from_arg_matches(&matches)?.verb {
         None => Ok(ParsedCommand::Print(command().render_help().to_string())),
         Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.resolve()))),
+        Some(ProgramCommand::Board(arguments)) => Ok(ParsedCommand::Board(Box::new(arguments.resolve()))),
         Some(ProgramCommand::Backfill(arguments)) => match arguments.resolve() {
             Ok(options) => Ok(ParsedCommand::Backfill(Box::new(options))),
             Err(complaint) => Err(blame("backfill", complaint)),

@@ -1,6 +1,7 @@
 //! Runs the parsed command and returns its exit code.
 
 use crate::backfill;
+use crate::board_command;
 use crate::cli::{self, ParsedCommand};
 use crate::complete;
 use crate::docs::{self, DocsOptions};
@@ -36,6 +37,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(ParsedCommand::Plan(options)) => plan::run(*options),
         Ok(ParsedCommand::Explain(options)) => explain::run(&options),
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
+        Ok(ParsedCommand::Board(options)) => board_command::run(&options),
         Ok(ParsedCommand::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
         Ok(ParsedCommand::Backfill(options)) => backfill::run(&options),
         Ok(ParsedCommand::Guard(options)) => guard::run(&options),

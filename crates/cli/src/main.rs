@@ -6,6 +6,8 @@
 mod active_controllers;
 mod args;
 mod backfill;
+mod board;
+mod board_command;
 mod cli;
 mod cluster_state;
 mod color;

@@ -2,6 +2,7 @@
 //!
 //! - See `taintward_sandbox` for the cluster, `sandbox/sandbox_args.rs` for the flags.
 
+mod board_buttons;
 mod cluster_view;
 mod dashboard;
 mod event_log;
@@ -13,9 +14,11 @@ mod tour;
 
 pub(crate) use sandbox_args::{SandboxArgs, SandboxCommand};
 
+use crate::board::{BoardListener, BoardSource, CommandRunner};
 use crate::messages::counted;
 use crate::runtime::Runtime;
 use crate::say;
+use board_buttons::BoardButtons;
 use fakekube::api::{self, ApiServer};
 use fakekube::resource::known;
 use fakekube::serve::ApiListener;
@@ -28,18 +31,21 @@ use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use taintward_controller::logging;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
-use taintward_core::time::Wall;
-use taintward_kube::clock::Clock;
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_kube::clock::{Clock, RuntimePace};
 use taintward_kube::config::Connected;
 use taintward_sandbox::demo_workloads;
 use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::World;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The context of its kubeconfig.
 const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
@@ -54,6 +60,10 @@ pub(crate) enum SandboxError {
         "cannot listen on {address}: {why}; choose another with --listen 127.0.0.1:PORT, or 127.0.0.1:0 for any"
     )]
     Listen { address: SocketAddr, why: io::Error },
+    #[error(
+        "cannot serve the board on 127.0.0.1:{port}: {why}; choose another port with --board-port, or leave it out"
+    )]
+    Board { port: u16, why: io::Error },
     #[error("the tour failed: {0}")]
     Tour(String),
     #[error("cannot write to standard output: {0}")]
@@ -114,22 +124,33 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let url = listening.url();
     let server = world.server().clone();
     files::write_kubeconfig(&path, chosen, &listening.kubeconfig(KUBECONFIG_CONTEXT, server.token()))?;
-    let tasks = [
+    let pace = watch::Sender::new(pace(world.server(), plan.world.speed));
+    let paced = Clock::of_runtime_paced(pace.subscribe());
+    let port = plan.board_port;
+    let board = match plan.tour {
+        true => None,
+        false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
+    };
+    let board_url = board.as_ref().map(BoardListener::url);
+    let source = board_source(world.server().clone(), &url, &path, pace);
+    let mut tasks = vec![
         tokio::spawn(async move { match listening.serve(server).await {} }),
         tokio::spawn({
             let life = world.life();
             async move { match life.run().await {} }
         }),
     ];
+    tasks.extend(board.map(|board| tokio::spawn(async move { match board.serve(source).await {} })));
     let (stop, shutdown) = Shutdown::pair();
-    let controller = plan.controller.clone().map(|settings| {
-        tokio::spawn(controller(world.server().clone(), plan.world.speed, settings, shutdown))
-    });
+    let controller = plan
+        .controller
+        .clone()
+        .map(|settings| tokio::spawn(controller(world.server().clone(), paced, settings, shutdown)));
     if let Some(path) = plan.save.clone() {
         let requests = signal(SignalKind::user_defined1())?;
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
-    let shown = show(&plan, &world, (&url, &path), ending).await;
+    let shown = show(&plan, &world, (&url, &path, board_url.as_deref()), ending).await;
     // Ending takes no time: nothing in here outlives the process.
     stop.send();
     if let Some(controller) = controller {
@@ -188,7 +209,7 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 async fn show(
     plan: &SandboxOptions,
     world: &World,
-    (url, kubeconfig): (&str, &Path),
+    (url, kubeconfig, board): (&str, &Path, Option<&str>),
     mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
     let terminal = io::stdout().is_terminal() && !plan.plain;
@@ -199,7 +220,7 @@ async fn show(
         };
     }
     let speed = plan.world.speed;
-    let introduction = opening(plan, world.server(), url, kubeconfig);
+    let introduction = opening(plan, world.server(), (url, kubeconfig, board));
     let watching = async {
         match terminal {
             true => {
@@ -220,7 +241,11 @@ async fn show(
 }
 
 /// What runs, how to get in, and what to try.
-fn opening(plan: &SandboxOptions, server: &ApiServer, url: &str, kubeconfig: &Path) -> Vec<String> {
+fn opening(
+    plan: &SandboxOptions,
+    server: &ApiServer,
+    (url, kubeconfig, board): (&str, &Path, Option<&str>),
+) -> Vec<String> {
     let all = ListRange { namespace: None, after: None };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =
@@ -252,6 +277,9 @@ fn opening(plan: &SandboxOptions, server: &ApiServer, url: &str, kubeconfig: &Pa
         ),
         tried(&format!("taintward sandbox node silence {first}"), "its kubelet says nothing any more"),
     ];
+    if let Some(board) = board {
+        lines.insert(1, format!("  The board, in a browser: {board}"));
+    }
     if !plan.listen.ip().is_loopback() {
         lines.insert(
             1,
@@ -268,9 +296,37 @@ fn tried(command: &str, what: &str) -> String {
     format!("  {command:<49} # {what}")
 }
 
+/// How fast the cluster's time goes, from now on.
+fn pace(server: &ApiServer, speed: f64) -> RuntimePace {
+    let wall = Wall::from_micros(server.clock().now().as_microsecond());
+    RuntimePace { since: Instant::now(), wall, speed }
+}
+
+/// What the board shows, and what its buttons do.
+fn board_source(
+    server: ApiServer,
+    url: &str,
+    kubeconfig: &Path,
+    pace: watch::Sender<RuntimePace>,
+) -> BoardSource {
+    let commands = Arc::new(CommandRunner::new(vec![format!("--kubeconfig={}", kubeconfig.display())]));
+    let (clock, speed) = (server.clock().clone(), server.clock().clone());
+    BoardSource {
+        streams: kube_client(&server),
+        cluster: format!("the sandbox at {url}"),
+        namespace: String::new(),
+        now: Box::new(move || {
+            let at = clock.now().as_microsecond();
+            Now::exact(Mono::from_micros(at), Wall::from_micros(at))
+        }),
+        speed: Box::new(move || speed.speed()),
+        commands: Arc::clone(&commands),
+        sandbox: Some(Arc::new(BoardButtons { server, commands, pace })),
+    }
+}
+
 /// Taintward itself, on the cluster in this process: the same code as on a real one.
-async fn controller(server: ApiServer, speed: f64, settings: ControllerSettings, shutdown: Shutdown) {
-    let wall = server.clock().now().as_microsecond();
+async fn controller(server: ApiServer, clock: Clock, settings: ControllerSettings, shutdown: Shutdown) {
     let server = server.as_user(taintward_account());
     let client = kube_client(&server);
     let cluster = Connected {
@@ -282,7 +338,6 @@ async fn controller(server: ApiServer, speed: f64, settings: ControllerSettings,
         where_from: "the sandbox in this process".to_owned(),
         default_namespace: "default".to_owned(),
     };
-    let clock = Clock::of_runtime_at(Wall::from_micros(wall), speed);
     if let Some(election) = &settings.election {
         vacate(&server, election);
     }

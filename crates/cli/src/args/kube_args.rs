@@ -88,6 +88,23 @@ pub(crate) struct ClusterOptions {
 }
 
 impl ServerArgs {
+    /// The flags as they are typed, for another command about the same cluster.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
+        let once = [
+            ("kubeconfig", kubeconfig.as_ref()),
+            ("context", self.context.as_ref()),
+            ("cluster", self.cluster.as_ref()),
+            ("user", self.user.as_ref()),
+            ("server", self.server.as_ref()),
+            ("as", self.as_user.as_ref()),
+            ("as-uid", self.as_uid.as_ref()),
+        ];
+        let groups = self.as_group.iter().map(|group| ("as-group", Some(group)));
+        let given = once.into_iter().chain(groups).filter_map(|(name, value)| Some((name, value?)));
+        given.map(|(name, value)| format!("--{name}={value}")).collect()
+    }
+
     pub(crate) fn resolve(self) -> ServerOptions {
         let (groups, uid) = (self.as_group, self.as_uid);
         let acting = self.as_user.map(|user| Impersonation { user, groups, uid });

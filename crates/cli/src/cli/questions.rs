@@ -1,7 +1,7 @@
 //! Says in the help which command answers which question.
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 11] = [
+pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -13,6 +13,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 11] = [
     ("Why does this pod leave or stay, or why did it go?", "explain pod/NAME -n NAMESPACE"),
     ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
     ("Who leaves next, and when?", "pending -A, pending -w"),
+    ("What happens in the cluster right now, in a browser?", "board"),
     ("Does this toleration do what its author thinks?", "lint -f FILE"),
     (
         "Is this cluster ready, is the original off, does exactly one controller evict?",

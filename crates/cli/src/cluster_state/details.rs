@@ -209,7 +209,7 @@ impl PodDetails {
 }
 
 impl NodeDetails {
-    fn of(json: &[u8]) -> Option<Self> {
+    pub(crate) fn of(json: &[u8]) -> Option<Self> {
         let node = parsed(json)?;
         let mut writers: Vec<(String, Option<Wall>)> = list(&node, "/metadata/managedFields")
             .filter(|entry| text(entry, "/subresource").is_empty())

@@ -1,5 +1,6 @@
 //! Defines the flags of `taintward sandbox`.
 
+use super::board_buttons::SPEEDS;
 use super::node_fault_args::NodeFaultArgs;
 use super::node_faults::NodeFaultOptions;
 use super::tour::silence;
@@ -57,6 +58,9 @@ pub(crate) struct SandboxArgs {
     /// Show in half a minute what taints do, then end; needs no kubectl
     #[arg(long)]
     tour: bool,
+    /// The port of 127.0.0.1 that the board, a page for a browser, is served on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    board_port: u16,
     /// Print plain lines instead of a live board
     #[arg(long)]
     plain: bool,
@@ -84,6 +88,8 @@ pub(crate) struct SandboxOptions {
     pub(crate) load: Option<PathBuf>,
     pub(crate) save: Option<PathBuf>,
     pub(crate) tour: bool,
+    /// Of the page; 0: any.
+    pub(crate) board_port: u16,
     /// Plain lines though this is a terminal.
     pub(crate) plain: bool,
     /// The controller's settings; `None` if it is to run elsewhere.
@@ -198,7 +204,7 @@ fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
 
 /// Checks the flags against each other.
 fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
-    if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
+    if !SPEEDS.contains(&args.speed) {
         return Err(SandboxArgsError::Speed(args.speed));
     }
     if args.load.is_some() && !args.tour && (args.nodes.is_some() || args.zones.is_some()) {
@@ -268,6 +274,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         load: args.load,
         save: args.save,
         tour: args.tour,
+        board_port: args.board_port,
         plain: args.plain,
         controller,
     })

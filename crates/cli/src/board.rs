@@ -1,0 +1,183 @@
+//! Serves the board: a page of this machine that shows nodes, pods and countdowns of a cluster as they change.
+//!
+//! - Invariant: it only reads the cluster; a sandbox alone can be changed ([`SandboxControls`]).
+//! - See `feed.rs` for what it watches, `access.rs` for who gets in, `page/` for the page.
+
+mod access;
+mod board_state;
+mod cluster_model;
+mod command_output;
+mod decision_log;
+mod feed;
+mod limits;
+mod node_object;
+mod object_table;
+mod pod_table;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod views;
+mod workload_object;
+
+pub(crate) use command_output::CommandRunner;
+
+use access::BoardAccess;
+use board_state::BoardState;
+use fakekube::token::BearerToken;
+use futures::future::BoxFuture;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use kube::Client;
+use routes::BoardServer;
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_core::time::Now;
+use taintward_server::connection_limit::ConnectionLimit;
+use taintward_server::io_timeout::TimeoutStream;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Connections at once; a viewer has one, and a few more for a moment.
+const CONNECTIONS_MAX: usize = 512;
+
+/// How long a browser may take to send a request's head.
+const HEAD_MAX: Duration = Duration::from_secs(10);
+
+/// How long a browser may take nothing of what it is sent.
+const STALL_MAX: Duration = Duration::from_secs(30);
+
+/// The pause after the operating system refused to accept a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What the board shows.
+pub(crate) struct BoardSource {
+    /// For watches.
+    pub(crate) streams: Client,
+    /// The cluster, in words.
+    pub(crate) cluster: String,
+    /// The namespace whose pods and workloads are shown; all if empty.
+    pub(crate) namespace: String,
+    /// The cluster's time.
+    pub(crate) now: Box<dyn Fn() -> Now + Send + Sync>,
+    /// Seconds of the cluster in one second.
+    pub(crate) speed: Box<dyn Fn() -> f64 + Send + Sync>,
+    /// Commands that answer questions.
+    pub(crate) commands: Arc<CommandRunner>,
+    /// The buttons; `None`: there are none.
+    pub(crate) sandbox: Option<Arc<dyn SandboxControls>>,
+}
+
+/// What a button of the sandbox's board does.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "verb", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum SandboxAction {
+    /// `taint`: `key=value:Effect`
+    Taint {
+        node: String,
+        taint: String,
+    },
+    /// `taint`: `key:Effect`
+    Untaint {
+        node: String,
+        taint: String,
+    },
+    Cordon {
+        node: String,
+    },
+    Uncordon {
+        node: String,
+    },
+    /// Stops a node's heartbeats.
+    Silence {
+        node: String,
+    },
+    Recover {
+        node: String,
+    },
+    /// `workload`: `Kind/namespace/name`
+    Scale {
+        workload: String,
+        replicas: u32,
+    },
+    /// `text`: objects in YAML or JSON
+    Load {
+        text: String,
+    },
+    Speed {
+        speed: f64,
+    },
+}
+
+/// Changes a sandbox.
+pub(crate) trait SandboxControls: Send + Sync {
+    /// What was done, or why not, in a sentence.
+    fn act(&self, action: SandboxAction) -> BoxFuture<'_, Result<String, String>>;
+}
+
+/// An open port that does not answer yet.
+pub(crate) struct BoardListener {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: BearerToken,
+}
+
+impl BoardListener {
+    /// Opens a port of loopback; 0 takes any that is free.
+    pub(crate) async fn open(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address, token: BearerToken::random() })
+    }
+
+    /// The address to open, with the token that lets in.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/?token={}", self.address, self.token.text())
+    }
+
+    /// Shows the cluster until the future is dropped.
+    pub(crate) async fn serve(self, source: BoardSource) -> Infallible {
+        let Self { listener, address, token } = self;
+        let button_token = source.sandbox.is_some().then(|| token.text().to_owned());
+        let state = Arc::new(BoardState::new(source.cluster.clone(), button_token, (source.now)()));
+        let access = BoardAccess::new(address, token);
+        let server = Arc::new(BoardServer { source: Arc::new(source), state, access });
+        tokio::select! {
+            never = feed::run(&server.source, &server.state) => never,
+            never = accept(&listener, &server) => never,
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener, server: &Arc<BoardServer>) -> Infallible {
+    let limit = Arc::new(ConnectionLimit::new(CONNECTIONS_MAX));
+    loop {
+        let Ok((stream, from)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let Some(guard) = limit.admit(from.ip()) else { continue };
+        let server = Arc::clone(server);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = converse(stream, &server) => {}
+                () = guard.closed_by_limit() => {}
+            }
+        });
+    }
+}
+
+/// One connection, to its end; how it ends is the browser's affair.
+async fn converse(stream: TcpStream, server: &Arc<BoardServer>) {
+    // A message is written whole: waiting for more to send would only delay it.
+    let _ = stream.set_nodelay(true);
+    let stream = TokioIo::new(TimeoutStream::new(stream, STALL_MAX));
+    let service = service_fn(async |request| Ok::<_, Infallible>(server.answer(request).await));
+    let _ = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .serve_connection(stream, service)
+        .await;
+}

@@ -1,0 +1,204 @@
+//! Shares the model between its feed and the viewers, with the last messages for those that reconnect.
+//!
+//! - Invariant: nothing is kept for a viewer. A slow one finds later messages or, if too many are gone, the whole state.
+
+use super::cluster_model::{ClusterModel, SnapshotFrame};
+use super::views::{Heading, seconds};
+use hyper::body::Bytes;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use taintward_core::time::Now;
+use tokio::sync::watch;
+
+/// Bytes of messages that are kept; the last one is, whatever its size.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// Where a viewer stands: `EPOCH-NUMBER` as text. Numbers of another process mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventId {
+    epoch: i64,
+    number: u64,
+}
+
+impl EventId {
+    /// Reads a `Last-Event-ID`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (epoch, number) = text.split_once('-')?;
+        Some(Self { epoch: epoch.parse().ok()?, number: number.parse().ok()? })
+    }
+}
+
+/// The model and its messages.
+pub(crate) struct BoardState {
+    shared: Mutex<SharedState>,
+    latest: watch::Sender<u64>,
+    epoch: i64,
+    cluster: String,
+    /// Of a sandbox.
+    token: Option<String>,
+}
+
+struct SharedState {
+    model: ClusterModel,
+    /// Messages with their numbers, the oldest first.
+    messages: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+    number: u64,
+    heading: CurrentHeading,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct CurrentHeading {
+    now: f64,
+    speed: f64,
+    problem: Option<String>,
+}
+
+impl CurrentHeading {
+    fn view(&self) -> Heading<'_> {
+        Heading { now: self.now, speed: self.speed, problem: self.problem.as_deref() }
+    }
+}
+
+impl BoardState {
+    pub(crate) fn new(cluster: String, token: Option<String>, now: Now) -> Self {
+        let heading = CurrentHeading { now: seconds(now.wall), speed: 1.0, problem: None };
+        let shared = SharedState {
+            model: ClusterModel::new(),
+            messages: VecDeque::new(),
+            bytes: 0,
+            number: 0,
+            heading,
+        };
+        let (latest, _) = watch::channel(0);
+        Self { shared: Mutex::new(shared), latest, epoch: now.wall.as_micros(), cluster, token }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SharedState> {
+        // A panic ends the process.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the model.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut ClusterModel)) {
+        change(&mut self.lock().model);
+    }
+
+    /// Whether nodes and pods were listed once.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.lock().model.is_synced()
+    }
+
+    /// Makes a message of what is different, and tells the viewers that it is there.
+    pub(crate) fn publish(&self, now: Now, speed: f64, problem: Option<String>) {
+        let mut shared = self.lock();
+        let SharedState { model, messages, bytes, number, heading } = &mut *shared;
+        let current = CurrentHeading { now: seconds(now.wall), speed, problem };
+        let is_new = (&current.problem, current.speed) != (&heading.problem, heading.speed);
+        *heading = current;
+        let Some(json) = model.change(now, heading.view(), is_new) else { return };
+        *number += 1;
+        let message = self.message("change", *number, &json);
+        *bytes += message.len();
+        messages.push_back((*number, message));
+        while *bytes > KEPT_BYTES_MAX && messages.len() > 1 {
+            *bytes -= messages.pop_front().map_or(0, |(_, oldest)| oldest.len());
+        }
+        self.latest.send_replace(*number);
+    }
+
+    fn message(&self, event: &str, number: u64, json: &str) -> Bytes {
+        format!("id: {}-{number}\nevent: {event}\ndata: {json}\n\n", self.epoch).into()
+    }
+
+    /// A viewer that has seen everything up to `last`.
+    pub(crate) fn viewer(&self, last: Option<EventId>) -> Viewer {
+        let at = last.filter(|last| last.epoch == self.epoch).map(|last| last.number);
+        Viewer { at, latest: self.latest.subscribe() }
+    }
+
+    /// The next message after `at`, or the whole state; `None`: there is nothing new.
+    fn next(&self, at: Option<u64>, now: Now) -> Option<(u64, Bytes)> {
+        let mut shared = self.lock();
+        let number = shared.number;
+        if at == Some(number) {
+            return None;
+        }
+        let following = |at: u64| shared.messages.iter().find(|(number, _)| *number == at + 1);
+        if let Some(message) = at.and_then(following) {
+            return Some(message.clone());
+        }
+        shared.heading.now = seconds(now.wall);
+        let frame = SnapshotFrame {
+            cluster: &self.cluster,
+            token: self.token.as_deref(),
+            heading: shared.heading.view(),
+        };
+        let message = self.message("snapshot", number, &shared.model.snapshot(frame));
+        Some((number, message))
+    }
+}
+
+/// One viewer's place.
+pub(crate) struct Viewer {
+    /// The number of the last message it was sent; `None`: it knows nothing.
+    at: Option<u64>,
+    latest: watch::Receiver<u64>,
+}
+
+impl Viewer {
+    /// Waits for the next message.
+    pub(crate) async fn next(&mut self, state: &BoardState, now: impl Fn() -> Now) -> Bytes {
+        loop {
+            self.latest.mark_unchanged();
+            if let Some((number, message)) = state.next(self.at, now()) {
+                self.at = Some(number);
+                return message;
+            }
+            if self.latest.changed().await.is_err() {
+                // The board ends.
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::time::{Mono, Wall};
+
+    fn now(seconds: i64) -> Now {
+        Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds))
+    }
+
+    fn state() -> BoardState {
+        BoardState::new("a cluster".to_owned(), None, now(0))
+    }
+
+    #[test]
+    fn positions_are_read_back() {
+        assert_eq!(EventId::parse("17-3"), Some(EventId { epoch: 17, number: 3 }));
+        for text in ["", "17", "17-", "-3", "a-3", "17-3-4", "17-99999999999999999999999"] {
+            assert_eq!(EventId::parse(text), None, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_viewer_gets_the_whole_state_first_and_after_another_process() {
+        let state = state();
+        let first = state.viewer(None).next(&state, || now(1)).await;
+        let text = String::from_utf8_lossy(&first);
+        assert!(
+            text.starts_with("id: 1800000000000000-0\nevent: snapshot\ndata: {\"cluster\":\"a cluster\""),
+            "{text}"
+        );
+        let known = EventId { epoch: 1_800_000_000_000_000, number: 0 };
+        let mut viewer = state.viewer(Some(known));
+        let waits = tokio::time::timeout(std::time::Duration::from_secs(60), viewer.next(&state, || now(1)));
+        assert!(waits.await.is_err(), "it has seen everything");
+        let stranger = EventId { epoch: 5, number: 0 };
+        let message = state.viewer(Some(stranger)).next(&state, || now(1)).await;
+        assert!(message.starts_with(b"id: 1800000000000000-0\nevent: snapshot\n"));
+    }
+}

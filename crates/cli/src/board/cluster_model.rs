@@ -1,0 +1,245 @@
+//! Follows the watches of the board, and turns what is different into one message for all viewers.
+//!
+//! - See `pod_table.rs` for verdicts, `decision_log.rs` for the timeline.
+
+use super::decision_log::DecisionLog;
+use super::limits::{self, ZoneCounts};
+use super::node_object::NodeObject;
+use super::object_table::{ObjectTable, TableChange};
+use super::pod_table::PodTable;
+use super::views::{ChangeView, Heading, LimitView, NodeStatusView, PodView, SnapshotView, WorkloadView};
+use super::workload_object::{BudgetObject, WorkloadObject};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use taintward_core::identity::Uid;
+use taintward_core::object_event::ObjectIndex as _;
+use taintward_core::time::Now;
+use taintward_kube::decode::DecodedPod;
+use taintward_kube::watch::WatchEvent;
+
+/// What is shown of a cluster.
+pub(crate) struct ClusterModel {
+    pods: PodTable,
+    nodes: ObjectTable<ShownNode>,
+    workloads: ObjectTable<WorkloadView>,
+    /// Name, and why it permits no eviction.
+    budgets: ObjectTable<(String, Option<String>)>,
+    limits: Vec<LimitView>,
+    decisions: DecisionLog,
+    pending: PendingChange,
+    /// Decisions are kept from the first complete state on: what was there already was not seen happening.
+    is_followed: bool,
+}
+
+/// A node, and whether it counts as healthy.
+struct ShownNode {
+    view: NodeStatusView,
+    is_ready: bool,
+}
+
+/// What viewers have not been told yet.
+#[derive(Default)]
+struct PendingChange {
+    nodes: BTreeSet<Uid>,
+    gone_nodes: Vec<String>,
+    workloads: BTreeSet<Uid>,
+    gone_workloads: Vec<String>,
+    /// Anything that limits may follow from.
+    is_any: bool,
+    /// The first decision that they have not been told.
+    decision: u64,
+}
+
+/// Who the viewers look at, and what they may do.
+pub(crate) struct SnapshotFrame<'a> {
+    pub(crate) cluster: &'a str,
+    /// Of a sandbox.
+    pub(crate) token: Option<&'a str>,
+    pub(crate) heading: Heading<'a>,
+}
+
+#[derive(Serialize)]
+struct WholeView<'a> {
+    #[serde(flatten)]
+    snapshot: SnapshotView<'a>,
+    pods: &'a PodTable,
+}
+
+impl ClusterModel {
+    pub(crate) fn new() -> Self {
+        Self {
+            pods: PodTable::new(),
+            nodes: ObjectTable::default(),
+            workloads: ObjectTable::default(),
+            budgets: ObjectTable::default(),
+            limits: Vec::new(),
+            decisions: DecisionLog::default(),
+            pending: PendingChange::default(),
+            is_followed: false,
+        }
+    }
+
+    /// Whether nodes and pods were listed once.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.pods.is_synced()
+    }
+
+    pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeObject>>, now: Now) {
+        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+            let (fact, object) = event.split(|object| (object.fact().clone(), object));
+            self.pods.handle_node(fact, now);
+            let entry = |object: NodeObject| {
+                let entry = ShownNode { view: object.view(now.wall), is_ready: object.is_ready() };
+                (object.fact().uid.clone(), entry)
+            };
+            self.nodes.apply(object.map(entry), now);
+            for change in self.nodes.take_changes() {
+                self.node(change, now);
+            }
+        }
+    }
+
+    fn node(&mut self, change: TableChange<ShownNode>, now: Now) {
+        self.pending.is_any = true;
+        let (before, after) = match &change {
+            TableChange::Applied(uid, before) => {
+                let Some(after) = self.nodes.get_mut(uid) else { return };
+                if let Some(before) = before {
+                    after.view.keep_starts(&before.view);
+                }
+                if before.as_ref().is_some_and(|before| before.view == after.view) {
+                    return;
+                }
+                self.pending.nodes.insert(uid.clone());
+                (before.as_ref(), Some(&*after))
+            }
+            TableChange::Gone(uid, before) => {
+                self.pending.nodes.remove(uid);
+                self.pending.gone_nodes.push(uid.to_string());
+                (Some(before), None)
+            }
+        };
+        if self.is_followed {
+            self.decisions.node(now, before.map(|entry| &entry.view), after.map(|entry| &entry.view));
+        }
+    }
+
+    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
+        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
+        events.for_each(|event| self.pods.handle_pod(event, now));
+    }
+
+    pub(crate) fn workloads<K>(&mut self, batch: Vec<WatchEvent<WorkloadObject<K>>>, now: Now) {
+        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+            self.workloads.apply(event.map(WorkloadObject::into_view), now);
+        }
+        for change in self.workloads.take_changes() {
+            match change {
+                TableChange::Applied(uid, before) => {
+                    if before.as_ref() != self.workloads.get(&uid) {
+                        self.pending.workloads.insert(uid);
+                    }
+                }
+                TableChange::Gone(uid, _) => {
+                    self.pending.workloads.remove(&uid);
+                    self.pending.gone_workloads.push(uid.to_string());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn budgets(&mut self, batch: Vec<WatchEvent<BudgetObject>>, now: Now) {
+        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+            self.budgets.apply(event.map(BudgetObject::refusal), now);
+        }
+        self.pending.is_any |= !self.budgets.take_changes().is_empty();
+    }
+
+    /// What is different since the last call, as JSON; `None`: nothing.
+    pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> Option<String> {
+        if !self.is_synced() {
+            return None;
+        }
+        let changes = self.pods.changes(now);
+        let overdue = self.pods.take_overdue(now);
+        if self.is_followed {
+            self.decisions.pods(now, &changes, &overdue);
+        }
+        self.is_followed = true;
+        let pending = std::mem::take(&mut self.pending);
+        self.pending.decision = self.decisions.next();
+        let mut limits = None;
+        if pending.is_any || !changes.is_empty() {
+            let current = self.current_limits();
+            if current != self.limits {
+                self.limits = current;
+                limits = Some(self.limits.as_slice());
+            }
+        }
+        let (mut pods, mut gone_pods) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change.after {
+                Some(state) => pods.push(PodView { id: change.id, node: change.node, state }),
+                None => gone_pods.push(change.id.uid().to_string()),
+            }
+        }
+        let view = ChangeView {
+            heading,
+            nodes: pending.nodes.iter().filter_map(|uid| Some(&self.nodes.get(uid)?.view)).collect(),
+            pods,
+            workloads: pending.workloads.iter().filter_map(|uid| self.workloads.get(uid)).collect(),
+            limits,
+            decisions: self.decisions.iter().filter(|decision| decision.id >= pending.decision).collect(),
+            gone_nodes: pending.gone_nodes,
+            gone_pods,
+            gone_workloads: pending.gone_workloads,
+        };
+        (is_heading_new || !view.is_empty()).then(|| json(&view))
+    }
+
+    /// Everything, as JSON, as of the last change.
+    pub(crate) fn snapshot(&self, frame: SnapshotFrame<'_>) -> String {
+        let SnapshotFrame { cluster, token, heading } = frame;
+        let snapshot = SnapshotView {
+            cluster,
+            sandbox: token.is_some(),
+            token,
+            heading,
+            nodes: self.nodes.values().map(|entry| &entry.view).collect(),
+            workloads: self.workloads.values().collect(),
+            limits: &self.limits,
+            decisions: self.decisions.iter().collect(),
+        };
+        json(&WholeView { snapshot, pods: &self.pods })
+    }
+
+    fn current_limits(&self) -> Vec<LimitView> {
+        let mut zones: BTreeMap<&str, ZoneCounts> = BTreeMap::new();
+        for ShownNode { view, is_ready } in self.nodes.values() {
+            let counts = zones.entry(&view.zone).or_default();
+            *(if *is_ready { &mut counts.ready } else { &mut counts.not_ready }) += 1;
+        }
+        let of_nodes: HashMap<&str, &str> =
+            self.nodes.values().map(|entry| (entry.view.name.as_str(), entry.view.zone.as_str())).collect();
+        let mut all = limits::holds(self.pods.iter(), &of_nodes);
+        all.extend(limits::brakes(&zones));
+        all.extend(limits::refusals(self.budgets.values()));
+        all
+    }
+}
+
+impl NodeStatusView {
+    /// A taint that was there before starts when it did: a later write of other taints tells a later time.
+    fn keep_starts(&mut self, before: &Self) {
+        for taint in &mut self.taints {
+            let known = before.taints.iter().find(|known| known.text == taint.text);
+            if let Some(known) = known.filter(|known| known.since < taint.since) {
+                (taint.since, taint.by) = (known.since, known.by.clone());
+            }
+        }
+    }
+}
+
+fn json(view: &impl Serialize) -> String {
+    serde_json::to_string(view).expect("texts, numbers and lists are JSON")
+}

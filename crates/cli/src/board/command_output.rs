@@ -1,0 +1,88 @@
+//! Runs another command of this program and returns what it prints, so that the board says what the command says.
+//!
+//! - Invariant: a command is bounded in time and output, and few run at once.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+/// Commands that run at once; others wait.
+const AT_ONCE_MAX: usize = 4;
+
+/// How long a command may take.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// How much of its output is shown, in bytes.
+const OUTPUT_MAX: u64 = 1 << 20;
+
+/// Runs commands against one cluster.
+pub(crate) struct CommandRunner {
+    /// The flags that lead to the cluster.
+    flags: Vec<String>,
+    permits: Semaphore,
+}
+
+/// Why there is no output.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("cannot start taintward {command}: {why}; type it in a terminal")]
+    Start { command: String, why: std::io::Error },
+    #[error("taintward {command} has not answered within {TIME_MAX:?}; type it in a terminal")]
+    TimedOut { command: String },
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl CommandRunner {
+    pub(crate) fn new(flags: Vec<String>) -> Self {
+        Self { flags, permits: Semaphore::new(AT_ONCE_MAX) }
+    }
+
+    /// What `taintward WORDS` prints; what it complains of where it prints nothing else.
+    pub(crate) async fn run(&self, words: &[&str]) -> Result<String, CommandError> {
+        let command = words.join(" ");
+        let _permit = self.permits.acquire().await.expect("it is never closed");
+        let refused = |why| CommandError::Start { command: command.clone(), why };
+        let mut child = Command::new(program().map_err(refused)?)
+            .args(words)
+            .args(&self.flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(refused)?;
+        let (out, complaints) = (child.stdout.take(), child.stderr.take());
+        let whole = async { tokio::join!(read(out), read(complaints), child.wait()) };
+        let (out, complaints, status) = tokio::time::timeout(TIME_MAX, whole)
+            .await
+            .map_err(|_| CommandError::TimedOut { command: command.clone() })?;
+        match status {
+            Ok(status) if ExitStatus::success(&status) || !out.is_empty() => {
+                Ok(if complaints.is_empty() { out } else { format!("{complaints}\n{out}") })
+            }
+            _ => Err(CommandError::Failed(complaints.trim_end().to_owned())),
+        }
+    }
+}
+
+/// This program, also where its file was replaced since it started.
+fn program() -> std::io::Result<PathBuf> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { Ok(running) } else { std::env::current_exe() }
+}
+
+async fn read(from: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(from) = from {
+        let mut limited = from.take(OUTPUT_MAX);
+        // What was read before a failure is shown.
+        let _ = limited.read_to_end(&mut bytes).await;
+        // The command is not to wait for a reader.
+        let _ = tokio::io::copy(&mut limited.into_inner(), &mut tokio::io::sink()).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,99 @@
+//! Lists what keeps pods and taints back: holds, zones with too many unhealthy nodes, disruption budgets.
+
+use super::views::{LimitView, PodPhase, PodView};
+use std::collections::{BTreeMap, HashMap};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, TaintRate, ZoneState};
+
+/// A zone's nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ZoneCounts {
+    pub(crate) ready: u32,
+    pub(crate) not_ready: u32,
+}
+
+fn limit(kind: &'static str, about: String, text: String) -> LimitView {
+    LimitView { id: format!("{kind} {about}"), kind, about, text }
+}
+
+/// Of each zone with held pods, how many there are. `zones` has the zone of each node.
+pub(crate) fn holds(pods: impl Iterator<Item = PodView>, zones: &HashMap<&str, &str>) -> Vec<LimitView> {
+    let mut held: BTreeMap<&str, usize> = BTreeMap::new();
+    for pod in pods.filter(|pod| pod.state.phase == PodPhase::Held) {
+        *held.entry(zones.get(pod.node.as_str()).copied().unwrap_or_default()).or_default() += 1;
+    }
+    let told = |(zone, pods): (&str, usize)| {
+        let text = match pods {
+            1 => "1 pod is held: its countdown stands still until it is released.".to_owned(),
+            pods => format!("{pods} pods are held: their countdowns stand still until they are released."),
+        };
+        limit("held", named(zone), text)
+    };
+    held.into_iter().map(told).collect()
+}
+
+/// The zones in which node lifecycle controllers taint more slowly or not at all, by their default limits.
+pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
+    let config = NodeLifecycleConfig::default();
+    let state = |counts: &ZoneCounts| config.zone_state(counts.ready, counts.not_ready);
+    if !zones.is_empty() && zones.values().all(|counts| state(counts) == ZoneState::FullDisruption) {
+        let text = "No node of any zone is ready. Node lifecycle controllers add no NoExecute taint, and take off \
+                    those that they added.";
+        return vec![limit("braked", "the cluster".to_owned(), text.to_owned())];
+    }
+    let told = |(zone, counts): (&&str, &ZoneCounts)| {
+        let (bad, all) = (counts.not_ready, counts.ready + counts.not_ready);
+        let is_partial = state(counts) == ZoneState::PartialDisruption;
+        is_partial.then(|| {
+            let rate = config.taint_rate(ZoneState::PartialDisruption, all);
+            let then = if rate == TaintRate::ZERO { "to no further node" } else { "to further nodes only slowly" };
+            let text = format!(
+                "{bad} of {all} nodes are not ready. By default, node lifecycle controllers add NoExecute taints \
+                 {then} of this zone."
+            );
+            limit("braked", named(zone), text)
+        })
+    };
+    zones.iter().filter_map(told).collect()
+}
+
+/// Budgets that permit no eviction.
+pub(crate) fn refusals<'b>(budgets: impl Iterator<Item = &'b (String, Option<String>)>) -> Vec<LimitView> {
+    let told = |(name, why): &(String, Option<String>)| Some(limit("refused", name.clone(), why.clone()?));
+    let mut all: Vec<LimitView> = budgets.filter_map(told).collect();
+    all.sort();
+    all
+}
+
+fn named(zone: &str) -> String {
+    if zone.is_empty() { "nodes without a zone".to_owned() } else { format!("zone {zone}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(zones: &[(&'static str, u32, u32)]) -> Vec<(String, String)> {
+        let counts = |&(zone, ready, not_ready)| (zone, ZoneCounts { ready, not_ready });
+        brakes(&zones.iter().map(counts).collect()).into_iter().map(|one| (one.about, one.text)).collect()
+    }
+
+    #[test]
+    fn a_zone_is_braked_by_the_rules_of_node_lifecycle() {
+        assert_eq!(told(&[]), []);
+        assert_eq!(told(&[("a", 3, 2)]), [], "two nodes are no disruption");
+        let small = told(&[("a", 2, 3), ("b", 9, 0)]);
+        assert_eq!(small.len(), 1);
+        assert!(
+            small[0].1.starts_with("3 of 5 nodes are not ready.") && small[0].1.contains("no further"),
+            "{small:?}"
+        );
+        let large = told(&[("a", 20, 60)]);
+        assert!(large[0].1.contains("only slowly"), "{large:?}");
+        assert_eq!(
+            told(&[("a", 0, 2), ("b", 1, 0)]),
+            [],
+            "a zone that is down altogether keeps the ordinary rate"
+        );
+        assert_eq!(told(&[("a", 0, 2), ("b", 0, 1)])[0].0, "the cluster");
+    }
+}

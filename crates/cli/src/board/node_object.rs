@@ -1,0 +1,112 @@
+//! Decodes a node with what the board shows of it beyond what decides: notes, conditions in words, managers of its taints.
+
+use super::views::{NodeHealth, NodeStatusView, NodeTaintView, seconds};
+use crate::cluster_state::details::NodeDetails;
+use crate::taint_note::TaintNote;
+use taintward_core::fact::NodeFact;
+use taintward_core::identity::ResourceVersion;
+use taintward_core::node_lifecycle::ConditionStatus;
+use taintward_core::taint::Taint;
+use taintward_core::time::Wall;
+use taintward_kube::decode::{Decoded, DecodedNode, ObjectIdentity, WatchedObject};
+
+/// A node as its watch delivers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeObject {
+    decoded: DecodedNode,
+    details: NodeDetails,
+}
+
+impl WatchedObject for NodeObject {
+    const GROUP: &'static str = DecodedNode::GROUP;
+    const PATH: &'static str = DecodedNode::PATH;
+    const RESOURCE: &'static str = DecodedNode::RESOURCE;
+    const KIND: &'static str = DecodedNode::KIND;
+    const JSON_ONLY: bool = true;
+    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
+
+    /// Never asked for; what a server sends all the same is shown without its details.
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::from_protobuf(bytes).map(|decoded| Self { decoded, details: NodeDetails::default() })
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        let details = NodeDetails::of(bytes).unwrap_or_default();
+        DecodedNode::from_json(bytes).map(|decoded| Self { decoded, details })
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        self.decoded.taints.identity()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.decoded.taints.version
+    }
+}
+
+impl NodeObject {
+    /// What decides about its pods.
+    pub(super) fn fact(&self) -> &NodeFact {
+        &self.decoded.taints
+    }
+
+    /// As the board shows it. A taint of which nothing tells since when it is there counts from `seen`.
+    pub(super) fn view(&self, seen: Wall) -> NodeStatusView {
+        let health = &self.decoded.health;
+        let (region, zone) = health.zone.parts();
+        NodeStatusView {
+            id: health.uid.to_string(),
+            name: health.name.as_str().to_owned(),
+            zone: if zone.is_empty() { region } else { zone }.to_owned(),
+            health: self.health(),
+            why: self.complaints(),
+            unschedulable: health.unschedulable,
+            silenced: self.details.annotations.contains_key(taintward_sandbox::controllers::SILENCE),
+            taints: self.decoded.taints.taints.iter().map(|taint| self.taint(taint, seen)).collect(),
+        }
+    }
+
+    fn health(&self) -> NodeHealth {
+        let ready = self.details.conditions.iter().find(|condition| condition.kind == "Ready");
+        match ready.map(|condition| condition.status.as_str()) {
+            Some("True") => NodeHealth::Ready,
+            Some("False") => NodeHealth::NotReady,
+            _ => NodeHealth::Unknown,
+        }
+    }
+
+    /// The conditions that are not as those of a healthy node, in words.
+    fn complaints(&self) -> String {
+        let healthy = |kind: &str| if kind == "Ready" { "True" } else { "False" };
+        let bad = self.details.conditions.iter().filter(|one| one.status != healthy(&one.kind));
+        let told = bad.map(|one| {
+            let why = if one.message.is_empty() { &one.reason } else { &one.message };
+            format!("{} is {}: {why}", one.kind, one.status).trim_end_matches(": ").to_owned()
+        });
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    fn taint(&self, taint: &Taint, seen: Wall) -> NodeTaintView {
+        let writer = self.details.writers.first();
+        let note = TaintNote::about(taint, |key| self.details.annotations.get(key).map(String::as_str));
+        let since = taint.time_added.or(writer.and_then(|(_, at)| *at)).unwrap_or(seen);
+        NodeTaintView {
+            text: taint.to_string(),
+            key: taint.key.to_string(),
+            value: taint.value.to_string(),
+            effect: taint.effect.as_str().to_owned(),
+            since: seconds(since),
+            by: writer.map(|(manager, _)| manager.clone()).unwrap_or_default(),
+            note: note.and_then(|note| note.reason).unwrap_or_default(),
+        }
+    }
+
+    /// Whether the node counts as healthy where zones are braked.
+    pub(super) fn is_ready(&self) -> bool {
+        let conditions = &self.decoded.health.conditions;
+        conditions.iter().any(|one| {
+            one.kind == taintward_core::node_lifecycle::ConditionKind::Ready
+                && one.status == ConditionStatus::True
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Judges the pods of all nodes with an eviction engine that receives all watch events and is never pulled.
+//!
+//! - Invariant: only the pods of nodes that an event concerns are judged again.
+
+use super::views::{PodPhase, PodState, PodView};
+use serde::{Serialize, Serializer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use taintward_core::engine::Engine as _;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::{NodeName, PodId, PodRef, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::time::{Mono, Now};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
+use taintward_kube::decode::DecodedPod;
+
+/// How many seconds late a pod is before that is told: a controller needs a moment to evict.
+const LATE_SECONDS: i64 = 5;
+
+/// All pods that are bound to a node.
+pub(crate) struct PodTable {
+    engine: EvictionEngine,
+    pods: BTreeMap<NodeName, BTreeMap<Uid, ShownPod>>,
+    /// Nodes whose pods are to be judged again.
+    stale: BTreeSet<NodeName>,
+}
+
+struct ShownPod {
+    id: PodId,
+    /// It has the annotation of a hold.
+    is_held: bool,
+    is_overdue: bool,
+    /// `None`: it was not judged yet.
+    state: Option<PodState>,
+}
+
+/// A pod that is new, gone, or has another state.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PodChange {
+    pub(crate) id: PodId,
+    pub(crate) node: NodeName,
+    pub(crate) before: Option<PodState>,
+    /// `None`: it is gone.
+    pub(crate) after: Option<PodState>,
+}
+
+impl PodTable {
+    pub(crate) fn new() -> Self {
+        let engine = EvictionEngine::new(EvictionConfig::default());
+        Self { engine, pods: BTreeMap::new(), stale: BTreeSet::new() }
+    }
+
+    /// Whether nodes and pods were listed once: before, no pod is known to leave or to stay.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.engine.is_synced()
+    }
+
+    /// Takes in what happened to a node.
+    pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
+        match &event {
+            ObjectEvent::Applied { fact, .. } => _ = self.stale.insert(fact.name.clone()),
+            ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node) => {
+                self.stale.insert(node.node_name());
+            }
+            ObjectEvent::ListCompleted => self.stale.extend(self.pods.keys().cloned()),
+            _ => {}
+        }
+        self.engine.handle(EvictionInput::Nodes(event), now);
+    }
+
+    /// Takes in what happened to a pod.
+    pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
+        match &event {
+            ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } => {
+                let pods = self.pods.entry(pod.node.clone()).or_default();
+                let (id, uid) = (pod.id.clone(), pod.id.uid().clone());
+                let entry = pods.entry(uid).or_insert(ShownPod {
+                    id,
+                    is_held: false,
+                    is_overdue: false,
+                    state: None,
+                });
+                entry.is_held = held.is_some();
+                self.stale.insert(pod.node.clone());
+            }
+            ObjectEvent::Deleted(ObjectRef { node: Some(node), .. })
+            | ObjectEvent::Undecodable(ObjectRef { node: Some(node), .. }) => {
+                self.stale.insert(node.clone());
+            }
+            ObjectEvent::Deleted(_) | ObjectEvent::ListCompleted => {
+                self.stale.extend(self.pods.keys().cloned());
+            }
+            _ => {}
+        }
+        let event: ObjectEvent<PodFact> = event.map(|decoded| decoded.pod);
+        self.engine.handle(EvictionInput::Pods(event), now);
+    }
+
+    /// Judges what is stale, and returns what is different.
+    pub(crate) fn changes(&mut self, now: Now) -> Vec<PodChange> {
+        // They go to no log here.
+        drop(self.engine.take_notices());
+        if !self.is_synced() {
+            return Vec::new();
+        }
+        let mut changes = Vec::new();
+        for node in std::mem::take(&mut self.stale) {
+            self.judge(&node, now, &mut changes);
+        }
+        changes
+    }
+
+    fn judge(&mut self, node: &NodeName, now: Now, changes: &mut Vec<PodChange>) {
+        let Some(pods) = self.pods.get_mut(node) else { return };
+        let engine = &self.engine;
+        let change =
+            |id: &PodId, before, after| PodChange { id: id.clone(), node: node.clone(), before, after };
+        let known: BTreeSet<Uid> = engine.pods_on(node).map(|pod| pod.uid).collect();
+        for (_, entry) in pods.extract_if(.., |uid, _| !known.contains(uid)) {
+            changes.extend(entry.state.map(|before| change(&entry.id, Some(before), None)));
+        }
+        for (uid, entry) in pods.iter_mut() {
+            let pod = PodRef { node: node.clone(), uid: uid.clone() };
+            let Some((_, verdict, taints)) = engine.explain(&pod, now) else { continue };
+            let taint = verdict.decisive.map(|at| Arc::from(taints[at].taint.to_string()));
+            let state = state(&verdict, taint, entry.is_held && !taints.is_empty(), now);
+            if entry.state.as_ref() != Some(&state) {
+                entry.is_overdue &= state.at == entry.state.as_ref().and_then(|before| before.at);
+                let before = entry.state.replace(state.clone());
+                changes.push(change(&entry.id, before, Some(state)));
+            }
+        }
+        if pods.is_empty() {
+            self.pods.remove(node);
+        }
+    }
+
+    /// The pods whose deadline is over for a while, each once.
+    pub(crate) fn take_overdue(&mut self, now: Now) -> Vec<PodView> {
+        let latest = now.wall.as_micros().div_euclid(1_000_000) - LATE_SECONDS;
+        let mut overdue = Vec::new();
+        for (node, pods) in &mut self.pods {
+            for entry in pods.values_mut().filter(|entry| !entry.is_overdue) {
+                let Some(state) = entry.state.as_ref().filter(|state| state.leaves()) else { continue };
+                if state.at.is_some_and(|at| at <= latest) {
+                    entry.is_overdue = true;
+                    overdue.push(PodView { id: entry.id.clone(), node: node.clone(), state: state.clone() });
+                }
+            }
+        }
+        overdue
+    }
+
+    /// All pods that were judged.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PodView> {
+        self.pods.iter().flat_map(|(node, pods)| {
+            pods.values().filter_map(|entry| {
+                Some(PodView { id: entry.id.clone(), node: node.clone(), state: entry.state.clone()? })
+            })
+        })
+    }
+}
+
+/// There may be very many: each is written as it is made.
+impl Serialize for PodTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl PodState {
+    /// Whether the pod has to leave, now or later.
+    pub(crate) fn leaves(&self) -> bool {
+        matches!(self.phase, PodPhase::Counting | PodPhase::Due)
+    }
+}
+
+fn state(verdict: &Verdict, taint: Option<Arc<str>>, is_held: bool, now: Now) -> PodState {
+    let second = |at: Mono| Some(now.wall_of(at).as_micros().saturating_add(500_000).div_euclid(1_000_000));
+    match verdict.outcome {
+        Outcome::StaysUntil(until) => PodState { phase: PodPhase::Counting, at: second(until), taint },
+        Outcome::Leaves { due } => PodState { phase: PodPhase::Due, at: second(due), taint },
+        Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)) => {
+            PodState { phase: PodPhase::Terminating, ..PodState::default() }
+        }
+        Outcome::Stays(_) if is_held => PodState { phase: PodPhase::Held, ..PodState::default() },
+        Outcome::Stays(_) => PodState::default(),
+    }
+}

@@ -1,0 +1,209 @@
+//! Answers the requests of the board's page.
+
+use super::access::{Admission, BoardAccess};
+use super::board_state::{BoardState, EventId};
+use super::{BoardSource, SandboxAction};
+use futures::stream;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::{Body, Bytes, Frame};
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A response.
+pub(super) type BoardResponse = Response<BoxBody<Bytes, Infallible>>;
+
+const HTML: &[u8] = include_bytes!("page/index.html");
+const STYLE: &[u8] = include_bytes!("page/board.css");
+const SCRIPT: &[u8] = include_bytes!("page/board.js");
+
+/// Headers of every response: nothing is loaded from elsewhere, and no other site may embed or read any of it.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// The largest body of a request: a file of objects.
+const BODY_MAX: usize = 32 << 20;
+
+/// A silent stream says so often that it is alive.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// All that answers are made from.
+pub(super) struct BoardServer {
+    pub(super) source: Arc<BoardSource>,
+    pub(super) state: Arc<BoardState>,
+    pub(super) access: BoardAccess,
+}
+
+impl BoardServer {
+    /// Answers one request.
+    pub(super) async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> BoardResponse
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match self.access.check(&request) {
+            Admission::Granted => {}
+            Admission::SetCookie(cookie) => return entered(&cookie),
+            Admission::Refused(status, why) => return text(status, why),
+        }
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        match (request.method(), path) {
+            (&Method::GET, "/") => bytes("text/html; charset=utf-8", HTML),
+            (&Method::GET, "/board.css") => bytes("text/css; charset=utf-8", STYLE),
+            (&Method::GET, "/board.js") => bytes("text/javascript; charset=utf-8", SCRIPT),
+            (&Method::GET, "/events") => self.events(&request),
+            (&Method::GET, "/explain") => self.explain(query).await,
+            (&Method::GET, "/plan") => self.plan(query).await,
+            (&Method::POST, "/action") => self.act(request).await,
+            (_, "/" | "/board.css" | "/board.js" | "/events" | "/explain" | "/plan") => {
+                let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET");
+                answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+                answer
+            }
+            _ => text(StatusCode::NOT_FOUND, "the board has no such page: open /"),
+        }
+    }
+
+    /// A stream of events that begins after the last one that the viewer has.
+    fn events<B>(self: &Arc<Self>, request: &Request<B>) -> BoardResponse {
+        let last = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
+        let viewer = self.state.viewer(last);
+        let events = stream::unfold((Arc::clone(self), viewer), async |(server, mut viewer)| {
+            let next = viewer.next(&server.state, || (server.source.now)());
+            let message = tokio::time::timeout(ALIVE_EVERY, next).await;
+            let message = message.unwrap_or_else(|_| Bytes::from_static(b": alive\n\n"));
+            Some((Ok(Frame::data(message)), (server, viewer)))
+        });
+        answer(StatusCode::OK, "text/event-stream", StreamBody::new(Box::pin(events)).boxed())
+    }
+
+    async fn explain(&self, query: &str) -> BoardResponse {
+        let words: Vec<String> = match parameter(query) {
+            Some(("pod", name)) => match name.split_once('/') {
+                Some((namespace, name)) => {
+                    [&format!("pod/{name}"), "-n", namespace].map(str::to_owned).into()
+                }
+                None => return text(StatusCode::BAD_REQUEST, "name the pod as NAMESPACE/NAME"),
+            },
+            Some(("node", name)) => vec![format!("node/{name}")],
+            Some(("workload", name)) => match *name.splitn(3, '/').collect::<Vec<_>>() {
+                [kind, namespace, name] => {
+                    vec![
+                        format!("{}/{name}", kind.to_ascii_lowercase()),
+                        "-n".to_owned(),
+                        namespace.to_owned(),
+                    ]
+                }
+                _ => return text(StatusCode::BAD_REQUEST, "name the workload as KIND/NAMESPACE/NAME"),
+            },
+            _ => return text(StatusCode::BAD_REQUEST, "name a pod, a node or a workload"),
+        };
+        let words: Vec<&str> = ["explain"].into_iter().chain(words.iter().map(String::as_str)).collect();
+        self.command(&words).await
+    }
+
+    async fn plan(&self, query: &str) -> BoardResponse {
+        let parameters: Vec<(&str, String)> = query.split('&').filter_map(parameter_owned).collect();
+        let value =
+            |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+        match (value("node"), value("taint")) {
+            (Some(node), Some(taint)) if !node.is_empty() && !taint.is_empty() => {
+                self.command(&["plan", "--taint", node, taint]).await
+            }
+            _ => text(StatusCode::BAD_REQUEST, "name a node and a taint, such as maintenance=now:NoExecute"),
+        }
+    }
+
+    async fn command(&self, words: &[&str]) -> BoardResponse {
+        match self.source.commands.run(words).await {
+            Ok(output) => text(StatusCode::OK, &output),
+            Err(why) => text(StatusCode::BAD_GATEWAY, &why.to_string()),
+        }
+    }
+
+    async fn act<B>(&self, request: Request<B>) -> BoardResponse
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Some(sandbox) = &self.source.sandbox else {
+            return text(StatusCode::NOT_FOUND, "this board only observes: use kubectl or taintward taint");
+        };
+        let body = match Limited::new(request.into_body(), BODY_MAX).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(why) => {
+                return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("the request cannot be read: {why}"));
+            }
+        };
+        let action: SandboxAction = match serde_json::from_slice(&body) {
+            Ok(action) => action,
+            Err(why) => {
+                return text(StatusCode::BAD_REQUEST, &format!("the request cannot be understood: {why}"));
+            }
+        };
+        match sandbox.act(action).await {
+            Ok(message) => {
+                let json = serde_json::json!({ "message": message }).to_string();
+                answer(StatusCode::OK, "application/json", Full::from(json).boxed())
+            }
+            Err(why) => text(StatusCode::UNPROCESSABLE_ENTITY, &why),
+        }
+    }
+}
+
+/// The only parameter.
+fn parameter(query: &str) -> Option<(&str, String)> {
+    if query.contains('&') { None } else { parameter_owned(query) }
+}
+
+fn parameter_owned(pair: &str) -> Option<(&str, String)> {
+    let (name, value) = pair.split_once('=')?;
+    let value = value.replace('+', " ");
+    let value = percent_encoding::percent_decode_str(&value).decode_utf8().ok()?.into_owned();
+    // A flag is no name.
+    (!value.starts_with('-')).then_some((name, value))
+}
+
+fn entered(cookie: &str) -> BoardResponse {
+    let mut answer = text(StatusCode::SEE_OTHER, "");
+    answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        answer.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    answer
+}
+
+fn text(status: StatusCode, text: &str) -> BoardResponse {
+    answer(status, PLAIN, Full::from(text.to_owned()).boxed())
+}
+
+fn bytes(kind: &'static str, bytes: &'static [u8]) -> BoardResponse {
+    answer(StatusCode::OK, kind, Full::from(Bytes::from_static(bytes)).boxed())
+}
+
+fn answer(status: StatusCode, kind: &'static str, body: BoxBody<Bytes, Infallible>) -> BoardResponse {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    response
+}

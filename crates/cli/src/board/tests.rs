@@ -1,0 +1,218 @@
+//! Tests what viewers are told of taints, countdowns and ends.
+
+use super::cluster_model::{ClusterModel, SnapshotFrame};
+use super::node_object::NodeObject;
+use super::views::Heading;
+use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
+use serde_json::{Value, json};
+use taintward_core::identity::Uid;
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject};
+use taintward_kube::watch::WatchEvent;
+
+const HEADING: Heading<'_> = Heading { now: 0.0, speed: 1.0, problem: None };
+
+/// The moment `TAINTED` as Unix seconds.
+const START: i64 = 1_767_225_600;
+const TAINTED: &str = "2026-01-01T00:00:00Z";
+
+fn after(seconds: i64) -> Now {
+    Now::exact(Mono::from_secs(seconds), Wall::from_secs(START + seconds))
+}
+
+fn object<F: WatchedObject>(json: &Value) -> F {
+    let Decoded::Object(object) = F::from_json(json.to_string().as_bytes()) else { panic!("{json}") };
+    object
+}
+
+fn listed<F: WatchedObject>(objects: &[Value]) -> Vec<WatchEvent<F>> {
+    let applied = objects.iter().map(|json| WatchEvent::Applied { fact: object(json), listed: true });
+    let started = WatchEvent::ListStarted { silent_for: None };
+    [started].into_iter().chain(applied).chain([WatchEvent::ListCompleted]).collect()
+}
+
+fn applied<F: WatchedObject>(json: &Value) -> Vec<WatchEvent<F>> {
+    vec![WatchEvent::Applied { fact: object(json), listed: false }]
+}
+
+fn node(name: &str, ready: &str, is_tainted: bool) -> Value {
+    let taint = json!({"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": TAINTED});
+    let taints: Vec<Value> = is_tainted.then_some(taint).into_iter().collect();
+    json!({
+        "kind": "Node", "apiVersion": "v1",
+        "metadata": {"name": name, "uid": name, "labels": {"topology.kubernetes.io/zone": "z1"}},
+        "spec": {"taints": taints},
+        "status": {"conditions": [{"type": "Ready", "status": ready, "message": "kubelet stopped"}]},
+    })
+}
+
+/// It tolerates the taint for 20 seconds.
+fn pod(name: &str) -> Value {
+    json!({
+        "kind": "Pod", "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": "shop", "uid": name, "creationTimestamp": "2025-12-31T00:00:00Z"},
+        "spec": {"nodeName": "n1", "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
+        "status": {"phase": "Running"},
+    })
+}
+
+/// A model that was told of a node and these pods, and has told it.
+fn followed(pods: &[&str]) -> ClusterModel {
+    let mut model = ClusterModel::new();
+    model.nodes(listed(&[node("n1", "True", false)]), after(0));
+    assert_eq!(change(&mut model, 0), None, "pods are not listed yet");
+    let pods: Vec<Value> = pods.iter().map(|name| pod(name)).collect();
+    model.pods(listed(&pods), after(0));
+    let first = change(&mut model, 0).expect("all of it is new");
+    assert_eq!(first["pods"].as_array().map_or(0, Vec::len), pods.len());
+    assert_eq!(first.get("decisions"), None, "what was there already was not seen happening");
+    model
+}
+
+fn change(model: &mut ClusterModel, seconds: i64) -> Option<Value> {
+    let text = model.change(after(seconds), HEADING, false)?;
+    Some(serde_json::from_str(&text).expect("JSON"))
+}
+
+/// Kind, pod and text of each decision.
+fn decisions(change: &Value) -> Vec<(&str, &str, &str)> {
+    let all = change["decisions"].as_array().into_iter().flatten();
+    all.map(|one| ["kind", "pod", "text"].map(|name| one[name].as_str().unwrap_or_default()).into()).collect()
+}
+
+fn gone(model: &mut ClusterModel, name: &str, seconds: i64) {
+    let identity: ObjectIdentity = object::<DecodedPod>(&pod(name)).identity();
+    model.pods(vec![WatchEvent::Deleted { uid: Uid::new(name), identity }], after(seconds));
+}
+
+#[test]
+fn a_countdown_is_told_when_it_begins_and_when_it_ends_and_not_between() {
+    let mut model = followed(&["web"]);
+    assert_eq!(change(&mut model, 1), None);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    let told = change(&mut model, 0).unwrap();
+    assert_eq!(told["pods"], json!([["web", "shop", "web", "n1", 1, START + 20, "k=v:NoExecute"]]));
+    assert_eq!(told["nodes"][0]["taints"][0]["since"], json!(START as f64));
+    let expected = [
+        ("tainted", "", "got the taint k=v:NoExecute"),
+        ("counting", "shop/web", "leaves in 20s because of k=v:NoExecute"),
+    ];
+    assert_eq!(decisions(&told), expected);
+    for seconds in [1, 10, 19, 20, 24] {
+        assert_eq!(change(&mut model, seconds), None, "{seconds}");
+    }
+    let late = change(&mut model, 25).unwrap();
+    assert_eq!(decisions(&late), [("overdue", "shop/web", "had to leave 5s ago and is still there")]);
+    assert_eq!(change(&mut model, 60), None, "once");
+    gone(&mut model, "web", 61);
+    let told = change(&mut model, 61).unwrap();
+    assert_eq!(told["gonePods"], json!(["web"]));
+    assert_eq!(decisions(&told), [("gone", "shop/web", "left because of k=v:NoExecute")]);
+}
+
+#[test]
+fn a_taint_that_goes_cancels_and_a_new_pod_counts() {
+    let mut model = followed(&["web"]);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    change(&mut model, 0).unwrap();
+    model.pods(applied(&pod("api")), after(5));
+    let told = change(&mut model, 5).unwrap();
+    assert_eq!(told["pods"].as_array().unwrap().len(), 1, "the other has the same deadline");
+    assert_eq!(decisions(&told)[0].0, "counting");
+    model.nodes(applied(&node("n1", "True", false)), after(6));
+    let told = change(&mut model, 6).unwrap();
+    let kinds: Vec<&str> = decisions(&told).iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(kinds, ["untainted", "cancelled", "cancelled"]);
+    assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 0 && pod[5] == 0));
+}
+
+#[test]
+fn many_pods_of_a_node_are_told_of_together() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let mut model = followed(&names);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    let told = change(&mut model, 0).unwrap();
+    assert_eq!(decisions(&told)[1], ("counting", "", "6 pods count down (k=v:NoExecute)"));
+    assert_eq!(told["pods"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn no_more_than_two_hundred_decisions_are_kept() {
+    let mut model = followed(&[]);
+    for round in 0..150 {
+        model.nodes(applied(&node("n1", "True", round % 2 == 0)), after(round));
+        change(&mut model, round).unwrap();
+        model.nodes(applied(&node("n1", "False", round % 2 == 0)), after(round));
+        change(&mut model, round).unwrap();
+    }
+    let frame = SnapshotFrame { cluster: "c", token: None, heading: HEADING };
+    let all: Value = serde_json::from_str(&model.snapshot(frame)).unwrap();
+    let kept = all["decisions"].as_array().unwrap();
+    assert_eq!(kept.len(), 200);
+    assert_eq!(kept[199]["id"].as_u64().unwrap() - kept[0]["id"].as_u64().unwrap(), 199);
+    assert_eq!((&all["sandbox"], all.get("token")), (&json!(false), None), "only a sandbox has buttons");
+}
+
+#[test]
+fn an_object_that_a_list_lacks_is_gone() {
+    let mut model = followed(&["web", "api"]);
+    model.pods(listed(&[pod("api")]), after(1));
+    model.nodes(listed(&[node("n1", "True", false), node("n2", "Unknown", false)]), after(1));
+    let told = change(&mut model, 1).unwrap();
+    assert_eq!(told["gonePods"], json!(["web"]));
+    assert_eq!(decisions(&told), [("added", "", "joined the cluster")]);
+    assert_eq!(told["nodes"][0]["health"], "Unknown");
+    assert_eq!(told["nodes"][0]["why"], "Ready is Unknown: kubelet stopped");
+    model.nodes(listed(&[node("n1", "True", false)]), after(2));
+    let told = change(&mut model, 2).unwrap();
+    assert_eq!((&told["goneNodes"], decisions(&told)[0].0), (&json!(["n2"]), "removed"));
+}
+
+#[test]
+fn a_held_pod_and_a_budget_that_refuses_are_limits() {
+    let mut model = followed(&[]);
+    let mut held = pod("web");
+    held["metadata"]["annotations"] = json!({"taintward.io/held": "{}"});
+    held["spec"]["tolerations"] = json!([{"key": "k", "operator": "Exists"}]);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    model.pods(applied(&held), after(0));
+    let status =
+        json!({"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3});
+    let budget = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "b"}, "status": status});
+    model.budgets(applied::<BudgetObject>(&budget), after(0));
+    let told = change(&mut model, 0).unwrap();
+    assert_eq!(told["pods"][0][4], 3);
+    let limits = told["limits"].as_array().unwrap();
+    let kinds: Vec<(&str, &str)> =
+        limits.iter().map(|one| (one["kind"].as_str().unwrap(), one["about"].as_str().unwrap())).collect();
+    assert_eq!(kinds, [("held", "zone z1"), ("refused", "shop/web")]);
+    let allowed = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "b"}, "status": {"disruptionsAllowed": 1}});
+    model.budgets(applied::<BudgetObject>(&allowed), after(1));
+    assert_eq!(change(&mut model, 1).unwrap()["limits"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_workload_is_told_of_when_its_numbers_change() {
+    let mut model = followed(&[]);
+    let web = |ready: i64| {
+        json!({"metadata": {"name": "web", "namespace": "shop", "uid": "w"}, "spec": {"replicas": 3},
+            "status": {"readyReplicas": ready}})
+    };
+    model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(0));
+    let told = change(&mut model, 0).unwrap();
+    assert_eq!((&told["workloads"][0]["healthy"], &told["workloads"][0]["wanted"]), (&json!(2), &json!(3)));
+    model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(1));
+    assert_eq!(change(&mut model, 1), None);
+}
+
+#[test]
+fn texts_from_the_cluster_stay_texts() {
+    let mut model = followed(&[]);
+    let mut odd = node("n1", "False", false);
+    odd["status"]["conditions"][0]["message"] = json!("</script><b>\u{202e}\u{0}\"");
+    model.nodes(applied::<NodeObject>(&odd), after(0));
+    let text = model.change(after(0), HEADING, false).unwrap();
+    assert!(!text.contains('\n') && !text.contains('\0'), "one line of an event stream: {text}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["nodes"][0]["why"], "Ready is False: </script><b>\u{202e}\u{0}\"");
+}

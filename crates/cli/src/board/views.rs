@@ -1,0 +1,229 @@
+//! Defines what a viewer of the board is told, as JSON.
+//!
+//! - See `page/board.js` for its reader.
+
+use serde::ser::SerializeTuple as _;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+use taintward_core::identity::{NodeName, PodId};
+use taintward_core::time::Wall;
+
+/// How a node says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum NodeHealth {
+    Ready,
+    NotReady,
+    /// Its condition `Ready` is `Unknown` or missing.
+    Unknown,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct NodeStatusView {
+    /// Its UID.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Its zone, or its region where it has none; empty: neither.
+    pub(crate) zone: String,
+    pub(crate) health: NodeHealth,
+    /// The conditions that are not as those of a healthy node; empty: none.
+    pub(crate) why: String,
+    pub(crate) unschedulable: bool,
+    /// A fault of the sandbox: its kubelet writes nothing.
+    pub(crate) silenced: bool,
+    pub(crate) taints: Vec<NodeTaintView>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct NodeTaintView {
+    /// `key=value:Effect`
+    pub(crate) text: String,
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) effect: String,
+    /// Unix seconds.
+    pub(crate) since: f64,
+    /// The manager that wrote the node's taints last; empty: unknown.
+    pub(crate) by: String,
+    /// The reason that was noted for it; empty: none.
+    pub(crate) note: String,
+}
+
+/// What becomes of a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PodPhase {
+    #[default]
+    Stays = 0,
+    /// It has a deadline.
+    Counting = 1,
+    /// It has to leave, and is not deleted yet.
+    Due = 2,
+    /// Its seconds are cleared by a hold.
+    Held = 3,
+    Terminating = 4,
+}
+
+/// What becomes of a pod, when and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PodState {
+    pub(crate) phase: PodPhase,
+    /// The deadline, or since when it is due; in whole seconds, for two clocks wander a little against each other.
+    pub(crate) at: Option<i64>,
+    /// The taint that decides.
+    pub(crate) taint: Option<Arc<str>>,
+}
+
+/// A pod, as `[uid, namespace, name, node, phase, at, taint]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PodView {
+    pub(crate) id: PodId,
+    pub(crate) node: NodeName,
+    pub(crate) state: PodState,
+}
+
+impl Serialize for PodView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = self.id.name();
+        let mut tuple = serializer.serialize_tuple(7)?;
+        tuple.serialize_element(&self.id.uid().to_string())?;
+        tuple.serialize_element(name.namespace())?;
+        tuple.serialize_element(name.name())?;
+        tuple.serialize_element(self.node.as_str())?;
+        tuple.serialize_element(&(self.state.phase as u8))?;
+        tuple.serialize_element(&self.state.at.unwrap_or_default())?;
+        tuple.serialize_element(self.state.taint.as_deref().unwrap_or_default())?;
+        tuple.end()
+    }
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct WorkloadView {
+    /// Its UID.
+    pub(crate) id: String,
+    pub(crate) kind: &'static str,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// Pods that are ready.
+    pub(crate) healthy: i64,
+    pub(crate) wanted: i64,
+}
+
+/// What keeps pods or taints back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct LimitView {
+    pub(crate) id: String,
+    /// `held`, `braked`, `refused`.
+    pub(crate) kind: &'static str,
+    pub(crate) about: String,
+    pub(crate) text: String,
+}
+
+/// Something that changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DecisionKind {
+    /// A pod has a deadline.
+    Counting,
+    /// Another deadline, or another taint.
+    Changed,
+    /// A pod that had to leave stays.
+    Cancelled,
+    /// A deadline has passed, and the pod is still there.
+    Overdue,
+    /// A pod that had to leave is gone, or is being deleted.
+    Gone,
+    Tainted,
+    Untainted,
+    Ready,
+    NotReady,
+    Cordoned,
+    Uncordoned,
+    Added,
+    Removed,
+}
+
+/// One line of the timeline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct DecisionView {
+    pub(crate) id: u64,
+    /// Unix seconds.
+    pub(crate) at: f64,
+    pub(crate) kind: DecisionKind,
+    pub(crate) node: String,
+    /// `namespace/name`; empty: about the node, or several pods of it.
+    pub(crate) pod: String,
+    pub(crate) text: String,
+}
+
+/// What every message has.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Heading<'a> {
+    /// The cluster's time, in Unix seconds.
+    pub(crate) now: f64,
+    /// Seconds of the cluster in one second.
+    pub(crate) speed: f64,
+    /// What is wrong with what is shown.
+    pub(crate) problem: Option<&'a str>,
+}
+
+/// Everything but the pods.
+#[derive(Serialize)]
+pub(crate) struct SnapshotView<'a> {
+    pub(crate) cluster: &'a str,
+    pub(crate) sandbox: bool,
+    /// For requests that change the sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<&'a str>,
+    #[serde(flatten)]
+    pub(crate) heading: Heading<'a>,
+    pub(crate) nodes: Vec<&'a NodeStatusView>,
+    pub(crate) workloads: Vec<&'a WorkloadView>,
+    pub(crate) limits: &'a [LimitView],
+    pub(crate) decisions: Vec<&'a DecisionView>,
+}
+
+/// What has changed; a list that is missing has not.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeView<'a> {
+    #[serde(flatten)]
+    pub(crate) heading: Heading<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) nodes: Vec<&'a NodeStatusView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pods: Vec<PodView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) workloads: Vec<&'a WorkloadView>,
+    /// The whole list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limits: Option<&'a [LimitView]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) decisions: Vec<&'a DecisionView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gone_nodes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gone_pods: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gone_workloads: Vec<String>,
+}
+
+impl ChangeView<'_> {
+    /// Whether nothing has changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+            && self.pods.is_empty()
+            && self.workloads.is_empty()
+            && self.limits.is_none()
+            && self.decisions.is_empty()
+            && self.gone_nodes.is_empty()
+            && self.gone_pods.is_empty()
+            && self.gone_workloads.is_empty()
+    }
+}
+
+/// Unix seconds, to the millisecond.
+pub(crate) fn seconds(at: Wall) -> f64 {
+    (at.as_micros() / 1000) as f64 / 1000.0
+}

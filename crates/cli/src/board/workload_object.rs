@@ -1,0 +1,225 @@
+//! Decodes workloads and disruption budgets, as far as the board shows them.
+
+use super::views::WorkloadView;
+use serde::Deserialize;
+use std::marker::PhantomData;
+use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_kube::decode::{Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
+
+/// A kind of workload that says how many pods it wants.
+pub(crate) trait WorkloadResource: Send + 'static {
+    const PATH: &'static str;
+    const RESOURCE: &'static str;
+    const KIND: &'static str;
+}
+
+/// `apps/v1` Deployment.
+#[derive(Debug)]
+pub(crate) enum Deployment {}
+
+/// `apps/v1` StatefulSet.
+#[derive(Debug)]
+pub(crate) enum StatefulSet {}
+
+/// `apps/v1` DaemonSet.
+#[derive(Debug)]
+pub(crate) enum DaemonSet {}
+
+impl WorkloadResource for Deployment {
+    const PATH: &'static str = "/apis/apps/v1/deployments";
+    const RESOURCE: &'static str = "deployments";
+    const KIND: &'static str = "Deployment";
+}
+
+impl WorkloadResource for StatefulSet {
+    const PATH: &'static str = "/apis/apps/v1/statefulsets";
+    const RESOURCE: &'static str = "statefulsets";
+    const KIND: &'static str = "StatefulSet";
+}
+
+impl WorkloadResource for DaemonSet {
+    const PATH: &'static str = "/apis/apps/v1/daemonsets";
+    const RESOURCE: &'static str = "daemonsets";
+    const KIND: &'static str = "DaemonSet";
+}
+
+/// A workload.
+#[derive(Debug)]
+pub(crate) struct WorkloadObject<K> {
+    uid: Uid,
+    version: Option<ResourceVersion>,
+    view: WorkloadView,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// A PodDisruptionBudget.
+#[derive(Debug)]
+pub(crate) struct BudgetObject {
+    uid: Uid,
+    version: Option<ResourceVersion>,
+    namespace: String,
+    name: String,
+    status: BudgetStatusJson,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "S: Deserialize<'de> + Default, T: Deserialize<'de> + Default")]
+struct BoardObjectJson<S, T> {
+    metadata: MetadataJson,
+    #[serde(default)]
+    spec: S,
+    #[serde(default)]
+    status: T,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetadataJson {
+    uid: String,
+    #[serde(default)]
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    resource_version: String,
+}
+
+#[derive(Default, Deserialize)]
+struct WorkloadSpecJson {
+    replicas: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WorkloadStatusJson {
+    ready_replicas: i64,
+    /// Of a DaemonSet.
+    number_ready: i64,
+    /// Of a DaemonSet.
+    desired_number_scheduled: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+struct NoSpecJson {}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BudgetStatusJson {
+    disruptions_allowed: i64,
+    current_healthy: i64,
+    desired_healthy: i64,
+    expected_pods: i64,
+}
+
+fn decode<S, T, O>(bytes: &[u8], object: impl FnOnce(BoardObjectJson<S, T>) -> O) -> Decoded<O>
+where
+    S: for<'de> Deserialize<'de> + Default,
+    T: for<'de> Deserialize<'de> + Default,
+{
+    match serde_json::from_slice(bytes) {
+        Ok(json) => Decoded::Object(object(json)),
+        Err(why) => Decoded::Undecodable(UndecodableObject { identity: None, why: why.to_string() }),
+    }
+}
+
+/// JSON is asked for.
+fn never_binary<O>(kind: &str) -> Decoded<O> {
+    let why = format!("a {kind} in protobuf, which was not asked for");
+    Decoded::Undecodable(UndecodableObject { identity: None, why })
+}
+
+fn identity(uid: &Uid, namespace: &str, name: &str, version: Option<ResourceVersion>) -> ObjectIdentity {
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    ObjectIdentity { uid: Some(uid.clone()), namespace, name, version, node: None }
+}
+
+impl<K> WorkloadObject<K> {
+    /// As the board shows it.
+    pub(crate) fn into_view(self) -> (Uid, WorkloadView) {
+        (self.uid, self.view)
+    }
+}
+
+impl<K: WorkloadResource> WatchedObject for WorkloadObject<K> {
+    const GROUP: &'static str = "apps";
+    const PATH: &'static str = K::PATH;
+    const RESOURCE: &'static str = K::RESOURCE;
+    const KIND: &'static str = K::KIND;
+    const OPTIONAL: bool = true;
+    const JSON_ONLY: bool = true;
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
+        never_binary(K::KIND)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        decode(bytes, |json: BoardObjectJson<WorkloadSpecJson, WorkloadStatusJson>| {
+            let BoardObjectJson { metadata, spec, status } = json;
+            let view = WorkloadView {
+                id: metadata.uid,
+                kind: K::KIND,
+                namespace: metadata.namespace,
+                name: metadata.name,
+                healthy: status.ready_replicas.max(status.number_ready),
+                wanted: status.desired_number_scheduled.or(spec.replicas).unwrap_or(1),
+            };
+            let version = ResourceVersion::parse(&metadata.resource_version);
+            Self { uid: Uid::new(&view.id), version, view, kind: PhantomData }
+        })
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        identity(&self.uid, &self.view.namespace, &self.view.name, self.version)
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+}
+
+impl BudgetObject {
+    /// Its UID, its name, and why it permits no eviction; `None`: it permits some, or protects no pod.
+    pub(crate) fn refusal(self) -> (Uid, (String, Option<String>)) {
+        let BudgetStatusJson { disruptions_allowed, current_healthy, desired_healthy, expected_pods } =
+            self.status;
+        let text = (disruptions_allowed == 0 && expected_pods > 0).then(|| {
+            format!(
+                "The budget permits no eviction: {current_healthy} of {expected_pods} pods are healthy, and it needs \
+                 {desired_healthy}. Evictions by NoExecute taints do not ask it; drains and dedicated pools do."
+            )
+        });
+        (self.uid, (format!("{}/{}", self.namespace, self.name), text))
+    }
+}
+
+impl WatchedObject for BudgetObject {
+    const GROUP: &'static str = "policy";
+    const PATH: &'static str = "/apis/policy/v1/poddisruptionbudgets";
+    const RESOURCE: &'static str = "poddisruptionbudgets";
+    const KIND: &'static str = "PodDisruptionBudget";
+    const OPTIONAL: bool = true;
+    const JSON_ONLY: bool = true;
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
+        never_binary(Self::KIND)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        decode(bytes, |json: BoardObjectJson<NoSpecJson, BudgetStatusJson>| Self {
+            uid: Uid::new(&json.metadata.uid),
+            version: ResourceVersion::parse(&json.metadata.resource_version),
+            namespace: json.metadata.namespace,
+            name: json.metadata.name,
+            status: json.status,
+        })
+    }
+
+    fn identity(&self) -> ObjectIdentity {
+        identity(&self.uid, &self.namespace, &self.name, self.version)
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+}

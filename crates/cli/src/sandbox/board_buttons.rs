@@ -1,0 +1,146 @@
+//! Does what the buttons of the sandbox's board ask for.
+
+use super::kube_client;
+use crate::board::{CommandRunner, SandboxAction, SandboxControls};
+use crate::messages::counted;
+use fakekube::api::ApiServer;
+use futures::future::BoxFuture;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use taintward_core::time::Wall;
+use taintward_kube::clock::RuntimePace;
+use taintward_sandbox::snapshot;
+use tokio::sync::watch;
+
+/// The speeds at which a sandbox may run.
+pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
+
+/// Pods that a workload is scaled to at most: a slip of the finger is not to fill the memory.
+const REPLICAS_MAX: u32 = 10_000;
+
+/// The sandbox, as its board changes it.
+pub(super) struct BoardButtons {
+    pub(super) server: ApiServer,
+    pub(super) commands: Arc<CommandRunner>,
+    /// How fast Taintward's clock goes.
+    pub(super) pace: watch::Sender<RuntimePace>,
+}
+
+impl SandboxControls for BoardButtons {
+    fn act(&self, action: SandboxAction) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(self.done(action))
+    }
+}
+
+impl BoardButtons {
+    async fn done(&self, action: SandboxAction) -> Result<String, String> {
+        match action {
+            SandboxAction::Taint { node, taint } => {
+                self.command(&["taint", "node", &node, &taint, "--overwrite=true", "--yes"]).await
+            }
+            SandboxAction::Untaint { node, taint } => {
+                self.command(&["taint", "node", &node, &format!("{taint}-"), "--yes"]).await
+            }
+            SandboxAction::Silence { node } => self.command(&["sandbox", "node", "silence", &node]).await,
+            SandboxAction::Recover { node } => self.command(&["sandbox", "node", "recover", &node]).await,
+            SandboxAction::Cordon { node } => {
+                self.patch(NODE, "", &node, json!({"spec": {"unschedulable": true}})).await?;
+                Ok(format!("node/{node} cordoned"))
+            }
+            SandboxAction::Uncordon { node } => {
+                self.patch(NODE, "", &node, json!({"spec": {"unschedulable": null}})).await?;
+                Ok(format!("node/{node} uncordoned"))
+            }
+            SandboxAction::Scale { workload, replicas } => self.scale(&workload, replicas).await,
+            SandboxAction::Load { text } => self.load(&text),
+            SandboxAction::Speed { speed } => self.set_speed(speed),
+        }
+    }
+
+    /// A command's answer, without the line break at its end.
+    async fn command(&self, words: &[&str]) -> Result<String, String> {
+        if let Some(odd) = words[1..].iter().find(|word| word.starts_with('-') && !word.starts_with("--")) {
+            return Err(format!("{odd:?} is no name"));
+        }
+        match self.commands.run(words).await {
+            Ok(output) => Ok(output.trim_end().to_owned()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    async fn patch(
+        &self,
+        (group, kind, plural): (&str, &str, &str),
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) -> Result<(), String> {
+        let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            api_version,
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+        };
+        let client = kube_client(&self.server);
+        let objects: Api<DynamicObject> = match namespace {
+            "" => Api::all_with(client, &resource),
+            namespace => Api::namespaced_with(client, namespace, &resource),
+        };
+        match objects.patch_metadata(name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) => Err(status.message.clone()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    async fn scale(&self, workload: &str, replicas: u32) -> Result<String, String> {
+        if replicas > REPLICAS_MAX {
+            return Err(format!(
+                "{replicas} replicas are more than the board asks for: at most {REPLICAS_MAX}"
+            ));
+        }
+        let [kind, namespace, name] = *workload.splitn(3, '/').collect::<Vec<_>>() else {
+            return Err("name the workload as Kind/namespace/name".to_owned());
+        };
+        let plural = match kind {
+            "Deployment" => "deployments",
+            "StatefulSet" => "statefulsets",
+            _ => {
+                return Err(format!(
+                    "a {kind} has no number of replicas: scale a Deployment or a StatefulSet"
+                ));
+            }
+        };
+        let patch = json!({"spec": {"replicas": replicas}});
+        self.patch(("apps", kind, plural), namespace, name, patch).await?;
+        Ok(format!("{}/{name} scaled to {}", kind.to_ascii_lowercase(), counted(replicas as usize, "pod")))
+    }
+
+    fn load(&self, text: &str) -> Result<String, String> {
+        let loaded = snapshot::load(&self.server, text.as_bytes()).map_err(|why| why.to_string())?;
+        let objects = counted(loaded.objects, "object");
+        Ok(match loaded.left_out.first() {
+            None => format!("{objects} loaded"),
+            Some(first) => {
+                format!("{objects} loaded, {} left out; the first: {first}", loaded.left_out_count)
+            }
+        })
+    }
+
+    fn set_speed(&self, speed: f64) -> Result<String, String> {
+        if !SPEEDS.contains(&speed) {
+            return Err(format!("{speed} is no speed: expected {} to {}", SPEEDS.start(), SPEEDS.end()));
+        }
+        let pace = self.server.clock().set_speed(speed);
+        let wall = Wall::from_micros(pace.at.as_microsecond());
+        self.pace.send_replace(RuntimePace { since: pace.began, wall, speed });
+        Ok(format!("the cluster's time runs {speed} times as fast as ours"))
+    }
+}
+
+/// The resource of nodes: group, kind, plural.
+const NODE: (&str, &str, &str) = ("", "Node", "nodes");
