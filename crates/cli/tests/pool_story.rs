@@ -56,11 +56,11 @@ fn dedicated_nodes_as_the_page_tells_it() {
             continue;
         }
         if typed.command == REFUSED {
-            let policy = "ValidatingAdmissionPolicy 'taintward-dedicated-pools'";
-            assert!(
-                !done && said.contains(policy) && said.contains("pool ml are not for this pod"),
-                "{said}"
-            );
+            // Which one refuses tells whether the controller has copied the pool into the guard yet.
+            let policies = ["taintward-dedicated-pools", "taintward-new-pools"];
+            let is_refused =
+                policies.iter().any(|name| said.contains(&format!("ValidatingAdmissionPolicy '{name}'")));
+            assert!(!done && is_refused && said.contains("pool ml are not for this pod"), "{said}");
             continue;
         }
         let shown: Vec<String> = said.lines().map(lasting).collect();
