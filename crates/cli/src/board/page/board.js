@@ -749,7 +749,9 @@ function recall() {
 
 $('query').oninput = event => search(event.target.value)
 onpopstate = recall
-onkeydown = event => event.key === 'Escape' && selected && open('')
+onkeydown = event => {
+	if (event.key === 'Escape' && selected) open('')
+}
 
 // Drawing: after changes all that is on the screen; each second and after scrolling what is seen of it.
 
