@@ -63,7 +63,8 @@ function age(span) {
 	return d < 730 ? `${d}d` : `${Math.floor(d / 365)}y`
 }
 
-const hms = (at, zone) => new Date(at * 1000).toLocaleTimeString('en-GB', {timeStyle: zone ? 'long' : 'medium'})
+const [long, medium] = ['long', 'medium'].map(timeStyle => new Intl.DateTimeFormat('en-GB', {timeStyle}))
+const hms = at => medium.format(at * 1000)
 
 function leaves(pod) {
 	const left = pod[UNTIL] - clock()
@@ -134,8 +135,9 @@ function listOf(list, scroller, row, lines = 2) {
 		height = (lines * 1.25 + 0.5) * parseFloat(getComputedStyle(document.documentElement).fontSize)
 		const {top} = rect(list)
 		const [from, to] = opening(scroller).map(y => (y - top) / height)
-		const first = Math.max(0, Math.floor(from) - 3)
-		const last = Math.min(items.length, first + 150, Math.ceil(to) + 3)
+		// One at least, for the Tab key to lead to.
+		const first = clamp(Math.floor(from) - 3, 0, items.length - 1)
+		const last = Math.min(items.length, clamp(Math.ceil(to) + 3, first + 1, first + 150))
 		const focused = list.contains(document.activeElement)
 		list.style.height = items.length ? `${items.length * height}px` : ''
 		at = clamp(at, 0, items.length - 1)
@@ -330,10 +332,10 @@ function chip(taint) {
 	return made
 }
 
+const RANKS = [4, 1, 0, 2, 3]
 /** The most urgent first. */
 function urgency(a, b) {
-	const rank = pod => [4, 1, 0, 2, 3][pod[STATE]]
-	return rank(a) - rank(b) || a[UNTIL] - b[UNTIL] || (a[NAME] < b[NAME] ? -1 : 1)
+	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || (a[NAME] < b[NAME] ? -1 : 1)
 }
 
 function cellOf(node) {
@@ -749,7 +751,9 @@ function recall() {
 
 $('query').oninput = event => search(event.target.value)
 onpopstate = recall
-onkeydown = event => event.key === 'Escape' && selected && open('')
+onkeydown = event => {
+	if (event.key === 'Escape' && selected) open('')
+}
 
 // Drawing: after changes all that is on the screen; each second and after scrolling what is seen of it.
 
@@ -759,7 +763,7 @@ function draw(least = 2) {
 		const all = drawing === 2
 		drawing = 0
 		if (!anchor[0]) return
-		put($('clock'), hms(clock(), true))
+		put($('clock'), long.format(clock() * 1000))
 		if (all) [drawHead, drawNodes, drawLists, drawPanel].forEach(part => part())
 		fillTiles()
 		for (const list of lists) list()
