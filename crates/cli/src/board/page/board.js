@@ -520,7 +520,7 @@ const decisionList = listIn('decisions', one => [
 	one.pod ? `pod/${one.pod}` : one.node && `node/${one.node}`,
 	one.text,
 	['quiet', hms(one.at)],
-	[one.kind, one.kind],
+	[one.kind, dots(one.kind, one.pod || one.node)],
 	['', one.text],
 ])
 

@@ -1,0 +1,307 @@
+//! Tests the board's server over sockets: who gets in, what viewers are sent, what happens when the cluster goes away.
+//!
+//! - See `board/` for the page in a browser.
+
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod running;
+}
+
+use cli::running::{Running, text};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a message may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The address of a board, and its token.
+#[derive(Clone)]
+struct BoardAddress {
+    address: SocketAddr,
+    token: String,
+}
+
+/// An answer: status, head and body.
+struct HttpAnswer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+/// A stream of events.
+struct Events(BufReader<TcpStream>);
+
+impl BoardAddress {
+    /// From a line with `http://ADDRESS/?token=TOKEN`.
+    fn of(line: &str) -> Self {
+        let (address, token) = line.rsplit_once("http://").unwrap().1.trim().split_once("/?token=").unwrap();
+        Self { address: address.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        stream
+    }
+
+    /// An answer to a client that keeps no connection.
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpAnswer {
+        let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
+        let mut answer = String::new();
+        self.send(method, path, &headers, body).read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        HttpAnswer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    fn cookie(&self) -> String {
+        format!("taintward-board-{}={}", self.address.port(), self.token)
+    }
+
+    fn get(&self, path: &str) -> HttpAnswer {
+        self.ask("GET", path, &[("cookie", &self.cookie())], "")
+    }
+
+    fn act(&self, action: &Value) -> HttpAnswer {
+        let bearer = format!("Bearer {}", self.token);
+        let (cookie, kind) = (self.cookie(), "application/json");
+        let headers =
+            [("cookie", cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
+        self.ask("POST", "/action", &headers, &action.to_string())
+    }
+
+    fn events(&self, last: &str) -> Events {
+        let cookie = self.cookie();
+        let stream = self.send("GET", "/events", &[("cookie", cookie.as_str()), ("last-event-id", last)], "");
+        Events(BufReader::new(stream))
+    }
+}
+
+impl Events {
+    /// The id, kind and data of the next message.
+    fn next(&mut self) -> (String, String, Value) {
+        let (mut id, mut kind) = (String::new(), String::new());
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream has ended");
+            match line.trim_end().split_once(": ") {
+                Some(("id", value)) => id = value.to_owned(),
+                Some(("event", value)) => kind = value.to_owned(),
+                Some(("data", value)) => return (id, kind, serde_json::from_str(value).unwrap()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The first message that has what is looked for.
+    fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> (String, Value) {
+        let began = Instant::now();
+        loop {
+            let (id, _, message) = self.next();
+            if is_it(&message) {
+                return (id, message);
+            }
+            assert!(began.elapsed() < PATIENCE, "no message with {what}");
+        }
+    }
+}
+
+/// A sandbox, and the address of its board.
+fn sandbox() -> (Running, BoardAddress) {
+    let mut running = Running::start(&["--plain"]);
+    let board = BoardAddress::of(&running.until("The board, in a browser:"));
+    (running, board)
+}
+
+fn has_counting(message: &Value) -> bool {
+    message["pods"].as_array().is_some_and(|pods| pods.iter().any(|pod| pod[4] == 1))
+}
+
+#[test]
+fn only_the_printed_address_lets_in() {
+    let (_running, board) = sandbox();
+    let entered = board.ask("GET", &format!("/?token={}", board.token), &[], "");
+    assert_eq!(entered.status, 303);
+    assert!(entered.head.contains("httponly; samesite=strict"), "{}", entered.head);
+    for (path, headers, status) in [
+        ("/", vec![], 401),
+        ("/?token=wrong", vec![], 401),
+        ("/events", vec![], 401),
+        ("/explain?node=n1", vec![("cookie", "taintward-board-1=x".to_owned())], 401),
+        ("/", vec![("cookie", board.cookie()), ("host", "rebind.example:80".to_owned())], 403),
+        ("/", vec![("cookie", board.cookie()), ("origin", "http://evil.example".to_owned())], 403),
+        ("/", vec![("cookie", board.cookie()), ("sec-fetch-site", "cross-site".to_owned())], 403),
+        ("/secret", vec![("cookie", board.cookie())], 404),
+    ] {
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let answer = board.ask("GET", path, &headers, "");
+        assert_eq!(answer.status, status, "{path} {headers:?}");
+        assert!(answer.head.contains("content-security-policy: default-src 'self'"), "{}", answer.head);
+        assert!(!answer.body.contains(&board.token), "a refusal tells no token");
+    }
+    for (path, kind) in [("/", "text/html"), ("/board.css", "text/css"), ("/board.js", "text/javascript")] {
+        let answer = board.get(path);
+        assert!(answer.status == 200 && answer.head.contains(&format!("content-type: {kind}")), "{path}");
+    }
+    let action = json!({"verb": "cordon", "node": "n1"}).to_string();
+    let cookie = board.cookie();
+    let forged =
+        board.ask("POST", "/action", &[("cookie", &cookie), ("content-type", "application/json")], &action);
+    assert_eq!(forged.status, 401, "a cookie alone changes nothing");
+    let mut events = board.events("");
+    let (_, nodes) =
+        events.until("nodes", |message| message["nodes"].as_array().is_some_and(|all| !all.is_empty()));
+    assert!(nodes["nodes"].as_array().unwrap().iter().all(|node| node["unschedulable"] == false));
+}
+
+#[test]
+fn every_viewer_is_told_the_same_beside_one_that_reads_nothing() {
+    let (_running, board) = sandbox();
+    let stopped = board.events("");
+    let mut viewers: Vec<Events> = (0..100).map(|_| board.events("")).collect();
+    for viewer in &mut viewers {
+        let (_, kind, snapshot) = viewer.next();
+        assert_eq!((kind.as_str(), &snapshot["sandbox"]), ("snapshot", &json!(true)));
+    }
+    let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
+    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"node/n1 modified"}"#));
+    let mut told: Vec<(String, Value)> =
+        viewers.iter_mut().map(|viewer| viewer.until("a countdown", has_counting)).collect();
+    told.dedup();
+    assert_eq!(told.len(), 1);
+    // One that was away gets what it missed, and not everything again.
+    let mut events = board.events("");
+    let (id, ..) = events.next();
+    board.act(&json!({"verb": "untaint", "node": "n1", "taint": "maintenance:NoExecute"}));
+    events
+        .until("the end of the taint", |message| message["decisions"].to_string().contains("lost the taint"));
+    let (_, kind, missed) = board.events(&id).next();
+    assert_eq!(kind, "change", "{missed}");
+    let (_, kind, _) = board.events("1-1").next();
+    assert_eq!(kind, "snapshot", "the id of another process");
+    drop(stopped);
+}
+
+#[test]
+fn explanations_and_plans_are_those_of_the_commands() {
+    let (mut running, board) = sandbox();
+    let kubeconfig = running.kubeconfig();
+    board.events("").until("nodes", |message| message["nodes"].to_string().contains("n1"));
+    let printed = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        let done = command.args(words).args(["--kubeconfig", &kubeconfig]).output().unwrap();
+        text(&done.stdout)
+    };
+    let untimed = |text: &str| text.split_once('\n').unwrap().1.to_owned();
+    let explained = board.get("/explain?node=n1");
+    assert_eq!(untimed(&explained.body), untimed(&printed(&["explain", "node/n1"])));
+    let planned = board.get("/plan?node=n1&taint=a%3Db%3ANoSchedule");
+    assert_eq!(untimed(&planned.body), untimed(&printed(&["plan", "--taint", "n1", "a=b:NoSchedule"])));
+    let missing = board.get("/explain?pod=shop/nope");
+    assert!(missing.status == 502 && missing.body.contains("nope"), "{} {}", missing.status, missing.body);
+    for (path, status) in [
+        ("/explain", 400),
+        ("/explain?pod=web", 400),
+        ("/explain?node=--help", 400),
+        ("/plan?node=n1", 400),
+        ("/plan?node=n1&taint=-x", 400),
+    ] {
+        assert_eq!(board.get(path).status, status, "{path}");
+    }
+}
+
+#[test]
+fn a_button_does_what_it_says_or_says_why_not() {
+    let (_running, board) = sandbox();
+    let mut events = board.events("");
+    events.until("workloads", |message| message["workloads"].to_string().contains("web"));
+    for (action, said) in [
+        (json!({"verb": "cordon", "node": "n1"}), "node/n1 cordoned"),
+        (json!({"verb": "silence", "node": "n2"}), "node/n2 silenced"),
+        (
+            json!({"verb": "scale", "workload": "Deployment/shop/web", "replicas": 2}),
+            "deployment/web scaled to 2 pods",
+        ),
+        (json!({"verb": "speed", "speed": 60}), "the cluster's time runs 60 times as fast as ours"),
+        (
+            json!({"verb": "load", "text": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}),
+            "1 object loaded",
+        ),
+    ] {
+        let answer = board.act(&action);
+        assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{action}");
+    }
+    // 50 s of its silence are less than a second of ours.
+    let (_, silent) =
+        events.until("a silent node", |message| message["decisions"].to_string().contains("is not ready"));
+    assert_eq!(silent["speed"], 60.0);
+    for (action, why) in [
+        (
+            json!({"verb": "scale", "workload": "DaemonSet/shop/agent", "replicas": 1}),
+            "no number of replicas",
+        ),
+        (json!({"verb": "scale", "workload": "Deployment/shop/web", "replicas": 1_000_000}), "at most"),
+        (json!({"verb": "speed", "speed": 0}), "no speed"),
+        (json!({"verb": "cordon", "node": "nope"}), "not found"),
+        (json!({"verb": "taint", "node": "n1", "taint": "NoExecute"}), "taint"),
+        (json!({"verb": "load", "text": ": :"}), ""),
+    ] {
+        let answer = board.act(&action);
+        assert!(
+            answer.status == 422 && answer.body.contains(why),
+            "{action}: {} {}",
+            answer.status,
+            answer.body
+        );
+    }
+    assert_eq!(board.act(&json!({"verb": "format"})).status, 400);
+}
+
+#[test]
+fn the_board_of_another_cluster_has_no_buttons_and_outlives_it() {
+    let (mut running, _) = sandbox();
+    let kubeconfig = running.kubeconfig();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["board", "--kubeconfig", &kubeconfig]).stderr(Stdio::inherit());
+    let mut process = Running::of(command);
+    let board = BoardAddress::of(&process.until("The board of "));
+    let mut events = board.events("");
+    let (_, _, snapshot) = events.next();
+    assert_eq!((&snapshot["sandbox"], snapshot.get("token")), (&json!(false), None));
+    events.until("nodes", |message| message["nodes"].to_string().contains("n1"));
+    assert_eq!(board.act(&json!({"verb": "cordon", "node": "n1"})).status, 404);
+    drop(running);
+    let (_, message) = events.until("a problem", |message| message["problem"].is_string());
+    assert!(message["problem"].as_str().unwrap().contains("may be old"), "{message}");
+    assert_eq!(board.get("/").status, 200, "the page is there all the same");
+    process.signal(rustix::process::Signal::INT);
+    assert_eq!(process.ends_within(PATIENCE), 0);
+}
+
+#[test]
+fn a_port_in_use_is_named_with_the_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    let done = command.args(["board", "--port", &port.to_string()]).output().unwrap();
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("--port"), "{said}");
+    let done = cli::running::output(&["--plain", "--board-port", &port.to_string()]);
+    let said = text(&done.stderr);
+    assert!(!done.status.success() && said.contains("--board-port"), "{said}");
+}
