@@ -1,12 +1,15 @@
 //! Lists the intended differences between the webhook and the API server's plugins; the test wants to see each of them.
 
 use super::worlds::{Outcome, Pair, Side};
-use serde_json::Value;
+use serde_json::{Value, json};
+use taintward_envtest::releases::Release;
 
 /// One of them; `docs/differences.md` says the same.
 pub(crate) struct Difference {
     pub(crate) name: &'static str,
     pub(crate) why: &'static str,
+    /// The versions of Kubernetes that have it; all if empty.
+    pub(crate) only_on: &'static [&'static str],
     pub(crate) holds: fn(&Pair<'_>) -> bool,
 }
 
@@ -15,6 +18,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "forbidden",
         why: "what a whitelist does not allow is a 403 with the way out, not an internal error (AD-11)",
+        only_on: &[],
         holds: |pair| {
             matches!(refused(pair), Some((500, theirs, 403, ours))
                 if theirs.contains("conflict with its") && ours.contains("conflict with its"))
@@ -23,6 +27,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "unreadable",
         why: "an annotation that is no list is a 403 that names it, not an internal error (AD-8)",
+        only_on: &[],
         holds: |pair| {
             matches!(refused(pair), Some((500, theirs, 403, ours))
                 if of_lists(theirs) && ours.contains("of the namespace is no JSON list of tolerations"))
@@ -31,12 +36,14 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "validation first",
         why: "a pod that is invalid as well is told that first: the lists are looked at when it is complete",
+        only_on: &[],
         holds: |pair| matches!(refused(pair), Some((500, theirs, 422, _)) if of_lists(theirs)),
     },
     Difference {
         name: "old pods stay",
         why: "on update only a toleration that is new is measured by the lists, so that pods admitted under older ones can \
               still be labelled, finished and cleaned up (AD-11)",
+        only_on: &[],
         holds: |pair| {
             pair.updated
                 && matches!((pair.upstream, pair.other),
@@ -47,6 +54,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         name: "updates go through",
         why: "the plugin merges a pod's own tolerations on update, too, and the API server then refuses an update in which \
               one is gone (AD-10, VAL-6); here they stay",
+        only_on: &[],
         holds: |pair| {
             pair.updated
                 && matches!((pair.upstream, pair.other),
@@ -57,6 +65,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         name: "added although covered",
         why: "of what an update brings, the plugin leaves out what another toleration covers; here the pod gets what was \
               asked for (AD-10)",
+        only_on: &[],
         holds: |pair| {
             let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
                 return false;
@@ -71,6 +80,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         name: "other order",
         why: "a toleration for hardware that another covers goes when lists are merged as the plugin does, and comes again \
               behind the others (AD-7, AD-10): with the plugin on update, with plugin and webhook both on at creation",
+        only_on: &[],
         holds: |pair| {
             let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
                 return false;
@@ -82,6 +92,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         name: "slips are told",
         why: "an update that makes no sense is refused, and names the place in the list as it was sent; the plugin may have \
               merged it away, or moved it (AD-10)",
+        only_on: &[],
         holds: |pair| {
             let Outcome::Refused { code: 422, message } = pair.other else { return false };
             let same = |theirs: &Outcome| match theirs {
@@ -96,7 +107,30 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
                 && same(pair.upstream)
         },
     },
+    Difference {
+        name: "pod-level resources",
+        why: "with the gate PodLevelResources off, as in 1.32 and 1.33, an API server drops `spec.resources` only after the webhook \
+              has judged the pod by it (AD-9)",
+        only_on: &["1.32", "1.33"],
+        holds: |pair| {
+            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
+                return false;
+            };
+            // With it comes the merge, in which a toleration that another covers goes, and nothing else.
+            let added = json!({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"});
+            let mut others = ours.iter().filter(|one| **one != added);
+            !pair.case.pod["spec"]["resources"].is_null() && others.all(|one| theirs.contains(one))
+        },
+    },
 ];
+
+impl Difference {
+    /// Whether the API server that is tested has it.
+    pub(crate) fn is_expected(&self) -> bool {
+        let version = Release::chosen().expect("the control plane was started").name();
+        self.only_on.is_empty() || self.only_on.contains(&version)
+    }
+}
 
 /// In no order of their own.
 pub(crate) fn sorted(list: &[Value]) -> Vec<String> {
