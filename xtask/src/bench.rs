@@ -2,6 +2,7 @@
 //!
 //! - Writes ratios and goals to standard output and docs/benchmarks.md. See `bench/measure.rs` for the measuring.
 
+mod board;
 mod cpu_load;
 mod flood;
 mod floor;
@@ -12,6 +13,7 @@ mod measure;
 mod policies;
 pub(crate) mod report;
 mod sandbox;
+mod sandbox_process;
 mod webhook;
 
 use crate::contender::Contender;
@@ -81,6 +83,8 @@ enum BenchSubject {
     Policies,
     /// How fast pods of silent nodes are held, next to a bare loop of the same patches
     Holds,
+    /// What the board costs with many pods and viewers
+    Board,
 }
 
 /// A column of the table.
@@ -128,6 +132,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         }
         Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
         Some(BenchSubject::Flood) => return flood::run(arguments.quick).await,
+        Some(BenchSubject::Board) => return board::run(arguments.quick).await,
         Some(BenchSubject::Holds) => return holds::run(arguments.quick, arguments.rounds).await,
         Some(BenchSubject::Policies) => return policies::run(arguments.quick).await,
         Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,

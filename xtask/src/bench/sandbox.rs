@@ -3,16 +3,15 @@
 //! - Writes docs/benchmarks-sandbox.md.
 
 use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
+use super::sandbox_process::SandboxProcess;
 use crate::sources;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, usage};
+use std::time::Instant;
+use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, usage};
 
 /// Pods created and patched one by one, for the rates.
 const RATED: usize = 5000;
@@ -59,46 +58,12 @@ pub(crate) async fn run(pods: usize) -> Result<()> {
     Ok(())
 }
 
-/// A sandbox process, dead when dropped.
-struct SandboxProcess {
-    child: Child,
-    kubeconfig: PathBuf,
-}
-
-impl Drop for SandboxProcess {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = fs::remove_file(&self.kubeconfig);
-    }
-}
-
 async fn ours(pods: usize) -> Result<SandboxReadings> {
-    let binary = sources::build_taintward(true)?;
-    let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));
     let began = Instant::now();
-    let without = "taintward,kubelets,nodes,scheduler,deployments,replicasets,daemonsets,jobs,budgets,garbage,namespaces";
-    let child = Command::new(binary)
-        .args(["sandbox", "--plain", "--empty", "--nodes", "0", "--without", without, "--kubeconfig-out"])
-        .arg(&kubeconfig)
-        .stdout(Stdio::null())
-        .spawn()
-        .context("starting the sandbox")?;
-    let sandbox = SandboxProcess { child, kubeconfig };
-    let api = loop {
-        if began.elapsed() > Duration::from_secs(10) {
-            bail!("the sandbox does not answer");
-        }
-        if let Ok(api) = TestApi::from_kubeconfig(&sandbox.kubeconfig).await
-            && api.text("/readyz").await.is_ok()
-        {
-            break api;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
+    let sandbox = SandboxProcess::start().await?;
     let start = began.elapsed().as_secs_f64();
-    let pid = sandbox.child.id();
-    measure(&LoadGenerator::new(api), pods, start, || Ok(usage::of(pid)?.resident)).await
+    let pid = sandbox.pid();
+    measure(&LoadGenerator::new(sandbox.api().await?), pods, start, || Ok(usage::of(pid)?.resident)).await
 }
 
 async fn real(tools: &Binaries, pods: usize) -> Result<SandboxReadings> {
