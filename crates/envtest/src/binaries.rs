@@ -191,7 +191,7 @@ pub fn kwok_for_test(test: &str) -> Option<PathBuf> {
     had_for_test(test, "KWOK", find_kwok())
 }
 
-fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Option<T> {
+pub(crate) fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Option<T> {
     let why = match found {
         Ok(found) => return Some(found),
         Err(why) => why,

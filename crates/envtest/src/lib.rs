@@ -14,6 +14,7 @@ pub mod access;
 pub mod api;
 pub mod audit;
 pub mod binaries;
+pub mod browser;
 pub mod certificates;
 mod cluster;
 mod cluster_config;

@@ -69,6 +69,8 @@ impl BoardServer {
             (&Method::GET, "/") => bytes("text/html; charset=utf-8", HTML),
             (&Method::GET, "/board.css") => bytes("text/css; charset=utf-8", STYLE),
             (&Method::GET, "/board.js") => bytes("text/javascript; charset=utf-8", SCRIPT),
+            // Browsers ask for it unasked, and tell of a refusal as an error.
+            (&Method::GET, "/favicon.ico") => text(StatusCode::NO_CONTENT, ""),
             (&Method::GET, "/events") => self.events(&request),
             (&Method::GET, "/explain") => self.explain(query).await,
             (&Method::GET, "/plan") => self.plan(query).await,

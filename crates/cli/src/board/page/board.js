@@ -657,7 +657,7 @@ function buildPanel() {
 		panel.append(h('h3', {}, 'What if it had this taint?'), form(field, 'Plan', plan, taint), asked, answer)
 		if (planned) plan(planned)
 	}
-	if (kind === 'workload' && state.sandbox) {
+	if (/^(Depl|Stat)/.test(type) && state.sandbox) {
 		const field = h('input', {type: 'number', min: 0, max: 10000, value: thing?.wanted ?? 1, 'aria-label': 'Pods wanted'})
 		panel.append(form(field, 'Scale', replicas => act({verb: 'scale', workload: name, replicas: Number(replicas)})))
 	}

@@ -1,0 +1,154 @@
+//! Serves the board's page and tells it a scripted state, so that a test decides what the page sees.
+
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// As the board's own server sends it.
+const POLICY: &str = "Content-Security-Policy: default-src 'self'\r\n";
+
+const FILES: [(&str, &str, &[u8]); 3] = [
+    ("/", "text/html; charset=utf-8", include_bytes!("../../src/board/page/index.html")),
+    ("/board.css", "text/css", include_bytes!("../../src/board/page/board.css")),
+    ("/board.js", "text/javascript", include_bytes!("../../src/board/page/board.js")),
+];
+
+/// The bytes of all three files.
+pub(crate) fn page_length() -> usize {
+    FILES.iter().map(|(.., file)| file.len()).sum()
+}
+
+#[derive(Default)]
+struct Script {
+    snapshot: String,
+    viewers: Vec<TcpStream>,
+    actions: Vec<(String, Value)>,
+    ended: bool,
+    /// Refuses everything, as a board that was started anew does.
+    locked: bool,
+}
+
+pub(crate) struct PageServer {
+    port: u16,
+    script: Arc<Mutex<Script>>,
+}
+
+impl PageServer {
+    pub(crate) fn start(snapshot: &Value) -> Self {
+        Self::at(0, snapshot)
+    }
+
+    /// At this port; 0 is any that is free.
+    pub(crate) fn at(port: u16, snapshot: &Value) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let script = Arc::new(Mutex::new(Script { snapshot: snapshot.to_string(), ..Script::default() }));
+        let shared = Arc::clone(&script);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.lock().unwrap().ended {
+                    break;
+                }
+                let shared = Arc::clone(&shared);
+                // A browser that goes away in the midst of an answer fails no test.
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &shared)));
+            }
+        });
+        Self { port, script }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Sends a change to all who look.
+    pub(crate) fn tell(&self, change: &Value) {
+        let event = format!("event: change\ndata: {change}\n\n");
+        for viewer in &mut self.script.lock().unwrap().viewers {
+            viewer.write_all(event.as_bytes()).unwrap();
+        }
+    }
+
+    /// What was posted so far: the header `Authorization`, and the body.
+    pub(crate) fn actions(&self) -> Vec<(String, Value)> {
+        self.script.lock().unwrap().actions.clone()
+    }
+
+    pub(crate) fn lock(&self) {
+        self.script.lock().unwrap().locked = true;
+    }
+}
+
+impl Drop for PageServer {
+    fn drop(&mut self) {
+        let mut script = self.script.lock().unwrap();
+        script.ended = true;
+        for viewer in &script.viewers {
+            let _ = viewer.shutdown(Shutdown::Both);
+        }
+        drop(script);
+        // The listener wakes up, sees the end, and frees the port.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut head = String::new();
+    while reader.read_line(&mut head)? > 2 {}
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let header = |name: &str| {
+        let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
+        line.map(|line| line[name.len()..].trim().to_owned()).unwrap_or_default()
+    };
+    let mut body = vec![0; header("content-length:").parse().unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    let mut script = script.lock().unwrap();
+    if script.locked {
+        return answer(&mut stream, "401 Unauthorized", "text/plain", b"another token");
+    }
+    if path == "/events" {
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: snapshot\ndata: {}\n\n",
+            script.snapshot
+        )?;
+        script.viewers.push(stream);
+        return Ok(());
+    }
+    if path == "/action" {
+        script.actions.push((header("authorization:"), serde_json::from_slice(&body)?));
+        return answer(
+            &mut stream,
+            "200 OK",
+            "application/json",
+            json!({"message": "It is done."}).to_string().as_bytes(),
+        );
+    }
+    if let Some((_, kind, file)) = FILES.iter().find(|(name, ..)| *name == path) {
+        return answer(&mut stream, "200 OK", kind, file);
+    }
+    if path.starts_with("/explain?") || path.starts_with("/plan?") {
+        return answer(
+            &mut stream,
+            "200 OK",
+            "text/plain; charset=utf-8",
+            format!("An answer to {path}").as_bytes(),
+        );
+    }
+    answer(&mut stream, "204 No Content", "text/plain", b"")
+}
+
+fn answer(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{POLICY}Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )?;
+    stream.write_all(body)
+}

@@ -1,0 +1,114 @@
+//! Makes states for the page: a few nodes, many, and some whose names are meant to do harm.
+
+use serde_json::{Value, json};
+
+/// The cluster's time; the page counts from it.
+pub(crate) const NOW: f64 = 1_764_072_000.0;
+
+/// What no API server accepts as a name, as a broken or hostile one might send it.
+pub(crate) const HOSTILE: [&str; 5] = [
+    "<img src=x onerror=\"window.harmed=1\">",
+    "<script>window.harmed=1</script>",
+    "a\u{202e}gnp.exe",
+    "tab\tand\nnewline",
+    "'\"; $(reboot) `x` \u{1b}[31m",
+];
+
+/// `maintenance=now:NoExecute`, set a minute ago.
+pub(crate) fn taint() -> Value {
+    json!({
+        "text": "maintenance=now:NoExecute", "key": "maintenance", "value": "now", "effect": "NoExecute",
+        "since": NOW - 60.0, "by": "kubectl-taint", "note": "new disks",
+    })
+}
+
+pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
+    json!({
+        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "why": "", "unschedulable": false,
+        "silenced": false, "taints": taints,
+    })
+}
+
+/// It counts down where it has a deadline, and else stays.
+pub(crate) fn pod(name: &str, node: &str, deadline: Option<f64>) -> Value {
+    let (state, until, why) = match deadline {
+        Some(until) => (1, until, "maintenance=now:NoExecute"),
+        None => (0, 0.0, ""),
+    };
+    json!([format!("uid-{name}"), "shop", name, node, state, until, why])
+}
+
+pub(crate) fn state(nodes: &[Value], pods: &[Value]) -> Value {
+    json!({
+        "cluster": "context kind-a, https://127.0.0.1:6443", "now": NOW, "speed": 1, "sandbox": false, "problem": null,
+        "nodes": nodes, "pods": pods, "workloads": [], "limits": [], "decisions": [],
+    })
+}
+
+/// Two nodes in two zones; one is tainted, and of its pods one counts down and one stays.
+pub(crate) fn small() -> Value {
+    let nodes = [node("n1", "z1", &[taint()]), node("n2", "z2", &[])];
+    let pods = [pod("web-1", "n1", Some(NOW + 252.0)), pod("web-2", "n1", None), pod("web-3", "n2", None)];
+    let mut state = state(&nodes, &pods);
+    state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "wanted": 3}]);
+    state["limits"] = json!([{"id": "l", "kind": "refused", "about": "shop/web", "text": "The budget permits no eviction."}]);
+    state["decisions"] = json!([{
+        "id": 1, "at": NOW - 60.0, "kind": "counting", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
+    }]);
+    state
+}
+
+/// The small state in a sandbox.
+pub(crate) fn sandbox() -> Value {
+    let mut state = small();
+    state["sandbox"] = json!(true);
+    state["token"] = json!("a-token");
+    state
+}
+
+/// 5,000 nodes in ten zones, 50,000 pods, of which 10,000 count down.
+pub(crate) fn many() -> Value {
+    let name = |index: usize| format!("node-{index}");
+    let taints = |index: usize| if index.is_multiple_of(5) { vec![taint()] } else { Vec::new() };
+    let nodes: Vec<Value> =
+        (0..5000).map(|index| node(&name(index), &format!("z{}", index % 10), &taints(index))).collect();
+    let deadline = |index: usize, number: usize| NOW + 60.0 + ((index * 7 + number * 31) % 3600) as f64;
+    let pods: Vec<Value> = (0..50_000)
+        .map(|number| {
+            let index = number / 10;
+            let until = index.is_multiple_of(5).then(|| deadline(index, number));
+            pod(&format!("web-{index}-{}", number % 10), &name(index), until)
+        })
+        .collect();
+    state(&nodes, &pods)
+}
+
+/// Every text that a cluster tells is one of [`HOSTILE`].
+pub(crate) fn hostile() -> Value {
+    let nodes: Vec<Value> = HOSTILE
+        .iter()
+        .map(|name| {
+            let mut taint = taint();
+            for field in ["key", "value", "by", "note"] {
+                taint[field] = json!(name);
+            }
+            taint["text"] = json!(format!("{name}:NoExecute"));
+            let mut node = node(name, name, &[taint]);
+            node["why"] = json!(name);
+            node
+        })
+        .collect();
+    let pods: Vec<Value> = HOSTILE.iter().map(|name| pod(name, name, Some(NOW + 300.0))).collect();
+    let mut state = state(&nodes, &pods);
+    let texts = |index: usize, name: &str| {
+        json!({"id": index, "kind": name, "namespace": name, "name": name, "healthy": 0, "wanted": 1, "about": name,
+               "text": name, "at": NOW, "node": name, "pod": name})
+    };
+    let all: Vec<Value> = HOSTILE.iter().enumerate().map(|(index, name)| texts(index, name)).collect();
+    for list in ["workloads", "limits", "decisions"] {
+        state[list] = json!(all);
+    }
+    state["cluster"] = json!(HOSTILE[0]);
+    state["problem"] = json!(HOSTILE[1]);
+    state
+}
