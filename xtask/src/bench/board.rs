@@ -7,6 +7,7 @@ use super::report::machine;
 use super::sandbox_process::SandboxProcess;
 use crate::{http, sources};
 use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use taintward_envtest::browser::Browser;
+use taintward_envtest::fixtures::set_taints;
 use taintward_envtest::usage;
 
 const PODS_PER_NODE: usize = 50;
@@ -96,10 +99,10 @@ async fn memory_and_viewers(scale: &Scale, report: &mut BoardReport) -> Result<(
     report.line(&format!("first message with {pods} pods"), took.as_secs_f64() * 1e3, "ms", None);
     report.line("its size", bytes as f64 / 1e3, "kB", None);
     let tainted = &names[..scale.countdowns / PODS_PER_NODE];
-    let unreachable = serde_json::json!([{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]);
+    let unreachable = json!([{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]);
     for node in tainted {
         let taints = unreachable.as_array().context("a list")?;
-        taintward_envtest::fixtures::set_taints(&fleet.api, node, taints).await?;
+        set_taints(&fleet.api, node, taints).await?;
     }
     let countdowns = scale.countdowns;
     board.until_told(|text| text.matches("\",1,1").count() >= countdowns)?;
@@ -110,8 +113,39 @@ async fn memory_and_viewers(scale: &Scale, report: &mut BoardReport) -> Result<(
         "ms",
         Some(1_000.0),
     );
+    match Browser::start() {
+        Ok(browser) => {
+            let label = format!("first paint in Chromium with {countdowns} countdowns and {pods} pods");
+            report.line(&label, first_paint(browser, &board)?, "ms", None);
+        }
+        Err(why) => eprintln!("the first paint is not measured: {why:#}"),
+    }
     viewers(&board, &fleet, report).await
 }
+
+/// Milliseconds from the request of the page until its first picture of the cluster, the median of three.
+fn first_paint(mut browser: Browser, board: &BoardProcess) -> Result<f64> {
+    browser.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": PAINTED}))?;
+    // The first one takes the token into a cookie.
+    browser.open(&format!("http://{}/?token={}", board.address, board.token))?;
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        browser.open("about:blank")?;
+        browser.open(&format!("http://{}/", board.address))?;
+        let painted = browser.until("the cluster is painted", "window.painted")?;
+        times.push(painted.as_f64().context("a number")?);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[1])
+}
+
+/// Notes when the totals are there and drawn.
+const PAINTED: &str = "new MutationObserver((_, watcher) => {
+    if (document.querySelector('#totals b')) {
+        watcher.disconnect();
+        requestAnimationFrame(() => setTimeout(() => (window.painted = performance.now())));
+    }
+}).observe(document, {childList: true, subtree: true})";
 
 /// Viewers, while pods change.
 async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut BoardReport) -> Result<()> {
