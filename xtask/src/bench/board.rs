@@ -166,7 +166,7 @@ async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut Board
     let (began, mut changed) = (Instant::now(), 0);
     while began.elapsed() < WATCHED {
         let name = format!("web-frontend-7d9c5b8f6b-{changed:06}");
-        fleet.api.delete(&pod_path(&name)).await?;
+        fleet.api.delete(&pod_path(&name), &json!({})).await?;
         changed += 1;
         tokio::time::sleep(Duration::from_secs(1) / CHANGES_A_SECOND).await;
     }
