@@ -53,8 +53,8 @@ enum Command {
     Columns,
     /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
     Chart,
-    /// Draw the sandbox's tour anew for the README
-    Picture,
+    /// Draw the sandbox's tour anew for the README, or its board
+    Picture(picture::PictureArgs),
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     Release(release::ReleaseArgs),
     /// Run a program, but not for ever: how `test` starts every test program
@@ -80,7 +80,7 @@ async fn main() -> ExitCode {
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
-        Command::Picture => picture::run(),
+        Command::Picture(arguments) => picture::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

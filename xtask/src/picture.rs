@@ -1,10 +1,29 @@
-//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/.
+//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board.
+
+mod board_page;
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
+
+/// What pictures are made of.
+#[derive(Debug, Args)]
+pub(crate) struct PictureArgs {
+    /// What is drawn
+    #[arg(value_enum, default_value = "text")]
+    subject: PictureSubject,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PictureSubject {
+    /// What commands print, for which nothing is needed
+    Text,
+    /// The page of the sandbox's board, which takes Chromium
+    Board,
+}
 
 /// Widths and heights of letters, in pixels.
 const LETTER: (f64, usize) = (7.83, 18);
@@ -24,7 +43,14 @@ const SHOTS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(arguments: &PictureArgs) -> Result<()> {
+    match arguments.subject {
+        PictureSubject::Text => draw_text(),
+        PictureSubject::Board => board_page::run(),
+    }
+}
+
+fn draw_text() -> Result<()> {
     let program = sources::build_taintward(false)?;
     for (name, folder, typed) in SHOTS {
         let words = typed.split(' ').skip(1).chain(["--color", "always"]);

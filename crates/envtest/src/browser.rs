@@ -180,10 +180,11 @@ impl Browser {
         }
     }
 
-    /// Presses the mouse's button in the middle of the element that an expression tells.
+    /// Presses the mouse's button in the middle of the element that an expression tells, once what was asked for before is drawn.
     pub fn click(&mut self, element: &str) -> Result<()> {
         let middle = format!(
-            "(() => {{ const element = {element}; element.scrollIntoView({{block: 'nearest'}}); \
+            "(async () => {{ await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))); \
+             const element = {element}; element.scrollIntoView({{block: 'nearest'}}); \
              const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] }})()"
         );
         let middle = self.evaluate(&middle)?;

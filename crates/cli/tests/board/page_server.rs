@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// As the board's own server sends it.
 const POLICY: &str = "Content-Security-Policy: default-src 'self'\r\n";
@@ -32,6 +33,8 @@ struct Script {
 pub(crate) struct PageServer {
     port: u16,
     script: Arc<Mutex<Script>>,
+    /// Holds the port.
+    listening: Option<JoinHandle<()>>,
 }
 
 impl PageServer {
@@ -45,7 +48,7 @@ impl PageServer {
         let port = listener.local_addr().unwrap().port();
         let script = Arc::new(Mutex::new(Script { snapshot: snapshot.to_string(), ..Script::default() }));
         let shared = Arc::clone(&script);
-        std::thread::spawn(move || {
+        let listening = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if shared.lock().unwrap().ended {
                     break;
@@ -55,7 +58,7 @@ impl PageServer {
                 std::thread::spawn(move || stream.and_then(|stream| serve(stream, &shared)));
             }
         });
-        Self { port, script }
+        Self { port, script, listening: Some(listening) }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -94,6 +97,7 @@ impl Drop for PageServer {
         drop(script);
         // The listener wakes up, sees the end, and frees the port.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
+        let _ = self.listening.take().map(JoinHandle::join);
     }
 }
 

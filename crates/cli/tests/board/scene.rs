@@ -74,7 +74,7 @@ pub(crate) fn many() -> Value {
         (0..5000).map(|index| node(&name(index), &format!("z{}", index % 10), &taints(index))).collect();
     let deadline = |index: usize, number: usize| NOW + 60.0 + ((index * 7 + number * 31) % 3600) as f64;
     let pods: Vec<Value> = (0..50_000)
-        .map(|number| {
+        .map(|number: usize| {
             let index = number / 10;
             let until = index.is_multiple_of(5).then(|| deadline(index, number));
             pod(&format!("web-{index}-{}", number % 10), &name(index), until)

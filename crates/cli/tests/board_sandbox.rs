@@ -1,0 +1,111 @@
+//! Tests the first minute of a newcomer: a real sandbox and its board in a real browser, by clicks alone.
+//!
+//! - See `board_page.rs` for the page by itself.
+
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod running;
+}
+
+use cli::running::Running;
+use serde_json::{Value, json};
+use taintward_envtest::browser::Browser;
+
+/// A button, by its text.
+fn button(text: &str) -> String {
+    format!("[...document.querySelectorAll('button')].find(one => one.textContent === {})", json!(text))
+}
+
+fn texts(browser: &mut Browser, selector: &str) -> Vec<String> {
+    let all = browser.evaluate(&format!(
+        "[...document.querySelectorAll({})].map(one => one.textContent)",
+        json!(selector)
+    ));
+    serde_json::from_value(all.unwrap()).unwrap()
+}
+
+/// What it prints first leads to the board.
+fn board_of(sandbox: &mut Running) -> String {
+    let line = sandbox.until("The board, in a browser:");
+    line.rsplit(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_newcomer_sees_what_a_taint_does() {
+    let Some(mut browser) = Browser::for_test("board_sandbox::a_newcomer_sees_what_a_taint_does") else {
+        return;
+    };
+    let mut sandbox = Running::start(&["--plain"]);
+    browser.open(&board_of(&mut sandbox)).unwrap();
+    browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
+    browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')").unwrap();
+    assert_eq!(
+        browser.evaluate("location.pathname + location.search").unwrap(),
+        "/",
+        "the token is not left in the address"
+    );
+    assert_eq!(texts(&mut browser, "#leaving .row"), [""; 0], "no pod leaves yet");
+
+    // A node with a pod that bears the taint for 90 s.
+    browser.click("document.querySelector('#query')").unwrap();
+    browser.write("shop/search-").unwrap();
+    browser.until("three nodes have one", "document.querySelectorAll('.tile').length === 3").unwrap();
+    let node = texts(&mut browser, ".tile bdi:first-child").remove(0);
+    browser.click("document.querySelector('.tile button')").unwrap();
+    let told = "panel.querySelector('.told:last-of-type').innerText";
+    browser.until("it is explained", &format!("{told}.includes('Node {node}')")).unwrap();
+    browser.click(&button("Plan")).unwrap();
+    let asked = format!("panel.innerText.includes('If node {node} gets maintenance=now:NoExecute:')");
+    browser.until("what would happen", &asked).unwrap();
+    assert_eq!(texts(&mut browser, "#leaving .row"), [""; 0], "asking changes nothing");
+
+    browser.click(&button("Taint")).unwrap();
+    browser
+        .until(
+            "it is tainted",
+            "panel.querySelector('.chip').textContent.startsWith('maintenance=now:NoExecute')",
+        )
+        .unwrap();
+    let first = "document.querySelector('#leaving .row').textContent";
+    browser.until("its pod counts down", &format!("/^in \\d+s ?shop\\/search-/.test({first})")).unwrap();
+    browser
+        .until("its ring", "document.querySelector('.tile .s1').getAttribute('stroke-dasharray')")
+        .unwrap();
+    let pod = texts(&mut browser, "#leaving .row bdi:nth-child(2)").remove(0);
+
+    // Why does it leave, and when?
+    browser.click("document.querySelector('#leaving .row')").unwrap();
+    browser
+        .until("why", "panel.querySelector('.told').innerText.includes('it tolerates maintenance')")
+        .unwrap();
+    assert_eq!(texts(&mut browser, "#panel-title"), [format!("Pod {pod}")]);
+    browser.click(&button("10×")).unwrap();
+    browser
+        .until("time is faster", "document.querySelector('#speed').textContent === 'at 10× speed'")
+        .unwrap();
+    // Its successor may come to the same node, and counts down as well.
+    let listed = format!(
+        "[...document.querySelectorAll('#leaving .row')].some(one => one.textContent.includes({}))",
+        json!(pod)
+    );
+    browser.until("it leaves", &format!("!{listed}")).unwrap();
+    let gone = format!(
+        "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('gone') && one.textContent.includes({}))",
+        json!(pod.rsplit('/').next())
+    );
+    browser.until("it is told", &gone).unwrap();
+
+    browser.evaluate("history.back()").unwrap();
+    browser
+        .until(
+            "the node again",
+            &format!("document.querySelector('#panel-title').textContent === 'Node {node}'"),
+        )
+        .unwrap();
+    browser.click(&button("Untaint")).unwrap();
+    browser.until("it is free again", "!document.querySelector('#panel .chip')").unwrap();
+    assert_eq!(browser.complaints(), [""; 0]);
+    assert_eq!(browser.evaluate("document.querySelector('#link').textContent").unwrap(), Value::from("live"));
+}

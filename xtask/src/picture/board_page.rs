@@ -1,0 +1,85 @@
+//! Takes pictures of the sandbox's board in a real browser, as PNG files in docs/.
+
+use crate::sources;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use taintward_envtest::browser::Browser;
+
+/// The name of a picture, the colours, and the window's width and height.
+const SHOTS: [(&str, &str, u32, u32); 3] =
+    [("light", "light", 1280, 800), ("dark", "dark", 1280, 800), ("phone", "dark", 390, 844)];
+
+const BYTES_MAX: u64 = 300_000;
+
+/// Ended when the pictures are taken, or could not be.
+struct Sandbox(Child);
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(super) fn run() -> Result<()> {
+    let program = sources::build_taintward(false)?;
+    let mut command = Command::new(program);
+    command.args(["sandbox", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut sandbox = Sandbox(command.spawn().context("starting the sandbox")?);
+    let mut lines = BufReader::new(sandbox.0.stdout.take().context("it has a standard output")?).lines();
+    let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("The board, in a browser:")));
+    let line = line.context("the sandbox names no board")??;
+    let mut browser = Browser::start()?;
+    browser.resize(1280, 800)?;
+    browser.open(line.rsplit(' ').next().unwrap_or_default())?;
+    browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
+    // The sandbox goes on writing lines, which somebody has to read.
+    std::thread::spawn(move || lines.for_each(drop));
+
+    act(&mut browser, "n2", "maintenance=now:NoExecute", "Cordon")?;
+    act(&mut browser, "n5", "dedicated=db:NoSchedule", "Taint")?;
+    for node in ["n1", "n6"] {
+        act(&mut browser, node, "maintenance=now:NoExecute", "Taint")?;
+    }
+    browser.until("a countdown", "document.querySelectorAll('#leaving .row').length > 0")?;
+    browser.press("Escape")?;
+    for (name, scheme, width, height) in SHOTS {
+        browser.prefer(scheme)?;
+        browser.resize(width, height)?;
+        match name {
+            "light" => {
+                browser.click("document.querySelector('#leaving .row')")?;
+                browser
+                    .until("why it leaves", "panel.querySelector('.told').innerText.includes('tolerates')")?;
+            }
+            _ => browser.press("Escape")?,
+        }
+        browser.until("nothing is said", "document.querySelector('#said').textContent === ''")?;
+        let file = sources::root().join(format!("docs/board-{name}.png"));
+        browser.picture(&file)?;
+        let length = fs::metadata(&file)?.len();
+        ensure!(length < BYTES_MAX, "{} has {length} bytes, more than {BYTES_MAX}", file.display());
+        println!("{}: written, {length} bytes", file.display());
+    }
+    Ok(())
+}
+
+/// Opens a node, and presses one of its buttons.
+fn act(browser: &mut Browser, node: &str, taint: &str, button: &str) -> Result<()> {
+    let named = |selector: &str, text: &str| {
+        format!(
+            "[...document.querySelectorAll('{selector}')].find(one => one.textContent === {})",
+            json!(text)
+        )
+    };
+    browser.click(&named(".tile bdi", node))?;
+    browser.until("its panel", &named("#panel-title", &format!("Node {node}")))?;
+    browser.evaluate(&format!("panel.querySelector('input').value = {}", json!(taint)))?;
+    browser.click(&named("#panel button", button))?;
+    let answered = format!("document.querySelector('#said').textContent.includes({})", json!(node));
+    browser.until("an answer", &answered)?;
+    Ok(())
+}
