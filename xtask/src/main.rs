@@ -53,7 +53,7 @@ enum Command {
     Columns,
     /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
     Chart,
-    /// Write the alerts and their runbooks anew
+    /// Write the alerts, their runbooks and the dashboards anew
     Observability,
     /// Draw the sandbox's tour anew for the README
     Picture,

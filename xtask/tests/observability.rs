@@ -1,9 +1,11 @@
-//! Tests that the alerts and runbooks are up to date, name metrics that exist, and fire when they should and only then.
+//! Tests that alerts, runbooks and dashboards are up to date, and that alerts fire when they should and only then.
 
 #![allow(clippy::unwrap_used, reason = "tests: what cannot be had fails the test")]
 
 #[path = "observability/alert_case.rs"]
 mod alert_case;
+#[path = "observability/dashboard_checks.rs"]
+mod dashboard_checks;
 
 use alert_case::AlertCase;
 use std::collections::BTreeSet;
@@ -13,9 +15,10 @@ use std::process::Command;
 use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;
 use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, describe};
+use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
 use taintward_core::time::{Mono, Wall};
 use taintward_envtest::binaries;
-use xtask::observability::{Alert, RUNBOOKS, alerts, files, rule_group};
+use xtask::observability::{Alert, DASHBOARDS, RUNBOOKS, alerts, files, rule_group};
 
 const ANEW: &str = "make it anew: cargo xtask observability";
 
@@ -25,17 +28,19 @@ fn root() -> &'static Path {
 
 #[test]
 fn the_files_are_what_the_definitions_say_and_there_are_no_others() {
-    let made = files(&alerts());
+    let made = files();
     for (path, text) in &made {
         let kept = fs::read_to_string(root().join(path)).unwrap_or_default();
         assert!(kept == *text, "{path} differs from its definition; {ANEW}");
     }
-    let pages = fs::read_dir(root().join(RUNBOOKS)).unwrap();
-    let strangers: Vec<String> = pages
-        .map(|page| format!("{RUNBOOKS}/{}", page.unwrap().file_name().to_str().unwrap()))
-        .filter(|path| !made.contains_key(path))
-        .collect();
-    assert_eq!(strangers, [""; 0], "pages without an alert");
+    for folder in [RUNBOOKS, DASHBOARDS] {
+        let there = fs::read_dir(root().join(folder)).unwrap();
+        let strangers: Vec<String> = there
+            .map(|file| format!("{folder}/{}", file.unwrap().file_name().to_str().unwrap()))
+            .filter(|path| !made.contains_key(path))
+            .collect();
+        assert_eq!(strangers, [""; 0], "files without a definition");
+    }
 }
 
 #[test]
@@ -58,7 +63,23 @@ fn registered() -> BTreeSet<String> {
     let (version, mode, started) = ("", "", Wall::from_secs(0));
     let about = BuildInfo { version, mode, lease: String::new(), started, host: String::new() };
     let clock = || Mono::from_secs(0);
-    let run = ControllerMetrics::new(Arc::new(clock), &about).render(Exposition::Prometheus);
+    let run = ControllerMetrics::new(Arc::new(clock), &about);
+    // Series of zones begin with the first zone.
+    let zone = &ZoneKey::of(ZoneLabels::default());
+    let (state, rate) = (ZoneState::Normal, TaintRate::ZERO);
+    let empty = ZoneReport {
+        zone,
+        size: 0,
+        unhealthy: 0,
+        suspects: 0,
+        excluded: 0,
+        state,
+        rate,
+        waiting: 0,
+        evictions: 0,
+    };
+    run.node_health.zones([empty].into_iter());
+    let run = run.render(Exposition::Prometheus);
     let webhook =
         WebhookMetrics::new(Arc::new(clock), version, started, &["brake"]).render(Exposition::Prometheus);
     describe(&(run + &webhook)).into_iter().map(|metric| metric.name).collect()
@@ -68,7 +89,15 @@ fn registered() -> BTreeSet<String> {
 fn metrics_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| {
-        ["taintward_", "leader_election_", "rest_client_"].iter().any(|start| word.starts_with(start))
+        let starts = [
+            "taintward_",
+            "leader_election_",
+            "rest_client_",
+            "taint_eviction_",
+            "node_collector_",
+            "workqueue_",
+        ];
+        starts.iter().any(|start| word.starts_with(start))
     })
 }
 

@@ -61,7 +61,7 @@ impl Alert {
 }
 
 /// Labels of scraping that tell installations apart; `cluster` is there where one Prometheus serves several.
-const INSTALLATION: &str = "cluster, namespace, job";
+pub(crate) const INSTALLATION: &str = "cluster, namespace, job";
 
 /// Labels of scraping that tell processes apart.
 pub(super) const PROCESS: &str = "cluster, namespace, job, instance";
