@@ -33,6 +33,9 @@ enum Action {
         /// Helm too, about 4 more minutes: for the tests that render the chart
         #[arg(long)]
         helm: bool,
+        /// promtool too, about 5 more minutes: for the tests of the alerts
+        #[arg(long)]
+        promtool: bool,
     },
     /// Start a control plane in the background
     Up {
@@ -77,9 +80,12 @@ enum KubeconfigAccount {
 
 pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
-        Action::Build { version, kwok, helm } => {
+        Action::Build { version, kwok, helm, promtool } => {
             if helm {
                 binaries::find_or_build_helm()?;
+            }
+            if promtool {
+                binaries::find_or_build_promtool()?;
             }
             build(version, kwok).map(drop)
         }

@@ -23,7 +23,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::measures;
+use xtask::{measures, observability};
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -53,6 +53,8 @@ enum Command {
     Columns,
     /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
     Chart,
+    /// Write the alerts, their runbooks and the dashboards anew
+    Observability,
     /// Draw the sandbox's tour anew for the README, or its board
     Picture(picture::PictureArgs),
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
@@ -80,6 +82,7 @@ async fn main() -> ExitCode {
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
+        Command::Observability => observability::run(sources::root()),
         Command::Picture(arguments) => picture::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),

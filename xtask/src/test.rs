@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if all {
         binaries::find_or_build_kwok()?;
         binaries::find_or_build_helm()?;
+        binaries::find_or_build_promtool()?;
     }
     if let Err(why) = Binaries::find_or_build() {
         if all {
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm or of a shell: {}",
+            "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm, of promtool or of a shell: {}",
             names.len(),
             names.join(", ")
         );

@@ -1,5 +1,7 @@
 //! Defines the metrics of the webhook.
 
+pub mod names;
+
 use crate::review::{Did, Half, Outcome, RuleOutcome};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -12,6 +14,9 @@ use taintward_server::closed_label;
 use taintward_server::metrics::{
     ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
 };
+
+/// What `taintward_build_info` shows as the mode of a webhook.
+pub const MODE: &str = "webhook";
 
 closed_label! {
     /// Why a request was not looked into.
@@ -77,44 +82,41 @@ impl WebhookMetrics {
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
-        let reviews = metrics.counters(
-            "taintward_webhook_reviews",
-            "Questions of API servers, by path and by what became of them",
-        );
+        let reviews = metrics
+            .counters(names::WEBHOOK_REVIEWS, "Questions of API servers, by path and by what became of them");
         let duration = metrics.histograms(
-            "taintward_webhook_review_duration",
+            names::WEBHOOK_REVIEW_DURATION,
             "How long it took to answer a question that had arrived",
             buckets,
         );
-        let panics = metrics
-            .counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
+        let panics =
+            metrics.counter(names::WEBHOOK_PANICS, "Rules that broke down; the objects came in unchanged");
         let refused = metrics
-            .counters("taintward_webhook_refused_requests", "Requests that were not looked into, by reason");
-        let connections = metrics.gauge("taintward_webhook_connections", "Connections that are open");
-        let accepted =
-            metrics.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
-        let ended = metrics
-            .counters("taintward_webhook_ended_connections", "Connections that were ended by the webhook");
+            .counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not looked into, by reason");
+        let connections = metrics.gauge(names::WEBHOOK_CONNECTIONS, "Connections that are open");
+        let accepted = metrics.counter(names::WEBHOOK_ACCEPTED_CONNECTIONS, "Connections that were accepted");
+        let ended =
+            metrics.counters(names::WEBHOOK_ENDED_CONNECTIONS, "Connections that were ended by the webhook");
         let certificate_until = metrics.seconds(
-            "taintward_webhook_certificate_expiration_timestamp",
+            names::WEBHOOK_CERTIFICATE_EXPIRATION_TIMESTAMP,
             "When the certificate on show ends, since the Unix epoch; 0 without one",
             Gauge::default(),
         );
         let reload_failures = metrics.counter(
-            "taintward_webhook_certificate_reload_failures",
+            names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES,
             "Looks at the certificate that found none to be used; the last good one stays",
         );
         let reloads =
-            metrics.counter("taintward_webhook_certificate_reloads", "Certificates that were put on show");
+            metrics.counter(names::WEBHOOK_CERTIFICATE_RELOADS, "Certificates that were put on show");
         let all = metrics.family::<Vec<(&'static str, &'static str)>, Counter>(
-            "taintward_webhook_rules",
+            names::WEBHOOK_RULES,
             "What rules did; unknown: facts were missing, and the rule did nothing",
         );
         let rules = rules.iter().map(|&rule| (rule, counters_of(&all, rule))).collect();
         metrics.constant(
-            "taintward_build_info",
+            names::BUILD_INFO,
             "Always 1; the labels say which version runs in which mode",
-            vec![("version", version.into()), ("mode", "webhook".into())],
+            vec![("version", version.into()), ("mode", MODE.into())],
         );
         registry.register_collector(Box::new(ProcessCollector { started }));
         Self {

@@ -10,6 +10,7 @@ mod guard;
 mod holds;
 mod labels;
 mod lease;
+pub mod names;
 mod node_health;
 mod pools;
 mod queues;
@@ -110,12 +111,12 @@ impl ControllerMetrics {
         let server_time = ServerTimeMetrics::new(&mut metrics);
         let queues = QueueMetrics::new(&mut metrics);
         metrics.shared(
-            "taintward_log_messages",
+            names::LOG_MESSAGES,
             "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
             &LOG_MESSAGES,
         );
         metrics.constant(
-            "taintward_build_info",
+            names::BUILD_INFO,
             "Always 1; the labels say which version runs in which mode",
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );

@@ -1,7 +1,7 @@
 //! Finds the binaries of a control plane, or builds the missing ones from their pinned Go modules into the user's
 //! cache.
 //!
-//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK and Helm are built only on request.
+//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm and promtool are built only on request.
 //! - See `releases.rs` for the versions, `servers.rs` and `kwok.rs` for starting them.
 
 use crate::pinned_tool::PinnedTool;
@@ -23,6 +23,12 @@ const HELM: PinnedTool = PinnedTool {
     name: "helm",
     go_mod: include_str!("../../../xtask/helm/go.mod"),
     go_sum: include_str!("../../../xtask/helm/go.sum"),
+};
+
+const PROMTOOL: PinnedTool = PinnedTool {
+    name: "promtool",
+    go_mod: include_str!("../../../xtask/promtool/go.mod"),
+    go_sum: include_str!("../../../xtask/promtool/go.sum"),
 };
 
 /// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first: what the others
@@ -149,41 +155,51 @@ pub fn skipped(test: &str, why: &str) {
 
 /// Finds KWOK without building anything.
 pub fn find_kwok() -> Result<PathBuf> {
-    let program = KWOK.folder()?.join("bin/kwok");
-    if !program.is_file() {
-        bail!("KWOK has not been built yet; `cargo xtask cluster build --kwok` builds it");
-    }
-    Ok(program)
+    find_on_request(&KWOK, "KWOK")
 }
 
 /// Finds KWOK, or builds it: about 2 minutes on two cores, once.
 pub fn find_or_build_kwok() -> Result<PathBuf> {
-    find_kwok().or_else(|_| {
-        let bin = KWOK.build(&[("kwok", "sigs.k8s.io/kwok/cmd/kwok")], "KWOK", "2 minutes")?;
-        Ok(bin.join("kwok"))
-    })
-}
-
-/// Finds Helm without building anything.
-pub fn find_helm() -> Result<PathBuf> {
-    let program = HELM.folder()?.join("bin/helm");
-    if !program.is_file() {
-        bail!("Helm has not been built yet; `cargo xtask cluster build --helm` builds it");
-    }
-    Ok(program)
+    find_or_build_on_request(&KWOK, "KWOK", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes")
 }
 
 /// Finds Helm, or builds it: about 4 minutes on two cores, once.
 pub fn find_or_build_helm() -> Result<PathBuf> {
-    find_helm().or_else(|_| {
-        let bin = HELM.build(&[("helm", "helm.sh/helm/v3/cmd/helm")], "Helm", "4 minutes")?;
-        Ok(bin.join("helm"))
-    })
+    find_or_build_on_request(&HELM, "Helm", "helm.sh/helm/v3/cmd/helm", "4 minutes")
+}
+
+/// Finds promtool, or builds it: about 5 minutes on two cores, once.
+pub fn find_or_build_promtool() -> Result<PathBuf> {
+    find_or_build_on_request(
+        &PROMTOOL,
+        "promtool",
+        "github.com/prometheus/prometheus/cmd/promtool",
+        "5 minutes",
+    )
+}
+
+/// Finds the one program of a tool, which has the tool's name.
+fn find_on_request(tool: &PinnedTool, what: &str) -> Result<PathBuf> {
+    let program = tool.folder()?.join("bin").join(tool.name);
+    if !program.is_file() {
+        bail!("{what} has not been built yet; `cargo xtask cluster build --{}` builds it", tool.name);
+    }
+    Ok(program)
+}
+
+fn find_or_build_on_request(tool: &PinnedTool, what: &str, package: &str, long: &str) -> Result<PathBuf> {
+    find_on_request(tool, what)
+        .or_else(|_| Ok(tool.build(&[(tool.name, package)], what, long)?.join(tool.name)))
 }
 
 /// Helm for a test, or `None` where it was not built, as with [`for_test`].
 pub fn helm_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "Helm", find_helm())
+    had_for_test(test, "Helm", find_on_request(&HELM, "Helm"))
+}
+
+/// promtool for a test, or `None` where it was not built, as with [`for_test`].
+pub fn promtool_for_test(test: &str) -> Option<PathBuf> {
+    had_for_test(test, "promtool", find_on_request(&PROMTOOL, "promtool"))
 }
 
 /// KWOK for a test, or `None` where it was not built, as with [`for_test`].

@@ -5,6 +5,7 @@
 mod cached_page;
 mod exposition;
 mod labels;
+mod metric_names;
 mod process;
 mod registry;
 mod time_gauge;

@@ -1,5 +1,6 @@
 //! Counts pods whose default tolerations get the seconds that new pods get.
 
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::toleration_seconds::TolerationSecondsStats;
@@ -17,11 +18,11 @@ impl BackfillMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             patched: registry.counter(
-                "taintward_backfill_pods_patched",
+                names::BACKFILL_PODS_PATCHED,
                 "Running pods that got the tolerationSeconds that new pods get",
             ),
             pending: registry.gauge(
-                "taintward_backfill_pods_pending",
+                names::BACKFILL_PODS_PENDING,
                 "Running pods on healthy nodes that are to get the tolerationSeconds that new pods get",
             ),
         }

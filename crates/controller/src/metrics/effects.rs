@@ -1,6 +1,7 @@
 //! Counts and times the requests of effects.
 
 use super::labels::{Controller, Effect, Outcome};
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -22,24 +23,24 @@ pub struct EffectMetrics {
 impl EffectMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            total: registry.counters("taintward_effects", "Requests to the API server, by kind and by what became of them"),
+            total: registry.counters(names::EFFECTS, "Requests to the API server, by kind and by what became of them"),
             duration: registry.histograms(
-                "taintward_effect_duration",
+                names::EFFECT_DURATION,
                 "How long a request to the API server took until it was answered or given up",
                 request_buckets,
             ),
-            inflight: registry.gauge("taintward_inflight_effects", "Requests that are not answered yet"),
+            inflight: registry.gauge(names::INFLIGHT_EFFECTS, "Requests that are not answered yet"),
             limit: registry.gauges(
-                "taintward_concurrency_limit",
+                names::CONCURRENCY_LIMIT,
                 "How many requests of a controller may be unanswered at once, as adapted to what the API server bears; \
                  0 where it does not run",
             ),
             conflicts: registry.counter(
-                "taintward_precondition_conflict",
+                names::PRECONDITION_CONFLICT,
                 "Writes refused because the object was not the one, or not the version, the decision was made for",
             ),
             events_dropped: registry.counter(
-                "taintward_events_dropped",
+                names::EVENTS_DROPPED,
                 "Events given up: too many waited, the lead was lost, or the process ended",
             ),
         }

@@ -1,6 +1,7 @@
 //! Counts evictions with upstream's metrics (TE-37, TE-38), and monitors S2, S3 and L1.
 
 use super::labels::Sign;
+use super::names;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -74,40 +75,40 @@ impl EvictionMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             deletions: registry.counter(
-                "taint_eviction_controller_pod_deletions",
+                names::TAINT_EVICTION_CONTROLLER_POD_DELETIONS,
                 "Total number of Pods deleted by TaintEvictionController since its start",
             ),
             duration: registry.seconds(
-                "taint_eviction_controller_pod_deletion_duration",
+                names::TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION,
                 "Latency, in seconds, between the moment a Pod had to leave (its toleration over) and its deletion",
                 Histogram::new(DURATION_BUCKETS),
             ),
             decision_age: registry.seconds(
-                "taintward_decision_age",
+                names::DECISION_AGE,
                 "How old the live read was that justified a deletion when the deletion was answered; above 5 is a fault",
                 Histogram::new(AGE_BUCKETS),
             ),
             early: registry.seconds(
-                "taintward_early",
+                names::EARLY,
                 "How far before its deadline a deletion was sent, at most, since the start; anything but 0 is a fault",
                 MaxGauge::default(),
             ),
             would_evict: registry.counter(
-                "taintward_would_evict",
+                names::WOULD_EVICT,
                 "Evictions that --mode=enforce would have begun; counted with --mode=observe only",
             ),
             other_controller: registry.counters(
-                "taintward_other_controller_seen",
+                names::OTHER_CONTROLLER_SEEN,
                 "Signs that another taint eviction controller acts beside this one, by what gave it away",
             ),
-            pods: registry.gauge("taintward_pods", "Pods bound to a node, as known"),
-            nodes: registry.gauge("taintward_nodes", "Nodes, as known"),
-            tainted_nodes: registry.gauge("taintward_tainted_nodes", "Nodes with at least one NoExecute taint"),
-            pending: registry.gauge("taintward_pending_pods", "Pods whose toleration is running out: the countdowns"),
-            due: registry.gauge("taintward_due_pods", "Pods that have to leave and are not deleted yet"),
-            retrying: registry.gauge("taintward_retrying_pods", "Pods whose last eviction attempt failed"),
+            pods: registry.gauge(names::PODS, "Pods bound to a node, as known"),
+            nodes: registry.gauge(names::NODES, "Nodes, as known"),
+            tainted_nodes: registry.gauge(names::TAINTED_NODES, "Nodes with at least one NoExecute taint"),
+            pending: registry.gauge(names::PENDING_PODS, "Pods whose toleration is running out: the countdowns"),
+            due: registry.gauge(names::DUE_PODS, "Pods that have to leave and are not deleted yet"),
+            retrying: registry.gauge(names::RETRYING_PODS, "Pods whose last eviction attempt failed"),
             oldest_due: registry.moment(
-                "taintward_oldest_due_pod",
+                names::OLDEST_DUE_POD,
                 "How long the longest overdue pod has been due; 0 if none is; the single best alarm",
                 TimeDirection::Since,
             ),

@@ -1,5 +1,6 @@
 //! Counts guarded pods: those that have a ceiling, and those that are to get one.
 
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::toleration_seconds::TolerationSecondsStats;
@@ -18,15 +19,15 @@ impl GuardMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             patched: registry.counter(
-                "taintward_guard_pods_patched",
+                names::GUARD_PODS_PATCHED,
                 "Pods that got the ceiling of their namespace, or their own tolerationSeconds back",
             ),
             guarded: registry.gauge(
-                "taintward_guard_pods_guarded",
+                names::GUARD_PODS_GUARDED,
                 "Pods that have the ceiling of their namespace, and are evicted by their own tolerationSeconds",
             ),
             pending: registry.gauge(
-                "taintward_guard_pods_pending",
+                names::GUARD_PODS_PENDING,
                 "Pods on healthy nodes that are to get the ceiling of their namespace, or their own tolerationSeconds back",
             ),
         }

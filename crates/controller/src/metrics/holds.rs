@@ -1,5 +1,6 @@
 //! Counts held pods, and those that have seconds again.
 
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::toleration_seconds::TolerationSecondsStats;
@@ -23,26 +24,26 @@ impl HoldMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             cleared: registry.counter(
-                "taintward_hold_pods_cleared",
+                names::HOLD_PODS_CLEARED,
                 "Pods whose tolerationSeconds were cleared, so that their countdown stands still",
             ),
             given_back: registry
-                .counter("taintward_hold_pods_given_back", "Held pods that got tolerationSeconds again"),
-            held: registry.gauge("taintward_hold_pods", "Pods that are held now"),
+                .counter(names::HOLD_PODS_GIVEN_BACK, "Held pods that got tolerationSeconds again"),
+            held: registry.gauge(names::HOLD_PODS, "Pods that are held now"),
             released: registry.gauge(
-                "taintward_hold_pods_released",
+                names::HOLD_PODS_RELEASED,
                 "Pods that were held and count down again, with their own seconds or with what was left of them",
             ),
             undecodable: registry.gauge(
-                "taintward_hold_pods_undecodable",
+                names::HOLD_PODS_UNDECODABLE,
                 "Pods whose annotation taintward.io/held cannot be decoded: they are left alone",
             ),
             waiting: registry.gauge(
-                "taintward_hold_pods_waiting",
+                names::HOLD_PODS_WAITING,
                 "Pods that are to be held or released and are not yet",
             ),
             limits_exceeded: registry.gauge(
-                "taintward_hold_limits_exceeded",
+                names::HOLD_LIMITS_EXCEEDED,
                 "Zones in which, with the cluster as one more, more nodes are silent than --hold-limit allows",
             ),
         }

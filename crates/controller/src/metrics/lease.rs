@@ -1,5 +1,6 @@
 //! Shows leadership as client-go does, and the margin until it expires (S5).
 
+use super::names;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
 use taintward_server::metrics::{MetricsRegistry, TimeDirection, TimeGauge};
@@ -15,12 +16,12 @@ impl LeaseMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>, name: &str) -> Self {
         Self {
             leading: registry.labelled_gauge(
-                "leader_election_master_status",
+                names::LEADER_ELECTION_MASTER_STATUS,
                 "1 while this process leads, 0 while it follows; `name` is the lease",
                 vec![("name", name.into())],
             ),
             margin: registry.moment(
-                "taintward_lease_margin",
+                names::LEASE_MARGIN,
                 "How long this process may still act without renewing the lease; 0 while it follows; below 0 is a fault",
                 TimeDirection::Until,
             ),

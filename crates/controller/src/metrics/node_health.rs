@@ -2,6 +2,7 @@
 //!
 //! - Invariant: a bounded number of zones have series of their own (S12); the others share a counter.
 
+use super::names;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -71,49 +72,49 @@ impl NodeLifecycleMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             zone_health: registry.family(
-                "node_collector_zone_health",
+                names::NODE_COLLECTOR_ZONE_HEALTH,
                 "Gauge measuring percentage of healthy nodes per zone",
             ),
-            zone_size: registry.family("node_collector_zone_size", "Gauge measuring number of registered Nodes per zone"),
+            zone_size: registry.family(names::NODE_COLLECTOR_ZONE_SIZE, "Gauge measuring number of registered Nodes per zone"),
             unhealthy: registry.family(
-                "node_collector_unhealthy_nodes_in_zone",
+                names::NODE_COLLECTOR_UNHEALTHY_NODES_IN_ZONE,
                 "Gauge measuring number of not Ready Nodes per zone",
             ),
             evictions: registry.family(
-                "node_collector_evictions",
+                names::NODE_COLLECTOR_EVICTIONS,
                 "Number of Node evictions that happened since current instance of NodeController started",
             ),
             one: registry.seconds(
-                "node_collector_update_node_health_duration",
+                names::NODE_COLLECTOR_UPDATE_NODE_HEALTH_DURATION,
                 "How long a live read of a silent node, or writing down that it is silent, took",
                 Histogram::new([0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384]),
             ),
             all: registry.seconds(
-                "node_collector_update_all_nodes_health_duration",
+                names::NODE_COLLECTOR_UPDATE_ALL_NODES_HEALTH_DURATION,
                 "How long deciding about all nodes took, once around the loop",
                 Histogram::new([0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84]),
             ),
-            silent: registry.gauge("taintward_silent_nodes", "Nodes not heard of for longer than their grace period"),
+            silent: registry.gauge(names::SILENT_NODES, "Nodes not heard of for longer than their grace period"),
             tainted: registry.gauge(
-                "taintward_unhealthy_tainted_nodes",
+                names::UNHEALTHY_TAINTED_NODES,
                 "Nodes with a NoExecute taint for being not ready or unreachable",
             ),
-            waiting: registry.gauge("taintward_nodes_waiting_for_taint", "Nodes that wait for a NoExecute taint"),
-            failing: registry.gauge("taintward_nodes_retrying", "Nodes whose last request failed and is tried again"),
+            waiting: registry.gauge(names::NODES_WAITING_FOR_TAINT, "Nodes that wait for a NoExecute taint"),
+            failing: registry.gauge(names::NODES_RETRYING, "Nodes whose last request failed and is tried again"),
             not_understood: registry.gauge(
-                "taintward_nodes_not_understood",
+                names::NODES_NOT_UNDERSTOOD,
                 "Nodes that, or whose leases, make no sense: their taints stay as they are",
             ),
             everything_down: registry.gauge(
-                "taintward_everything_down",
+                names::EVERYTHING_DOWN,
                 "1 while all zones are down: no NoExecute taints are put on, and those that are there go",
             ),
             in_doubt: registry.gauge(
-                "taintward_observation_in_doubt",
+                names::OBSERVATION_IN_DOUBT,
                 "1 while silence is no evidence: not synced, a broken stream, or our own requests fail",
             ),
             would_taint: registry.counter(
-                "taintward_would_taint",
+                names::WOULD_TAINT,
                 "Nodes that --mode=enforce would have given a NoExecute taint; counted with --mode=observe only",
             ),
             zones: Arc::default(),

@@ -3,6 +3,7 @@
 //! - No series has the name of a pool; a pool's own counts are in its status.
 
 use super::labels::PoolStanding;
+use super::names;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::dedicated_pools::DedicatedPoolStats;
 use taintward_server::metrics::{ByLabel, MetricsRegistry};
@@ -21,20 +22,20 @@ pub struct PoolMetrics {
 impl PoolMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            pools: registry.gauges("taintward_pools", "Dedicated pools, by how they stand"),
-            nodes: registry.gauge("taintward_pool_nodes", "Nodes that are dedicated to some pool"),
+            pools: registry.gauges(names::POOLS, "Dedicated pools, by how they stand"),
+            nodes: registry.gauge(names::POOL_NODES, "Nodes that are dedicated to some pool"),
             conflicts: registry.gauge(
-                "taintward_pool_conflicts",
+                names::POOL_CONFLICTS,
                 "Nodes that a pool should have, where something of somebody else's is in the way",
             ),
             offenders: registry
-                .gauge("taintward_pool_offenders", "Pods on dedicated nodes that are not of the node's pool"),
+                .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
             waiting: registry.gauge(
-                "taintward_pool_nodes_waiting",
+                names::POOL_NODES_WAITING,
                 "Nodes that are still to be written for a dedicated pool, or to be given back",
             ),
             retrying: registry.gauge(
-                "taintward_pool_nodes_retrying",
+                names::POOL_NODES_RETRYING,
                 "Nodes whose last request for a dedicated pool failed and is tried again",
             ),
         }

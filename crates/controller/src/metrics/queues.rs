@@ -1,6 +1,7 @@
 //! Shows work queues with client-go's `workqueue_*` metrics (TE-5).
 
 use super::labels::Queue;
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -20,16 +21,20 @@ pub struct QueueMetrics {
 impl QueueMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            depth: registry.gauges("workqueue_depth", "Items that wait"),
-            adds: registry.counters("workqueue_adds", "Items that came in"),
+            depth: registry.gauges(names::WORKQUEUE_DEPTH, "Items that wait"),
+            adds: registry.counters(names::WORKQUEUE_ADDS, "Items that came in"),
             retries: registry
-                .counters("workqueue_retries", "Items that came in again because handling them failed"),
+                .counters(names::WORKQUEUE_RETRIES, "Items that came in again because handling them failed"),
             waited: registry.histograms(
-                "workqueue_queue_duration",
+                names::WORKQUEUE_QUEUE_DURATION,
                 "How long an item waited before it was handled",
                 steps,
             ),
-            worked: registry.histograms("workqueue_work_duration", "How long handling an item took", steps),
+            worked: registry.histograms(
+                names::WORKQUEUE_WORK_DURATION,
+                "How long handling an item took",
+                steps,
+            ),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Counts and times all requests with client-go's metrics.
 
 use super::labels::{Code, DateIgnored, Method, Verb};
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use taintward_core::time::Span;
@@ -20,18 +21,18 @@ impl RequestMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             total: registry.counters(
-                "rest_client_requests",
+                names::REST_CLIENT_REQUESTS,
                 "Requests to the API server, those of lists, watches and the lease included, by status and method; \
                  `<error>`: no answer came",
             ),
             duration: registry.histograms(
-                "rest_client_request_duration",
+                names::REST_CLIENT_REQUEST_DURATION,
                 "How long requests to the API server took until the head of the answer, or until they were given up; \
                  `verb` is the method",
                 buckets,
             ),
             dates_ignored: registry.counters(
-                "taintward_dates_ignored",
+                names::DATES_IGNORED,
                 "Answers of the API server that said nothing about its time, by reason",
             ),
         }

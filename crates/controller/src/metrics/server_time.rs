@@ -1,5 +1,6 @@
 //! Shows the offset of our clock from the API server's.
 
+use super::names;
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::atomic::AtomicU64;
 use taintward_kube::clock::ClockOffset;
@@ -17,18 +18,18 @@ impl ServerTimeMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             offset: registry.seconds(
-                "taintward_clock_offset",
+                names::CLOCK_OFFSET,
                 "How far this machine's clock is ahead of the API server's, by the dates of its answers; below 0: behind. \
                  Countdowns go by the server's; 0 while it is not known",
                 Gauge::default(),
             ),
             uncertainty: registry.seconds(
-                "taintward_clock_uncertainty",
+                names::CLOCK_UNCERTAINTY,
                 "How far taintward_clock_offset_seconds may be wrong, either way; 0 while it is not known",
                 Gauge::default(),
             ),
             is_known: registry.gauge(
-                "taintward_clock_offset_known",
+                names::CLOCK_OFFSET_KNOWN,
                 "1 while the API server's time is known; while it is not, taints and pods that are found in a list count \
                  from when they were found",
             ),

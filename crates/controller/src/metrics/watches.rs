@@ -1,6 +1,7 @@
 //! Shows the state of watches, and counts what could not be decoded.
 
 use super::labels::{Phase, Resource, Restart, Unknown};
+use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::fact::{NodeFact, PodFact};
@@ -26,23 +27,23 @@ impl WatchMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         let watches = Self {
             phase: registry.gauges(
-                "taintward_watch_phase",
+                names::WATCH_PHASE,
                 "1 for the phase the stream of a resource is in, 0 for the others",
             ),
             last_heard: registry.moments_since(
-                "taintward_watch_last_heard_age",
+                names::WATCH_LAST_HEARD_AGE,
                 "How long ago the API server last said anything on the stream of a resource; bookmarks count",
             ),
             restarts: registry.counters(
-                "taintward_watch_restarts",
+                names::WATCH_RESTARTS,
                 "Streams that were taken up again, by reason; closed and relist are no failures",
             ),
             undecodable: registry.counters(
-                "taintward_undecodable_objects",
+                names::UNDECODABLE_OBJECTS,
                 "Objects that could not be decoded; the pods concerned are not evicted",
             ),
             unknown: registry.counters(
-                "taintward_unknown_input",
+                names::UNKNOWN_INPUT,
                 "Values this version does not know, by kind; they never evict a pod",
             ),
         };

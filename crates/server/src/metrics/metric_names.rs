@@ -1,0 +1,12 @@
+//! Declares names of metrics as constants, for their registration and for what is written about them (`metric_names!`).
+
+/// Declares names: `metric_names! { DUE_PODS = "taintward_due_pods", }`.
+#[macro_export]
+macro_rules! metric_names {
+    ($($name:ident = $text:literal,)+) => {
+        $(
+            #[doc = concat!("`", $text, "`")]
+            pub const $name: &str = $text;
+        )+
+    };
+}

@@ -1,0 +1,190 @@
+//! Lists for each alert series with which it fires, and series with which it just does not.
+
+use taintward_admission::metrics::{MODE, names as webhook};
+use taintward_controller::metrics::names;
+
+/// The series of a scrape each 30 s, by name and values as promtool writes them, and why they are such.
+pub(crate) struct AlertCase {
+    pub(crate) alert: &'static str,
+    /// The expression holds from the second scrape on, at the latest.
+    pub(crate) fires: Vec<(String, &'static str)>,
+    /// The expression never holds, by as little as possible.
+    pub(crate) quiet: Vec<(String, &'static str)>,
+}
+
+/// Labels of a scrape.
+const A: &str = "namespace=\"taintward-system\",job=\"taintward\",instance=\"a\"";
+const B: &str = "namespace=\"taintward-system\",job=\"taintward\",instance=\"b\"";
+
+fn of(instance: &str, name: &str, labels: &str) -> String {
+    let comma = if labels.is_empty() { "" } else { "," };
+    format!("{name}{{{instance}{comma}{labels}}}")
+}
+
+fn gauge(name: &str) -> String {
+    of(A, name, "")
+}
+
+fn seconds(name: &str) -> String {
+    of(A, &format!("{name}_seconds"), "")
+}
+
+fn counter(name: &str, labels: &str) -> String {
+    of(A, &format!("{name}_total"), labels)
+}
+
+fn about(instance: &str, mode: &str) -> String {
+    of(instance, names::BUILD_INFO, &format!("mode=\"{mode}\""))
+}
+
+fn leads(instance: &str) -> String {
+    of(instance, names::LEADER_ELECTION_MASTER_STATUS, "name=\"taintward\"")
+}
+
+/// One series above a limit, and the same at the limit.
+fn limit(alert: &'static str, series: &str, above: &'static str, at: &'static str) -> AlertCase {
+    AlertCase { alert, fires: vec![(series.to_owned(), above)], quiet: vec![(series.to_owned(), at)] }
+}
+
+pub(crate) fn all() -> Vec<AlertCase> {
+    [evictions(), leadership(), nodes_and_connection(), webhook_answers(), managed_clusters()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn evictions() -> Vec<AlertCase> {
+    let effects = |effect: &str, outcome: &str| {
+        counter(names::EFFECTS, &format!("effect=\"{effect}\",outcome=\"{outcome}\""))
+    };
+    vec![
+        limit("TaintwardEvictionBacklog", &seconds(names::OLDEST_DUE_POD), "61x120", "60x120"),
+        AlertCase {
+            alert: "TaintwardEvictionsRefused",
+            fires: vec![(effects("delete", "rejected"), "0+1x120")],
+            quiet: vec![
+                (effects("delete", "done"), "0+1x120"),
+                (effects("delete", "conflict"), "0+1x120"),
+                (effects("taint", "rejected"), "0+1x120"),
+                (effects("evict_trespasser", "throttled"), "7x120"),
+            ],
+        },
+    ]
+}
+
+fn leadership() -> Vec<AlertCase> {
+    let signs = |sign: &str| counter(names::OTHER_CONTROLLER_SEEN, &format!("sign=\"{sign}\""));
+    vec![
+        AlertCase {
+            alert: "TaintwardControllerAbsent",
+            fires: vec![(about(A, MODE), "1x120")],
+            quiet: vec![(about(A, "observe"), "1x120")],
+        },
+        AlertCase {
+            alert: "TaintwardNoLeader",
+            fires: vec![
+                (about(A, "enforce"), "1x120"),
+                (about(B, "enforce"), "1x120"),
+                (leads(A), "0x120"),
+                (leads(B), "0x120"),
+            ],
+            quiet: vec![
+                (about(A, "enforce"), "1x120"),
+                (about(B, "enforce"), "1x120"),
+                (leads(A), "0x120"),
+                (leads(B), "1x120"),
+            ],
+        },
+        AlertCase {
+            alert: "TaintwardTwoLeaders",
+            fires: vec![
+                (about(A, "enforce"), "1x120"),
+                (about(B, "enforce"), "1x120"),
+                (leads(A), "1x120"),
+                (leads(B), "1x120"),
+            ],
+            // The second belongs to another component.
+            quiet: vec![(about(A, "enforce"), "1x120"), (leads(A), "1x120"), (leads(B), "1x120")],
+        },
+        AlertCase {
+            alert: "TaintwardOtherEvictor",
+            fires: vec![(signs("condition"), "0+1x120")],
+            quiet: vec![(signs("condition"), "3x120"), (signs("deletion"), "0x120")],
+        },
+    ]
+}
+
+fn nodes_and_connection() -> Vec<AlertCase> {
+    let age = of(A, &format!("{}_seconds", names::WATCH_LAST_HEARD_AGE), "resource=\"nodes\"");
+    let phase = |phase: &str| of(A, names::WATCH_PHASE, &format!("resource=\"nodes\",phase=\"{phase}\""));
+    vec![
+        limit("TaintwardNodesNotTainted", &gauge(names::NODES_WAITING_FOR_TAINT), "1x120", "0x120"),
+        limit("TaintwardObservationInDoubt", &gauge(names::OBSERVATION_IN_DOUBT), "1x120", "0x120"),
+        limit("TaintwardEverythingDown", &gauge(names::EVERYTHING_DOWN), "1x120", "0x120"),
+        AlertCase {
+            alert: "TaintwardWatchStale",
+            fires: vec![(age.clone(), "181x120"), (phase("watching"), "1x120")],
+            // A stream that was never opened.
+            quiet: vec![(age, "181x120"), (phase("connecting"), "1x120"), (phase("watching"), "0x120")],
+        },
+        AlertCase {
+            alert: "TaintwardClockOffset",
+            fires: vec![
+                (seconds(names::CLOCK_OFFSET), "-7x120"),
+                (seconds(names::CLOCK_UNCERTAINTY), "1x120"),
+            ],
+            quiet: vec![
+                (seconds(names::CLOCK_OFFSET), "-7x120"),
+                (seconds(names::CLOCK_UNCERTAINTY), "2x120"),
+            ],
+        },
+    ]
+}
+
+fn webhook_answers() -> Vec<AlertCase> {
+    let reviews =
+        |outcome: &str| counter(webhook::WEBHOOK_REVIEWS, &format!("path=\"mutate\",outcome=\"{outcome}\""));
+    let rules =
+        |rule: &str, did: &str| counter(webhook::WEBHOOK_RULES, &format!("rule=\"{rule}\",did=\"{did}\""));
+    let certificate = seconds(webhook::WEBHOOK_CERTIFICATE_EXPIRATION_TIMESTAMP);
+    vec![
+        AlertCase {
+            alert: "TaintwardWebhookAbsent",
+            fires: vec![(about(A, "enforce"), "1x120")],
+            quiet: vec![(about(A, MODE), "1x120")],
+        },
+        AlertCase {
+            alert: "TaintwardWebhookFailsOpen",
+            fires: vec![(reviews("unjudged"), "0+1x120")],
+            quiet: vec![(reviews("denied"), "0+1x120"), (reviews("panicked"), "1x120")],
+        },
+        AlertCase {
+            alert: "TaintwardBrakeRefuses",
+            fires: vec![(rules("brake", "denied"), "0+1x120")],
+            quiet: vec![
+                (rules("brake", "exempted"), "0+1x120"),
+                (rules("dedicated-pools", "denied"), "0+1x120"),
+            ],
+        },
+        // The end is compared with the time of each evaluation, half an hour after the first scrape at most.
+        limit("TaintwardCertificateEnds", &certificate, "604799x120", "606600x120"),
+    ]
+}
+
+fn managed_clusters() -> Vec<AlertCase> {
+    vec![
+        limit("TaintwardPodsHeld", &gauge(names::HOLD_PODS), "1x120", "0x120"),
+        AlertCase {
+            alert: "TaintwardGuardCeilingNear",
+            fires: vec![
+                (seconds(names::OLDEST_DUE_POD), "301x120"),
+                (gauge(names::GUARD_PODS_GUARDED), "1x120"),
+            ],
+            quiet: vec![
+                (seconds(names::OLDEST_DUE_POD), "301x120"),
+                (gauge(names::GUARD_PODS_GUARDED), "0x120"),
+            ],
+        },
+        limit("TaintwardGuardPending", &gauge(names::GUARD_PODS_PENDING), "1x120", "0x120"),
+    ]
+}

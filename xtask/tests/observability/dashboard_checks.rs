@@ -1,0 +1,141 @@
+//! Tests that dashboards name metrics that exist, that Grafana can lay them out, and that Prometheus understands them.
+
+use super::{metrics_in, registered, root};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use taintward_envtest::binaries;
+use xtask::observability::{DASHBOARDS, dashboards};
+
+/// The dashboards as they are kept, by name.
+fn kept() -> Vec<(&'static str, Value)> {
+    let read = |uid| {
+        let text = fs::read_to_string(root().join(format!("{DASHBOARDS}/{uid}.json"))).unwrap();
+        (uid, serde_json::from_str(&text).unwrap())
+    };
+    dashboards().iter().map(|dashboard| read(dashboard.uid)).collect()
+}
+
+/// The expressions of a dashboard, those of its variables too.
+fn expressions(dashboard: &Value) -> Vec<&str> {
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
+    let values = variables.filter_map(|variable| variable["definition"].as_str());
+    let series = values.map(|query| {
+        let inner = query.strip_prefix("label_values(").unwrap();
+        inner.rsplit_once(", ").unwrap().0
+    });
+    targets.map(|target| target["expr"].as_str().unwrap()).chain(series).collect()
+}
+
+#[test]
+fn dashboards_name_metrics_that_are_registered() {
+    let registered = registered();
+    for (uid, dashboard) in kept() {
+        for expr in expressions(&dashboard) {
+            let metrics: Vec<&str> = metrics_in(expr).collect();
+            assert_ne!(metrics, [""; 0], "{uid} has an expression of no metric: {expr}");
+            for metric in metrics {
+                let name = metric.strip_suffix("_bucket").unwrap_or(metric);
+                assert!(registered.contains(name), "{uid} names {metric}, which is not registered");
+            }
+        }
+    }
+}
+
+/// Left, top, right and bottom.
+fn edges(panel: &Value) -> [u64; 4] {
+    let place = &panel["gridPos"];
+    let [x, y, w, h] = ["x", "y", "w", "h"].map(|key| place[key].as_u64().unwrap());
+    [x, y, x + w, y + h]
+}
+
+#[test]
+fn panels_have_ids_of_their_own_and_do_not_overlap() {
+    for (uid, dashboard) in kept() {
+        let panels = dashboard["panels"].as_array().unwrap();
+        let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), panels.len(), "{uid}: two panels have one id");
+        for (index, one) in panels.iter().enumerate() {
+            let [left, top, right, bottom] = edges(one);
+            assert!(
+                left < right && right <= 24 && top < bottom,
+                "{uid}: {} is out of the grid",
+                one["title"]
+            );
+            for other in &panels[index + 1..] {
+                let [other_left, other_top, other_right, other_bottom] = edges(other);
+                let apart =
+                    right <= other_left || other_right <= left || bottom <= other_top || other_bottom <= top;
+                assert!(apart, "{uid}: {} and {} overlap", one["title"], other["title"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn dashboards_have_what_grafana_needs_and_panels_say_what_they_show() {
+    let mut uids = BTreeSet::new();
+    for (uid, dashboard) in kept() {
+        assert!(uids.insert(uid), "two dashboards have the uid {uid}");
+        assert_eq!((dashboard["uid"].as_str(), dashboard["schemaVersion"].as_u64()), (Some(uid), Some(39)));
+        let variables = dashboard["templating"]["list"].as_array().unwrap();
+        let names: Vec<&str> = variables.iter().map(|variable| variable["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["datasource", "namespace", "job"]);
+        let rows = dashboard["panels"].as_array().unwrap().iter();
+        for panel in rows.filter(|panel| panel["type"] != "row") {
+            let title = &panel["title"];
+            assert_ne!(panel["description"].as_str().unwrap(), "", "{uid}: {title} has no description");
+            assert_ne!(panel["targets"].as_array().unwrap().len(), 0, "{uid}: {title} shows nothing");
+            assert_eq!(panel["datasource"]["uid"], "${datasource}", "{uid}: {title}");
+            for target in panel["targets"].as_array().unwrap() {
+                assert_by_shown_labels(uid, target);
+            }
+        }
+    }
+}
+
+/// A legend shows labels that the expression keeps.
+fn assert_by_shown_labels(uid: &str, target: &Value) {
+    let [expr, legend] = ["expr", "legendFormat"].map(|key| target[key].as_str().unwrap());
+    let kept = expr.split_once("by (").map(|(_, rest)| rest.split_once(')').unwrap().0);
+    for label in legend.split("{{").skip(1).map(|rest| rest.split_once("}}").unwrap().0) {
+        // An expression that aggregates nothing keeps all labels.
+        let shown = kept.is_none_or(|kept| kept.split(", ").any(|name| name == label));
+        assert!(shown, "{uid}: the legend shows {label}, which {expr} drops");
+    }
+}
+
+#[test]
+fn promtool_accepts_each_expression_of_the_dashboards() {
+    const TEST: &str = "promtool_accepts_each_expression_of_the_dashboards";
+    let Some(promtool) = binaries::promtool_for_test(TEST) else { return };
+    let all = kept();
+    let expressions: Vec<&str> = all.iter().flat_map(|(_, dashboard)| expressions(dashboard)).collect();
+    let rules: String = expressions.iter().enumerate().map(|(index, expr)| rule(index, expr)).collect();
+    let accepted = check(&promtool, "all", &rules);
+    let found = format!("{} rules found", expressions.len());
+    assert!(accepted.0 && accepted.1.contains(&found), "promtool does not say {found}:\n{}", accepted.1);
+    let broken = check(&promtool, "broken", &rule(0, "sum by (rate("));
+    assert!(!broken.0, "promtool accepts anything:\n{}", broken.1);
+}
+
+/// An expression as a rule, with values in the place of Grafana's variables.
+fn rule(index: usize, expr: &str) -> String {
+    let expr = expr.replace("$__rate_interval", "5m").replace("$namespace", ".*").replace("$job", ".*");
+    assert!(!expr.contains('$'), "a variable that no dashboard has: {expr}");
+    format!("  - record: dashboard:expression:{index}\n    expr: '{}'\n", expr.replace('\'', "''"))
+}
+
+/// Whether promtool accepts rules, and what it says.
+fn check(promtool: &Path, name: &str, rules: &str) -> (bool, String) {
+    let file = std::env::temp_dir().join(format!("taintward-dashboards-{name}-{}.yaml", std::process::id()));
+    fs::write(&file, format!("groups:\n- name: dashboards\n  rules:\n{rules}")).unwrap();
+    let output = Command::new(promtool).args(["check", "rules"]).arg(&file).output().unwrap();
+    fs::remove_file(&file).unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
