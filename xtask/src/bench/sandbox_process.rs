@@ -48,7 +48,7 @@ impl SandboxProcess {
     }
 
     pub(crate) async fn api(&self) -> Result<TestApi> {
-        Ok(TestApi::from_kubeconfig(&self.kubeconfig).await?)
+        TestApi::from_kubeconfig(&self.kubeconfig).await
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
