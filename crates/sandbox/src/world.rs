@@ -69,8 +69,9 @@ pub struct World {
 impl World {
     /// Begins one.
     pub fn new(settings: &WorldSettings) -> Self {
-        custom_resources::register();
+        // First: what follows takes time, by which the cluster's clock would lag behind ours.
         let clock = VirtualClock::starting(settings.start, settings.speed);
+        custom_resources::register();
         let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = vec![Arc::new(PolicyRefusal)];
         if settings.webhook {
             plugins.push(Arc::new(WebhookPlugin::default()));
