@@ -18,7 +18,7 @@ struct CommandPage {
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 17] = [
+const PAGES: [CommandPage; 18] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -71,6 +71,12 @@ const PAGES: [CommandPage; 17] = [
             "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
         besides: "What `-w` shows, and what is known of who evicts: [docs/explain.md](../explain.md).",
+    },
+    CommandPage {
+        verb: "board",
+        example: None,
+        besides: "What the page shows, what it may, and how it is kept from others: [docs/board.md](../board.md).\n\n\
+            ![The board: nodes by zone with taints and pods, and the pods that leave next](../board-light.png)",
     },
     CommandPage {
         verb: "taint",
