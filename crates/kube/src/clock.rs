@@ -158,7 +158,8 @@ impl Clock {
             ClockSource::Runtime { origin, pace, steps } => {
                 let wall = pace.borrow().shows();
                 let passed = wall.as_micros().saturating_sub(origin.as_micros());
-                (Mono::from_micros(passed), wall.plus(Span::from_micros(steps.load(Ordering::Relaxed))))
+                let shown = wall.as_micros().saturating_add(steps.load(Ordering::Relaxed));
+                (Mono::from_micros(passed), Wall::from_micros(shown))
             }
         }
     }
