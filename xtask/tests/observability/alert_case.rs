@@ -101,7 +101,8 @@ fn leadership() -> Vec<AlertCase> {
                 (about(A, "enforce"), "1x120"),
                 (about(B, "enforce"), "1x120"),
                 (leads(A), "1x120"),
-                (leads(B), "1x120"),
+                // Without election.
+                (of(B, names::LEADER_ELECTION_MASTER_STATUS, ""), "1x120"),
             ],
             // The second belongs to another component.
             quiet: vec![(about(A, "enforce"), "1x120"), (leads(A), "1x120"), (leads(B), "1x120")],

@@ -12,13 +12,12 @@ fn mode(mode: WriteMode) -> &'static str {
     mode.as_str()
 }
 
-/// The leaders of a lease. An observer never leads, and other components export the metric too.
+/// The leaders of an installation. An observer never leads, and other components export the metric too. A process without
+/// election has no label `name`.
 fn leaders() -> String {
     let (status, about, enforce) =
         (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, mode(WriteMode::Enforce));
-    format!(
-        "sum by (cluster, namespace, job, name) ({status} and on ({PROCESS}) {about}{{mode=\"{enforce}\"}})"
-    )
+    format!("sum by (cluster, namespace, job) ({status} and on ({PROCESS}) {about}{{mode=\"{enforce}\"}})")
 }
 
 fn absent() -> Alert {
@@ -53,7 +52,7 @@ fn no_leader() -> Alert {
         hold_seconds: 60,
         expr: format!("{} == 0", leaders()),
         summary: "Taintward runs, and no replica leads.",
-        description: "No replica holds the lease {{ $labels.name }} (job {{ $labels.job }} in {{ $labels.namespace }}).",
+        description: "No replica holds the lease (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
             meaning: "Replicas answer the scrapes of Prometheus, and each of them follows. Only the holder of the lease writes.",
             impact: "No pod is evicted and no node is tainted until a replica leads.",
@@ -75,7 +74,7 @@ fn two_leaders() -> Alert {
         hold_seconds: 60,
         expr: format!("{} > 1", leaders()),
         summary: "More than one replica of Taintward leads.",
-        description: "{{ $value }} processes lead by the lease {{ $labels.name }} (job {{ $labels.job }} in {{ $labels.namespace }}).",
+        description: "{{ $value }} processes lead (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
             meaning: "More than one process says that it may write. Either replicas run with `--leader-elect=false`, or one of them has \
                       not noticed that its lease ended.",

@@ -63,7 +63,7 @@ fn everything_down() -> Alert {
         summary: "All zones are down, and Taintward taints no node.",
         description: "No zone has a node that is ready (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "Every node of every zone is not ready or not heard of. Such a picture has its cause more often in the control \
+            meaning: "Every node of every zone is not ready or silent. Such a picture has its cause more often in the control \
                       plane than in all nodes, so Taintward takes its NoExecute taints off and puts none on.",
             impact: "Countdowns stand still, and no pod leaves for `not-ready` or `unreachable` until a node is ready again.",
             diagnosis: "- `kubectl get nodes` shows the conditions.\n\
