@@ -185,6 +185,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_viewer_is_sent_why_nothing_can_be_shown() {
+        let state = state();
+        let mut viewer = state.viewer(None);
+        viewer.next(&state, || now(0)).await;
+        state.publish(now(1), 1.0, Some("pods are not shown".to_owned()));
+        let message = viewer.next(&state, || now(1)).await;
+        let text = String::from_utf8_lossy(&message);
+        assert!(text.contains("event: change\n") && text.contains("pods are not shown"), "{text}");
+        state.publish(now(2), 1.0, Some("pods are not shown".to_owned()));
+        let waits = tokio::time::timeout(std::time::Duration::from_secs(60), viewer.next(&state, || now(2)));
+        assert!(waits.await.is_err(), "once");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_viewer_gets_the_whole_state_first_and_after_another_process() {
         let state = state();
         let first = state.viewer(None).next(&state, || now(1)).await;

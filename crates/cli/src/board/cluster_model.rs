@@ -7,7 +7,9 @@ use super::limits::{self, ZoneCounts};
 use super::node_object::NodeObject;
 use super::object_table::{ObjectTable, TableChange};
 use super::pod_table::PodTable;
-use super::views::{ChangeView, Heading, LimitView, NodeStatusView, PodView, SnapshotView, WorkloadView};
+use super::views::{
+    ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodView, SnapshotView, WorkloadView,
+};
 use super::workload_object::{BudgetObject, WorkloadObject};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +22,7 @@ use taintward_kube::watch::WatchEvent;
 /// What is shown of a cluster.
 pub(crate) struct ClusterModel {
     pods: PodTable,
-    nodes: ObjectTable<ShownNode>,
+    nodes: ObjectTable<NodeStatusView>,
     workloads: ObjectTable<WorkloadView>,
     /// Name, and why it permits no eviction.
     budgets: ObjectTable<(String, Option<String>)>,
@@ -29,12 +31,6 @@ pub(crate) struct ClusterModel {
     pending: PendingChange,
     /// Decisions are kept from the first complete state on: what was there already was not seen happening.
     is_followed: bool,
-}
-
-/// A node, and whether it counts as healthy.
-struct ShownNode {
-    view: NodeStatusView,
-    is_ready: bool,
 }
 
 /// What viewers have not been told yet.
@@ -88,26 +84,23 @@ impl ClusterModel {
         for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
             let (fact, object) = event.split(|object| (object.fact().clone(), object));
             self.pods.handle_node(fact, now);
-            let entry = |object: NodeObject| {
-                let entry = ShownNode { view: object.view(now.wall), is_ready: object.is_ready() };
-                (object.fact().uid.clone(), entry)
-            };
-            self.nodes.apply(object.map(entry), now);
+            let shown = |object: NodeObject| (object.fact().uid.clone(), object.view(now.wall));
+            self.nodes.apply(object.map(shown), now);
             for change in self.nodes.take_changes() {
                 self.node(change, now);
             }
         }
     }
 
-    fn node(&mut self, change: TableChange<ShownNode>, now: Now) {
+    fn node(&mut self, change: TableChange<NodeStatusView>, now: Now) {
         self.pending.is_any = true;
         let (before, after) = match &change {
             TableChange::Applied(uid, before) => {
                 let Some(after) = self.nodes.get_mut(uid) else { return };
                 if let Some(before) = before {
-                    after.view.keep_starts(&before.view);
+                    after.keep_starts(before);
                 }
-                if before.as_ref().is_some_and(|before| before.view == after.view) {
+                if before.as_ref() == Some(&*after) {
                     return;
                 }
                 self.pending.nodes.insert(uid.clone());
@@ -120,7 +113,7 @@ impl ClusterModel {
             }
         };
         if self.is_followed {
-            self.decisions.node(now, before.map(|entry| &entry.view), after.map(|entry| &entry.view));
+            self.decisions.node(now, before, after);
         }
     }
 
@@ -158,7 +151,8 @@ impl ClusterModel {
     /// What is different since the last call, as JSON; `None`: nothing.
     pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> Option<String> {
         if !self.is_synced() {
-            return None;
+            // Why nothing is shown yet, or cannot be.
+            return is_heading_new.then(|| json(&heading));
         }
         let changes = self.pods.changes(now);
         let overdue = self.pods.take_overdue(now);
@@ -185,7 +179,7 @@ impl ClusterModel {
         }
         let view = ChangeView {
             heading,
-            nodes: pending.nodes.iter().filter_map(|uid| Some(&self.nodes.get(uid)?.view)).collect(),
+            nodes: pending.nodes.iter().filter_map(|uid| self.nodes.get(uid)).collect(),
             pods,
             workloads: pending.workloads.iter().filter_map(|uid| self.workloads.get(uid)).collect(),
             limits,
@@ -205,7 +199,7 @@ impl ClusterModel {
             sandbox: token.is_some(),
             token,
             heading,
-            nodes: self.nodes.values().map(|entry| &entry.view).collect(),
+            nodes: self.nodes.values().collect(),
             workloads: self.workloads.values().collect(),
             limits: &self.limits,
             decisions: self.decisions.iter().collect(),
@@ -215,12 +209,13 @@ impl ClusterModel {
 
     fn current_limits(&self) -> Vec<LimitView> {
         let mut zones: BTreeMap<&str, ZoneCounts> = BTreeMap::new();
-        for ShownNode { view, is_ready } in self.nodes.values() {
-            let counts = zones.entry(&view.zone).or_default();
-            *(if *is_ready { &mut counts.ready } else { &mut counts.not_ready }) += 1;
+        for node in self.nodes.values() {
+            let counts = zones.entry(&node.zone).or_default();
+            let is_ready = node.health == NodeHealth::Ready;
+            *(if is_ready { &mut counts.ready } else { &mut counts.not_ready }) += 1;
         }
         let of_nodes: HashMap<&str, &str> =
-            self.nodes.values().map(|entry| (entry.view.name.as_str(), entry.view.zone.as_str())).collect();
+            self.nodes.values().map(|node| (node.name.as_str(), node.zone.as_str())).collect();
         let mut all = limits::holds(self.pods.iter(), &of_nodes);
         all.extend(limits::brakes(&zones));
         all.extend(limits::refusals(self.budgets.values()));

@@ -5,7 +5,6 @@ use crate::cluster_state::details::NodeDetails;
 use crate::taint_note::TaintNote;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::ResourceVersion;
-use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 use taintward_kube::decode::{Decoded, DecodedNode, ObjectIdentity, WatchedObject};
@@ -99,14 +98,5 @@ impl NodeObject {
             by: writer.map(|(manager, _)| manager.clone()).unwrap_or_default(),
             note: note.and_then(|note| note.reason).unwrap_or_default(),
         }
-    }
-
-    /// Whether the node counts as healthy where zones are braked.
-    pub(super) fn is_ready(&self) -> bool {
-        let conditions = &self.decoded.health.conditions;
-        conditions.iter().any(|one| {
-            one.kind == taintward_core::node_lifecycle::ConditionKind::Ready
-                && one.status == ConditionStatus::True
-        })
     }
 }

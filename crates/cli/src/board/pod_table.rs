@@ -15,7 +15,7 @@ use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
 use taintward_kube::decode::DecodedPod;
 
-/// How many seconds late a pod is before that is told: a controller needs a moment to evict.
+/// How many seconds late a pod is before the timeline says so: a controller needs a moment to evict.
 const LATE_SECONDS: i64 = 5;
 
 /// All pods that are bound to a node.

@@ -1,4 +1,4 @@
-//! Defines what a viewer of the board is told, as JSON.
+//! Defines the JSON that the board sends to its viewers.
 //!
 //! - See `page/board.js` for its reader.
 
