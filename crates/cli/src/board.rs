@@ -111,6 +111,22 @@ pub(crate) enum SandboxAction {
     },
 }
 
+impl SandboxAction {
+    /// What it names that a command is given as a word.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Taint { node, taint } | Self::Untaint { node, taint } => vec![node, taint],
+            Self::Cordon { node }
+            | Self::Uncordon { node }
+            | Self::Silence { node }
+            | Self::Recover { node } => {
+                vec![node]
+            }
+            Self::Scale { .. } | Self::Load { .. } | Self::Speed { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Changes a sandbox.
 pub(crate) trait SandboxControls: Send + Sync {
     /// What was done, or why not, in a sentence.

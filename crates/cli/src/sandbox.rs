@@ -113,6 +113,11 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     // Over plain HTTP, kubectl would send no token.
     let listening = ApiListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
+    let port = plan.board_port;
+    let board = match plan.tour {
+        true => None,
+        false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
+    };
     let (path, chosen) = match &plan.kubeconfig_out {
         // Another terminal is in another folder.
         Some(path) => (std::path::absolute(path)?, true),
@@ -126,11 +131,6 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     files::write_kubeconfig(&path, chosen, &listening.kubeconfig(KUBECONFIG_CONTEXT, server.token()))?;
     let pace = watch::Sender::new(pace(world.server(), plan.world.speed));
     let paced = Clock::of_runtime_paced(pace.subscribe());
-    let port = plan.board_port;
-    let board = match plan.tour {
-        true => None,
-        false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
-    };
     let board_url = board.as_ref().map(BoardListener::url);
     let source = board_source(world.server().clone(), &url, &path, pace);
     let mut tasks = vec![

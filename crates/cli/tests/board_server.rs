@@ -9,7 +9,7 @@ mod cli {
     pub(crate) mod running;
 }
 
-use cli::running::{Running, text};
+use cli::running::{File, Running, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -258,6 +258,8 @@ fn a_button_does_what_it_says_or_says_why_not() {
         (json!({"verb": "speed", "speed": 0}), "no speed"),
         (json!({"verb": "cordon", "node": "nope"}), "not found"),
         (json!({"verb": "taint", "node": "n1", "taint": "NoExecute"}), "taint"),
+        (json!({"verb": "taint", "node": "--all", "taint": "a=b:NoExecute"}), "would be a flag"),
+        (json!({"verb": "silence", "node": "-h"}), "would be a flag"),
         (json!({"verb": "load", "text": ": :"}), ""),
     ] {
         let answer = board.act(&action);
@@ -301,7 +303,11 @@ fn a_port_in_use_is_named_with_the_way_out() {
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("--port"), "{said}");
-    let done = cli::running::output(&["--plain", "--board-port", &port.to_string()]);
+    let kubeconfig = File::named("port-in-use.yaml");
+    let port = port.to_string();
+    let done =
+        cli::running::output(&["--plain", "--board-port", &port, "--kubeconfig-out", kubeconfig.path()]);
     let said = text(&done.stderr);
     assert!(!done.status.success() && said.contains("--board-port"), "{said}");
+    assert!(!kubeconfig.0.exists(), "no kubeconfig leads to a sandbox that never ran");
 }

@@ -36,6 +36,9 @@ impl SandboxControls for BoardButtons {
 
 impl BoardButtons {
     async fn done(&self, action: SandboxAction) -> Result<String, String> {
+        if let Some(flag) = action.names().into_iter().find(|name| name.starts_with('-')) {
+            return Err(format!("{flag:?} would be a flag of a command: name a node and a taint"));
+        }
         match action {
             SandboxAction::Taint { node, taint } => {
                 self.command(&["taint", "node", &node, &taint, "--overwrite=true", "--yes"]).await
@@ -61,9 +64,6 @@ impl BoardButtons {
 
     /// A command's answer, without the line break at its end.
     async fn command(&self, words: &[&str]) -> Result<String, String> {
-        if let Some(odd) = words[1..].iter().find(|word| word.starts_with('-') && !word.starts_with("--")) {
-            return Err(format!("{odd:?} is no name"));
-        }
         match self.commands.run(words).await {
             Ok(output) => Ok(output.trim_end().to_owned()),
             Err(why) => Err(why.to_string()),
