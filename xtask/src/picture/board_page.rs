@@ -36,7 +36,7 @@ pub(super) fn run() -> Result<()> {
     browser.resize(1280, 800)?;
     browser.open(line.rsplit(' ').next().unwrap_or_default())?;
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
-    // The sandbox goes on writing lines, which somebody has to read.
+    // The sandbox goes on writing lines: a full pipe would stop it.
     std::thread::spawn(move || lines.for_each(drop));
 
     act(&mut browser, "n2", "maintenance=now:NoExecute", "Cordon")?;

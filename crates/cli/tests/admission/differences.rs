@@ -119,7 +119,9 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             // With it comes the merge, in which a toleration that another covers goes, and nothing else.
             let added = json!({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"});
             let mut others = ours.iter().filter(|one| **one != added);
-            !pair.case.pod["spec"]["resources"].is_null() && others.all(|one| theirs.contains(one))
+            !pair.case.pod["spec"]["resources"].is_null()
+                && ours.contains(&added)
+                && others.all(|one| theirs.contains(one))
         },
     },
 ];

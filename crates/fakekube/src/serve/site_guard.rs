@@ -21,7 +21,8 @@ impl SiteGuard {
         Self { address }
     }
 
-    /// Whether every name that the request gives the server is one of its own. A name can be made to lead here by whoever owns it.
+    /// Whether every name that the request gives the server is one of its own. The owner of a
+    /// name can make it lead here.
     pub fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());
         let all_ours =
@@ -32,7 +33,7 @@ impl SiteGuard {
     }
 
     /// Whether no browser sends this, or one for a page of this machine's own.
-    pub fn is_own_page(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let ours = headers.get_all(ORIGIN).iter().all(|origin| {
             let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
             origin.is_some_and(|origin| {
