@@ -190,7 +190,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     assert_eq!(text_of(&mut browser, "#link"), "live");
     drop(server);
     let link = "document.querySelector('#link').textContent";
-    browser.until("it is told", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
+    browser.until("it says so", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
     assert_eq!(text_of(&mut browser, "#said"), "The connection to the board is lost.");
     assert_eq!(count(&mut browser, ".tile"), 2, "what was known stays");
 
@@ -202,7 +202,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     assert_eq!(count(&mut browser, ".tile"), 1, "what was before is gone");
     assert_eq!(text_of(&mut browser, "#said"), "The board is connected again.");
     drop(server);
-    browser.until("it is told", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
+    browser.until("it says so", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
 
     let server = PageServer::at(port, &scene::small());
     server.lock();

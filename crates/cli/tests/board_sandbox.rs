@@ -95,7 +95,7 @@ fn a_newcomer_sees_what_a_taint_does() {
         "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('gone') && one.textContent.includes({}))",
         json!(pod.rsplit('/').next())
     );
-    browser.until("it is told", &gone).unwrap();
+    browser.until("it says so", &gone).unwrap();
 
     browser.evaluate("history.back()").unwrap();
     browser

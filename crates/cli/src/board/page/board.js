@@ -183,7 +183,7 @@ function listOf(list, scroller, row, lines = 2) {
 	return {show, draw}
 }
 
-/** Cells of one size in one SVG: which of them is under the pointer is told by its place. */
+/** Cells of one size in one SVG: its place tells which one is under the pointer. */
 function gridOf(cell, title, ref) {
 	let items = []
 	let columns = 1
@@ -299,7 +299,7 @@ function podFound(pod) {
 
 const nodeFound = node => found(node.words) || values(node.site.pods).some(podFound)
 
-// What is told of things.
+// Words for things.
 
 const number = count => count.toLocaleString('en')
 const plural = (count, one) => `${number(count)} ${one}${count === 1 ? '' : 's'}`
@@ -322,7 +322,7 @@ function health(node) {
 	return words.join(', ')
 }
 
-/** A taint with its age and who set it; the age is told anew by `tick`. */
+/** A taint with its age and who set it; `tick` renews the age. */
 function chip(taint) {
 	const since = h('span.quiet')
 	const effect = `:${taint.effect}`
