@@ -12,14 +12,14 @@ pub(crate) fn ago(time: Option<Timestamp>, now: Timestamp) -> String {
     time.map_or_else(|| "<unknown>".to_owned(), |time| human(seconds(time, now)))
 }
 
-/// Whole seconds from one time to another, cut towards zero, at most what Go's nanoseconds can tell.
+/// Whole seconds from one time to another, truncated towards zero and limited to what fits in Go's `time.Duration`.
 pub(crate) fn seconds(from: Timestamp, to: Timestamp) -> i64 {
     let nanoseconds = to.as_nanosecond() - from.as_nanosecond();
     let clamped = nanoseconds.clamp(i64::MIN.into(), i64::MAX.into());
     i64::try_from(clamped / 1_000_000_000).expect("seconds are fewer than the nanoseconds that were clamped")
 }
 
-/// A length of time. Clocks that differ by less than two seconds are not told of.
+/// Formats a duration. A negative one of less than two seconds, from clocks that differ, counts as zero.
 pub(crate) fn human(seconds: i64) -> String {
     match seconds {
         ..-1 => "<invalid>".to_owned(),

@@ -29,20 +29,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What an API server is like.
+/// Settings of an API server.
 #[derive(Clone)]
 pub struct ApiServerSettings {
     /// The same seed gives the same UIDs and generated names.
     pub seed: u64,
     /// The cluster's time.
     pub clock: VirtualClock,
-    /// How much of the past watches can begin with.
+    /// How much history watches can start from.
     pub history: HistoryLimits,
-    /// What is done to objects on their way in.
+    /// Which admission defaults are applied to new objects.
     pub admission: AdmissionDefaults,
-    /// Rules about objects on their way in, asked in this order.
+    /// Admission plugins, called in this order.
     pub plugins: Vec<Arc<dyn AdmissionPlugin>>,
-    /// What `gitVersion` of `/version` ends with, so that clients can tell what they speak to.
+    /// The suffix of `gitVersion` in `/version`, by which clients can identify this server.
     pub version_suffix: &'static str,
 }
 
@@ -77,7 +77,7 @@ struct ApiState {
 }
 
 impl ApiServer {
-    /// A server with nothing in it.
+    /// Creates an empty server.
     pub fn new(settings: ApiServerSettings) -> Self {
         let ApiServerSettings { seed, clock, history, admission, plugins, version_suffix } = settings;
         let (store, ids, token) = (ObjectStore::new(history), IdGenerator::new(seed), BearerToken::random());
@@ -85,13 +85,13 @@ impl ApiServer {
         Self { shared: Arc::new(shared), user: Arc::default() }
     }
 
-    /// The same server, to which requests come from this account unless they say otherwise.
+    /// The same server, with `user` as the user of requests that do not impersonate one.
     #[must_use]
     pub fn as_user(&self, user: RequestUser) -> Self {
         Self { shared: Arc::clone(&self.shared), user: Arc::new(user) }
     }
 
-    /// From whom requests come unless they say otherwise.
+    /// The user of requests that do not impersonate one.
     pub(crate) fn user(&self) -> &RequestUser {
         &self.user
     }
@@ -111,7 +111,7 @@ impl ApiServer {
         &self.shared.ids
     }
 
-    /// What lets clients on sockets in; within the process it is not asked for.
+    /// The bearer token that clients on sockets must send. Requests within the process need none.
     pub fn token(&self) -> &BearerToken {
         &self.shared.token
     }
@@ -121,7 +121,7 @@ impl ApiServer {
         self.shared.version_suffix
     }
 
-    /// One object, to be worked on.
+    /// A mutable copy of one object.
     pub fn get(&self, number: ResourceId, namespace: &str, name: &str) -> Option<Value> {
         self.shared.store.get(number, &key(namespace, name)).map(|object| object.value())
     }
@@ -136,7 +136,7 @@ impl ApiServer {
     }
 }
 
-/// What an object is kept under.
+/// The key that the store uses for an object.
 pub fn key(namespace: &str, name: &str) -> String {
     match namespace {
         "" => name.to_owned(),

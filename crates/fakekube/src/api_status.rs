@@ -1,35 +1,35 @@
-//! Builds the `Status` of refused requests as an API server does.
+//! Builds the `Status` of rejected requests as an API server does.
 
 use crate::resource::ResourceType;
 use serde_json::{Value, json};
 
-/// A refused request.
+/// A rejected request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusError {
     /// HTTP status.
     pub code: u16,
-    /// The machine-readable word: `NotFound`.
+    /// The machine-readable reason: `NotFound`.
     pub reason: &'static str,
-    /// The sentence for people.
+    /// The message for people.
     pub message: String,
     /// `details` of the Status.
     pub details: Option<Box<Value>>,
     /// Seconds for the `Retry-After` header.
     pub retry_after: Option<u32>,
-    /// Where an interrupted list could go on.
+    /// The `continue` token with which an interrupted list can go on.
     pub onward: Option<String>,
-    /// What its author should know besides, for `Warning` headers.
+    /// Warnings for the `Warning` headers.
     pub warnings: Vec<String>,
 }
 
 impl StatusError {
-    /// A refusal without details.
+    /// An error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (details, retry_after, onward, warnings) = (None, None, None, Vec::new());
         Self { code, reason, message: message.into(), details, retry_after, onward, warnings }
     }
 
-    /// With details: resource and name, and what else belongs to the reason.
+    /// Adds details: resource and name, and whatever else belongs to the reason.
     #[must_use]
     pub fn with(mut self, details: Value) -> Self {
         self.details = Some(Box::new(details));
@@ -63,7 +63,7 @@ impl StatusError {
         Self::new(409, "AlreadyExists", message).about(resource, name)
     }
 
-    /// 409: somebody was faster, or a precondition does not hold.
+    /// 409: another writer was faster, or a precondition does not hold.
     pub fn conflict(resource: &ResourceType, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
         Self::new(409, "Conflict", message).about(resource, name)
@@ -90,7 +90,7 @@ impl StatusError {
         Self::new(403, "Forbidden", message).about(resource, name)
     }
 
-    /// 410: a watch or a list from before what is remembered.
+    /// 410: a watch or a list from before the remembered history.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -110,7 +110,7 @@ impl StatusError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// 415: a body of no type at all, in the words that a real server has for patches.
+    /// 415: a body without a type, with the message that a real server has for patches.
     pub fn untyped() -> Self {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(json!({}))
     }
@@ -134,14 +134,14 @@ impl StatusError {
         Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {said}")).with(details)
     }
 
-    /// 410, with a way to go on.
+    /// 410, with a token to go on.
     #[must_use]
     pub fn with_continue(mut self, token: &str) -> Self {
         self.onward = Some(token.to_owned());
         self
     }
 
-    /// 429, to be tried again.
+    /// 429, to be retried after these seconds.
     #[must_use]
     pub fn later(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);

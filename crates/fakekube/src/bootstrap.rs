@@ -1,24 +1,24 @@
 //! Creates what every API server has from the beginning: namespaces, priority classes, ClusterRoles.
 //!
-//! - `bootstrap/roles.json` is made from the Go code (`cargo xtask schema`). No account is ever refused by a role.
+//! - `bootstrap/roles.json` is generated from the Go code (`cargo xtask schema`). No account is ever denied by a role.
 
 use crate::api::{ApiServer, ResourcePath, WriteOptions};
 use crate::custom;
 use crate::resource::known;
 use serde_json::{Value, json};
 
-/// An object a line.
+/// One object per line.
 const ROLES: &str = include_str!("bootstrap/roles.json");
 
 impl ApiServer {
-    /// Puts in what nothing works without: namespaces, priority classes, the API server's own Service. What is there
-    /// already stays as it is.
+    /// Creates what nothing works without: namespaces, priority classes, the API server's own Service. Keeps objects
+    /// that exist already.
     pub fn bootstrap(&self) {
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             self.put_in("", "namespaces", "", namespace);
         }
-        // As a pod would find the API server, and as conformance tests look for it; nothing listens there.
+        // The address at which pods and conformance tests expect the API server; nothing listens there.
         self.put_in(
             "",
             "services",
@@ -32,7 +32,7 @@ impl ApiServer {
                 },
             }),
         );
-        // The API server leaves it for the controller that cleans up old tokens.
+        // The API server creates it for the controller that cleans up old tokens.
         let name = "kube-apiserver-legacy-service-account-token-tracking";
         let since = self.clock().now().strftime("%Y-%m-%d").to_string();
         let tracking = json!({
@@ -54,11 +54,11 @@ impl ApiServer {
         }
     }
 
-    /// Puts in what tools look for besides: the ClusterRoles of every cluster, and the definitions of the custom kinds
+    /// Creates what tools expect besides: the ClusterRoles of every cluster, and the definitions of the custom kinds
     /// that this process serves.
     ///
     /// # Panics
-    /// If what is built in is no JSON.
+    /// If the embedded file is not JSON.
     pub fn bootstrap_roles(&self) {
         for line in ROLES.lines() {
             let object: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("a role: {why}"));
@@ -73,7 +73,7 @@ impl ApiServer {
 
     fn put_in(&self, group: &str, plural: &str, namespace: &str, object: Value) {
         let on = ResourcePath::object(known(group, plural), namespace, "");
-        // What is there already stays as it is.
+        // An object that exists already stays as it is.
         let _ = self.create(&on, object, &WriteOptions::by("kube-apiserver"));
     }
 }

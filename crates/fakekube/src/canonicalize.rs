@@ -26,7 +26,7 @@ pub use self::yaml::yaml_to_json;
 pub(crate) use self::yaml::{documents, read_long_yaml, whole_numbers};
 pub(crate) use self::zero::{complete, zero};
 
-/// Base64 as Go reads it: padded, and not particular about the last bits.
+/// Base64 as Go reads it: padded, and lenient about the last bits.
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -34,24 +34,24 @@ pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// More complaints than this are not made about one object.
+/// The largest number of errors reported for one object.
 const MAX_COMPLAINTS: usize = 100;
 
 /// An object as a real server would write it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Canonical {
-    /// The object. Its `apiVersion` and kind are those it was read as.
+    /// The object. Its `apiVersion` and kind are those it was read with.
     pub value: Value,
-    /// What strict validation says of fields nobody knows: `unknown field "spec.tolerance"`. They are dropped.
+    /// Errors of strict validation for unknown fields: `unknown field "spec.tolerance"`. The fields are dropped.
     pub unknown: Vec<String>,
 }
 
-/// Why a body is not an object: what does not fit where.
+/// Why a body is not an object: what does not fit, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CanonicalizeError(pub String);
 
-/// Sends an object through its type.
+/// Canonicalizes an object by its type.
 pub fn normal(api_version: &str, kind: &str, object: Value) -> Result<Canonical, CanonicalizeError> {
     let schema = Schema::get();
     let Some(of) = schema.kind(api_version, kind).or_else(|| schema.kind("meta.k8s.io/v1", kind)) else {
@@ -66,18 +66,18 @@ pub fn normal(api_version: &str, kind: &str, object: Value) -> Result<Canonical,
     Ok(Canonical { value, unknown: walk.unknown })
 }
 
-/// Sends part of an object through its type.
+/// Canonicalizes part of an object by its type.
 pub(crate) fn of_type(of: TypeId, value: Value) -> Result<Canonical, CanonicalizeError> {
     let mut walk = FieldWalk::default();
     let value = walk.value(&Shape::Object(of), value)?;
     Ok(Canonical { value, unknown: walk.unknown })
 }
 
-/// The types of kinds: they have an `apiVersion` and a kind, wherever they stand.
+/// Types that have an `apiVersion` and a kind, wherever they occur.
 static ROOTS: LazyLock<HashSet<TypeId>> =
     LazyLock::new(|| Schema::get().kinds().map(|(_, _, id)| id).collect());
 
-/// Where the walk is, and what it has found.
+/// The position of the walk, and what it has found.
 #[derive(Default)]
 struct FieldWalk {
     unknown: Vec<String>,
@@ -86,7 +86,7 @@ struct FieldWalk {
 }
 
 impl FieldWalk {
-    /// A value of a shape.
+    /// Canonicalizes a value of a shape.
     fn value(&mut self, shape: &Shape, value: Value) -> Result<Value, CanonicalizeError> {
         match (shape, value) {
             (_, Value::Null) => Ok(zero(shape)),
@@ -101,7 +101,7 @@ impl FieldWalk {
             (Shape::Time, Value::String(text)) => self.time(&text, false),
             (Shape::MicroTime, Value::String(text)) => self.time(&text, true),
             (Shape::Bytes, Value::String(text)) => {
-                // Line breaks are read over.
+                // Line breaks are ignored.
                 let plain: String = text.chars().filter(|char| !matches!(char, '\r' | '\n')).collect();
                 let bytes = BASE64.decode(plain).map_err(|why| self.fault(&format!("no base64: {why}")))?;
                 Ok(BASE64.encode(bytes).into())
@@ -147,7 +147,7 @@ impl FieldWalk {
         let path = self.path.len();
         let mut normal = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(self.path, "[{at}]");
             normal.push(self.value(of, item)?);
             self.path.truncate(path);
@@ -236,7 +236,7 @@ pub(crate) const NEVER: DateTime = DateTime::constant(1, 1, 1, 0, 0, 0, 0);
 /// Where protobuf counts from.
 pub(crate) const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Reads a time. One that is `micro` has exactly six digits of a fraction; of another, a fraction is read over.
+/// Parses a time. With `micro`, the fraction must have exactly six digits; without, a fraction is ignored.
 pub(crate) fn parse_time(text: &str, micro: bool) -> Result<DateTime, CanonicalizeError> {
     let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
     if micro && text.split_once('.').map(|(_, rest)| digits(rest)) != Some(6) {

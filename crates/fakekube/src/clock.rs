@@ -12,19 +12,19 @@ pub struct VirtualClock {
     pace: Arc<watch::Sender<VirtualPace>>,
 }
 
-/// How the clock goes since its speed was set last.
+/// The clock's course since its speed was last set.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualPace {
-    /// When that was, on tokio's clock.
+    /// The start on tokio's clock.
     pub began: Instant,
-    /// When that was, on this clock.
+    /// The start on this clock.
     pub at: Timestamp,
     /// Seconds of the cluster in one second.
     pub speed: f64,
 }
 
 impl VirtualPace {
-    /// What the clock shows at a moment of tokio's.
+    /// The time of this clock at an instant of tokio's.
     fn shows(&self, now: Instant) -> Timestamp {
         let passed = now.saturating_duration_since(self.began).mul_f64(self.speed);
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
@@ -43,7 +43,7 @@ impl VirtualClock {
         Self { pace: Arc::new(pace) }
     }
 
-    /// Goes on from here at another speed, for all clones, and for those that wait.
+    /// Continues from now at another speed, for all clones and all waiting tasks.
     ///
     /// # Panics
     /// If `speed` is not a positive number.
@@ -61,22 +61,22 @@ impl VirtualClock {
         self.pace.borrow().speed
     }
 
-    /// The moment.
+    /// The present time.
     pub fn now(&self) -> Timestamp {
         self.pace.borrow().shows(Instant::now())
     }
 
-    /// As objects have it: RFC 3339, whole seconds.
+    /// The present time as objects have it: RFC 3339, whole seconds.
     pub fn stamp(&self) -> String {
         stamp(self.now())
     }
 
-    /// As leases and events have it: RFC 3339, microseconds.
+    /// The present time as leases and events have it: RFC 3339, microseconds.
     pub fn micro_stamp(&self) -> String {
         format!("{:.6}", self.now())
     }
 
-    /// Waits for so much of the cluster's time.
+    /// Waits for a duration of the cluster's time.
     pub async fn sleep(&self, length: Duration) {
         let mut pace = self.pace.subscribe();
         let until = self.now().checked_add(SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX));
@@ -86,7 +86,7 @@ impl VirtualClock {
             let speed = pace.borrow_and_update().speed;
             tokio::select! {
                 () = tokio::time::sleep(left.div_f64(speed)) => return,
-                // Another speed: the rest takes another time.
+                // The speed has changed, so the rest takes a different time.
                 Ok(()) = pace.changed() => {}
             }
         }

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 struct OpenApiTypes {
     text: String,
     whole: Vec<String>,
-    /// By type: what tells its objects apart in a list, where it is more than one field; sorted.
+    /// By type: the fields that identify a list item, where there are several; sorted.
     keys: Vec<(String, Vec<&'static str>)>,
 }
 
@@ -35,7 +35,7 @@ struct OpenApiTypes {
 pub struct CustomResource {
     /// Its CustomResourceDefinition, in YAML, with one version.
     pub definition: &'static str,
-    /// A check for each of its rules: this server reads no CEL.
+    /// A check for each of its CEL rules, which this server cannot evaluate.
     pub checks: &'static [RuleCheck],
 }
 
@@ -48,17 +48,17 @@ pub(crate) struct ResourceDefinition {
     /// The structural schema.
     schema: Value,
     columns: Vec<printer_columns::PrinterColumn>,
-    /// Whether the status is written apart.
+    /// Whether `status` is a subresource.
     has_status: bool,
 }
 
 static DEFINITIONS: OnceLock<Vec<ResourceDefinition>> = OnceLock::new();
 
-/// Has every server of this process serve these kinds: the types of the API are made once. It may be said again, and
-/// must be said before the first server starts.
+/// Registers the custom kinds that every server of this process serves: the types of the API are created once. May be
+/// called again with the same kinds; must be called before the first server starts.
 ///
 /// # Panics
-/// If other kinds are served already, or none; if a definition is none, or has a rule without a check.
+/// If other kinds, or none, are served already; if a definition is invalid, or has a rule without a check.
 pub fn register(resources: &[CustomResource]) {
     let registered =
         DEFINITIONS.get_or_init(|| resources.iter().copied().map(ResourceDefinition::new).collect());
@@ -97,37 +97,37 @@ impl ResourceDefinition {
     }
 }
 
-/// The definition of a resource, if it is one of these.
+/// The definition of a custom resource.
 pub(crate) fn of(resource: &ResourceType) -> Option<&'static ResourceDefinition> {
     definitions().iter().find(|one| one.resource == *resource)
 }
 
-/// The definition of a kind.
+/// The definition of a custom kind.
 pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<&'static ResourceDefinition> {
     let (group, version) = api_version.split_once('/')?;
     let is = |of: &ResourceType| of.group == group && of.version == version && of.kind == kind;
     definitions().iter().find(|one| is(&one.resource))
 }
 
-/// Whether a group is one of custom kinds.
+/// Whether a group has custom kinds.
 pub(crate) fn is_group(group: &str) -> bool {
     definitions().iter().any(|one| one.resource.group == group)
 }
 
-/// Whether a path is one of custom objects, which have no form in protobuf.
+/// Whether a path is that of a custom resource, which has no form in protobuf.
 pub(crate) fn is_path(path: &str) -> bool {
     let rest = path.strip_prefix("/apis/").and_then(|rest| rest.split_once('/'));
     rest.is_some_and(|(group, _)| is_group(group))
 }
 
 impl ResourceDefinition {
-    /// As tools expect it: the group backwards, the version, the kind.
+    /// The component name that tools expect: the group backwards, the version, the kind.
     pub(crate) fn component(&self) -> String {
         let group: Vec<&str> = self.resource.group.split('.').rev().collect();
         format!("{}.{}.{}", group.join("."), self.resource.version, self.resource.kind)
     }
 
-    /// The schema, with metadata as every object has it; `metadata` names that component.
+    /// The schema for OpenAPI, with the metadata of every object; `metadata` is the name of that component.
     pub(crate) fn described(&self, metadata: &str) -> Value {
         let mut schema = self.schema.clone();
         without_rules(&mut schema);
@@ -140,7 +140,7 @@ impl ResourceDefinition {
     }
 }
 
-/// Takes out what stands in schemas for servers, not for readers.
+/// Removes the parts of a schema that concern only servers.
 fn without_rules(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

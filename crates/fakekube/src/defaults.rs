@@ -37,7 +37,7 @@ const COUNTED: [&str; 16] = [
     "prioritylevelconfigurations",
 ];
 
-/// Fills in what a reader of the API may rely on, at every create and update.
+/// Sets the defaults that a reader of the API may rely on, on every create and update.
 pub fn apply_defaults(resource: &ResourceType, object: &mut Value) {
     if let Some(definition) = custom::of(resource) {
         return definition.fill(object);
@@ -53,14 +53,14 @@ pub fn apply_defaults(resource: &ResourceType, object: &mut Value) {
     }
 }
 
-/// Which of the admission steps run that a cluster may have or not have.
+/// Which of the optional admission steps run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionDefaults {
-    /// Pods get the service account `default`.
+    /// ServiceAccount: pods get the service account `default`.
     pub service_account: bool,
-    /// AD-2..4: pods bear not-ready and unreachable nodes for a while.
+    /// AD-2..4: pods tolerate not-ready and unreachable nodes for a while.
     pub default_tolerations: bool,
-    /// AD-6: new nodes are not ready until somebody says so.
+    /// AD-6: new nodes have the not-ready taint until a controller removes it.
     pub taint_new_nodes: bool,
 }
 
@@ -70,7 +70,7 @@ impl Default for AdmissionDefaults {
     }
 }
 
-/// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
+/// Sets what admission and creation add after the defaults. The name, namespace and UID are known by now.
 pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionDefaults) {
     if let Some(definition) = custom::of(resource) {
         return definition.begin(new);
@@ -97,8 +97,8 @@ pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionD
     }
 }
 
-/// What an object keeps in its metadata through all updates. What a body says of its UID and its grace period is
-/// judged, and not passed over.
+/// Restores the metadata that no update changes. A UID and a grace period in the body are not overwritten, because they
+/// are validated.
 pub fn carry_over(old: &Value, new: &mut Value) {
     let (was, meta) = (&old["metadata"], object(new, "metadata"));
     fill(meta, "uid", was["uid"].clone());
@@ -113,7 +113,7 @@ pub fn carry_over(old: &Value, new: &mut Value) {
     keep(new, old, &["metadata", "generation"]);
 }
 
-/// What an update leaves as it was: the status, or everything but the status.
+/// Restores what this update may not change: the status, or everything but the status.
 pub fn on_update(
     resource: &ResourceType,
     subresource: Option<Subresource>,
@@ -153,7 +153,7 @@ pub fn on_update(
     }
 }
 
-/// The field of the old object, or none if it had none.
+/// Restores a field of the old object, or removes it if the old object had none.
 fn keep(new: &mut Value, old: &Value, path: &[&str]) {
     let Some((name, before)) = path.split_last() else { return };
     let target = before.iter().fold(new, |value, name| object(value, name));
@@ -165,8 +165,8 @@ fn keep(new: &mut Value, old: &Value, path: &[&str]) {
     }
 }
 
-/// Sets `metadata.generation`: 1 on create, one more when the `spec` is another. A Deployment's annotations count too:
-/// they are copied to its ReplicaSets. Not for changes of a status.
+/// Sets `metadata.generation`: 1 on create, one more when the `spec` changes. For Deployments, annotations count too,
+/// because they are copied to the ReplicaSets. A change of the status does not count.
 pub fn generation(resource: &ResourceType, old: Option<&Value>, new: &mut Value) {
     if let Some(definition) = custom::of(resource) {
         return definition.generation(old, new);
@@ -214,7 +214,7 @@ fn node(node: &mut Value) {
     }
 }
 
-/// Amounts as the server writes them: in canonical form, nothing smaller than a milli.
+/// Canonicalizes resource quantities and rounds them up to a thousandth.
 fn amounts(of: &mut Value, name: &str) {
     for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
     {
@@ -224,7 +224,7 @@ fn amounts(of: &mut Value, name: &str) {
     }
 }
 
-/// Coordinated elections are off unless asked for, and their fields are dropped.
+/// Coordinated leader election is off by default, so its fields are dropped.
 fn lease(lease: &mut Value) {
     if let Some(spec) = lease.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("strategy");
@@ -232,7 +232,7 @@ fn lease(lease: &mut Value) {
     }
 }
 
-/// Text for a Secret is written in the clear and kept as bytes.
+/// Encodes a Secret's `stringData` into `data`.
 fn secret(secret: &mut Value) {
     if let Some(Value::Object(texts)) = secret.as_object_mut().and_then(|fields| fields.remove("stringData"))
     {

@@ -20,18 +20,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// What is done to a request, or to its answer.
+/// What happens to a request or its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InjectedFault {
-    /// It never arrives.
+    /// The request never arrives.
     LostBefore,
-    /// It is carried out, and nobody is told.
+    /// The request is carried out, but the response is lost.
     LostAfter,
-    /// 429, with or without a hint when to come back.
+    /// 429, with or without `Retry-After`.
     TooMany,
     /// 409 without a reason.
     Conflict,
-    /// 403: rights were taken away for a while.
+    /// 403: permissions are missing for a while.
     Forbidden,
     /// 500.
     Internal,
@@ -39,15 +39,15 @@ pub enum InjectedFault {
     Unavailable,
     /// 504.
     Timeout,
-    /// No answer, for ever.
+    /// No response ever arrives.
     BlackHole,
-    /// The answer comes late.
+    /// The response is late.
     Slow,
     /// A stream ends.
     StreamClosed,
     /// A stream breaks off in the middle.
     StreamBroken,
-    /// A stream says nothing any more.
+    /// A stream stays open but sends nothing more.
     StreamSilent,
     /// 410 instead of a stream.
     GoneStatus,
@@ -55,7 +55,7 @@ pub enum InjectedFault {
     GoneEvent,
 }
 
-/// Everything that can be done.
+/// All faults.
 const ALL: [InjectedFault; 15] = [
     InjectedFault::LostBefore,
     InjectedFault::LostAfter,
@@ -83,7 +83,7 @@ impl InjectedFault {
     }
 }
 
-/// What broke.
+/// The fault that broke a connection.
 #[derive(Debug)]
 pub struct BrokenConnection(InjectedFault);
 
@@ -95,10 +95,10 @@ impl std::fmt::Display for BrokenConnection {
 
 impl Error for BrokenConnection {}
 
-/// The body of an answer that may break.
+/// The body of a response that may break.
 pub type FaultyBody = UnsyncBoxBody<Bytes, BrokenConnection>;
 
-/// How faults come.
+/// Decides which requests meet a fault.
 #[derive(Clone)]
 pub struct FaultInjector {
     shared: Arc<FaultState>,
@@ -110,12 +110,12 @@ struct FaultState {
     /// One request in so many is broken.
     one_in: u64,
     counts: Mutex<BTreeMap<InjectedFault, u64>>,
-    /// What meets every request just now.
+    /// The fault that every request meets at the moment.
     outage: watch::Sender<Option<InjectedFault>>,
 }
 
 impl FaultInjector {
-    /// One request in so many is broken; the same seed breaks the same ones.
+    /// Breaks one request in `one_in`; the same seed breaks the same ones.
     pub fn new(seed: u64, one_in: u64) -> Self {
         let counts = Mutex::new(BTreeMap::new());
         let on = AtomicBool::new(one_in > 0);
@@ -123,23 +123,23 @@ impl FaultInjector {
         Self { shared: Arc::new(FaultState { ids, on, one_in: one_in.max(1), counts, outage }) }
     }
 
-    /// From now on every request meets this fault, and streams that are open break, or say nothing any more where
-    /// nobody is answered; `None` ends the outage.
+    /// From now on every request meets this fault. Open streams break, or fall silent if the fault is one without a
+    /// response. `None` ends the outage.
     pub fn outage(&self, fault: Option<InjectedFault>) {
         self.shared.outage.send_replace(fault);
     }
 
-    /// From now on everything works.
+    /// Ends all faults.
     pub fn end(&self) {
         self.shared.on.store(false, Ordering::Relaxed);
     }
 
-    /// What was broken how often.
+    /// How often each fault was injected.
     pub fn counts(&self) -> BTreeMap<InjectedFault, u64> {
         self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A service behind these faults.
+    /// Wraps a service in these faults.
     pub fn before<S>(&self, inner: S) -> FaultyService<S> {
         FaultyService { inner, faults: self.clone() }
     }
@@ -148,7 +148,7 @@ impl FaultInjector {
         self.shared.on.load(Ordering::Relaxed)
     }
 
-    /// What is done to the next request.
+    /// The fault of the next request.
     fn next(&self, is_watch: bool) -> Option<InjectedFault> {
         let ids = &self.shared.ids;
         if let Some(fault) = *self.shared.outage.borrow() {
@@ -174,7 +174,7 @@ impl FaultInjector {
     }
 }
 
-/// A service whose requests and answers may break.
+/// A service whose requests and responses may break.
 #[derive(Clone)]
 pub struct FaultyService<S> {
     inner: S,
@@ -230,15 +230,15 @@ where
 /// How much later than planned something may arrive.
 const OVERDUE: Duration = Duration::from_secs(1);
 
-/// Waits until a slow request arrives. If time has jumped past that moment, whoever asked was suspended, and the
-/// connection has died meanwhile: nothing arrives long after it was given up.
+/// Waits until a slow request arrives. If time has jumped past that moment, the client was suspended and the connection
+/// has died: a request never arrives long after the client gave it up.
 async fn arrive(after: Duration) -> Result<(), BrokenConnection> {
     let planned = Instant::now() + after;
     sleep_until(planned).await;
     if planned.elapsed() > OVERDUE { Err(BrokenConnection(InjectedFault::Slow)) } else { Ok(()) }
 }
 
-/// A stream that an outage ends.
+/// Wraps a stream that an outage ends.
 fn mortal(
     answer: Response<FaultyBody>,
     outage: watch::Receiver<Option<InjectedFault>>,
@@ -269,7 +269,7 @@ async fn struck(outage: &mut watch::Receiver<Option<InjectedFault>>) -> Injected
     }
 }
 
-/// An answer that the server never gave.
+/// A response that the server never gave.
 fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<FaultyBody>> {
     let (code, reason) = match fault {
         InjectedFault::TooMany => (429, "TooManyRequests"),
@@ -290,7 +290,7 @@ fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<Faul
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
     answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
     if fault == InjectedFault::TooMany {
-        // None, soon, or absurdly late.
+        // No `Retry-After`, a short one, or an absurdly long one.
         match faults.below(4) {
             0 => {}
             1 => _ = answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("31536000")),
@@ -300,7 +300,7 @@ fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<Faul
     Some(answer)
 }
 
-/// A stream that fails after a while.
+/// Makes a stream fail after a while.
 fn cut(answer: Response<ResponseBody>, fault: InjectedFault, faults: &FaultInjector) -> Response<FaultyBody> {
     let json = answer
         .headers()
@@ -320,7 +320,7 @@ fn cut(answer: Response<ResponseBody>, fault: InjectedFault, faults: &FaultInjec
                 Err(_) => match fault {
                     InjectedFault::StreamSilent => std::future::pending().await,
                     InjectedFault::StreamBroken => Some((Err(BrokenConnection(fault)), (stream, true))),
-                    // Only where it can be said in JSON; a stream of another kind ends.
+                    // Only JSON can carry this event; a stream in another encoding ends.
                     InjectedFault::GoneEvent if json => {
                         let event = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n";
                         Some((Ok(Frame::data(Bytes::from_static(event))), (stream, true)))

@@ -1,21 +1,21 @@
-//! Describes what is wrong with fields of an object, in the words of a real server.
+//! Describes what is wrong with fields of an object, with a real server's messages.
 
 use crate::api_status::StatusError;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What kind of fault.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldErrorKind {
-    /// Nothing stands where something must.
+    /// The field is missing.
     Required,
-    /// What stands there is not right.
+    /// The value is invalid.
     Invalid,
-    /// What stands there is not one of the few words that may.
+    /// The value is not one of the few that are supported.
     NotSupported,
-    /// It stands there twice.
+    /// The value occurs twice.
     Duplicate,
-    /// Nothing may stand there, or it may not change.
+    /// The field may not be set, or may not change.
     Forbidden,
     /// Too many bytes.
     TooLong,
@@ -26,7 +26,7 @@ pub enum FieldErrorKind {
 }
 
 impl FieldErrorKind {
-    /// The `reason` of a Status' cause, and how its message begins.
+    /// The `reason` of a Status' cause, and the start of its message.
     const fn texts(self) -> (&'static str, &'static str) {
         match self {
             Self::Required => ("FieldValueRequired", "Required value"),
@@ -41,16 +41,16 @@ impl FieldErrorKind {
     }
 }
 
-/// One fault of one field.
+/// A fault of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// The field's path: `spec.tolerations[0].effect`.
     pub field: String,
     /// What kind of fault.
     pub kind: FieldErrorKind,
-    /// What stands there, if the message shows it.
+    /// The value, if the message shows it.
     pub value: Option<Value>,
-    /// What should.
+    /// What the value should be.
     pub detail: String,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The refusal of an object with faults. Two equal faults are one in the message and two among the causes.
+/// The error for an object with faults. Two equal faults are one in the message and two among the causes.
 pub fn invalid(group: &str, kind: &str, name: &str, faults: &[FieldError]) -> StatusError {
     let mut messages: Vec<String> = Vec::new();
     for message in faults.iter().map(ToString::to_string) {
@@ -103,7 +103,7 @@ impl FieldErrors {
         self.0
     }
 
-    /// The refusal of an object with these faults.
+    /// The error for an object with these faults.
     pub(crate) fn refusal(&self, group: &str, kind: &str, name: &str) -> StatusError {
         invalid(group, kind, name, &self.0)
     }
@@ -143,19 +143,19 @@ impl FieldErrors {
         );
     }
 
-    /// A field that has changed and may not.
+    /// Reports a field that has changed and may not.
     pub(crate) fn immutable(&mut self, field: impl Into<String>) {
         self.push(field.into(), FieldErrorKind::Invalid, None, "field is immutable");
     }
 
-    /// One fault for each message.
+    /// Adds one fault for each message.
     pub(crate) fn each(&mut self, field: &str, value: &str, messages: Vec<String>) {
         for message in messages {
             self.invalid(field, value, &message);
         }
     }
 
-    /// A number below zero.
+    /// Reports a number below zero.
     pub(crate) fn not_negative(&mut self, field: impl Into<String>, number: Option<i64>) {
         if let Some(number) = number.filter(|number| *number < 0) {
             self.invalid(field, number, "must be greater than or equal to 0");

@@ -36,14 +36,14 @@ use std::time::Duration;
 /// The longest body that is read, as a real server has it.
 pub const BODY_MOST: usize = 3 << 20;
 
-/// How bytes are made of objects.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResponseEncoding {
     Json,
     Protobuf,
 }
 
-/// What is told of an object.
+/// How much of an object a response shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Representation {
     /// All of it.
@@ -52,18 +52,18 @@ enum Representation {
     Table,
     /// Only metadata.
     Metadata,
-    /// All resources in one document: of discovery.
+    /// All resources in one document, for discovery.
     Aggregated,
 }
 
-/// The form of an answer.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Accept {
     encoding: ResponseEncoding,
     view: Representation,
-    /// What refusals are written in.
+    /// The encoding of errors.
     refusals: ResponseEncoding,
-    /// Nothing that is accepted can be had.
+    /// Whether none of the accepted forms is available.
     refused: bool,
 }
 
@@ -96,7 +96,8 @@ where
                 Err(why) => Err(StatusError::bad_request(format!("the body could not be read: {why}"))),
             };
             if writes {
-                // Watches go first: controllers wait, and say so, while their own write is answered but not yet heard of.
+                // Watch events go first: controllers wait, and say so, while they have the response to a write but not
+                // its event.
                 tokio::task::yield_now().await;
             }
             Ok(server.respond(&head, answer))
@@ -105,20 +106,20 @@ where
 }
 
 impl ApiServer {
-    /// What the cluster's clock shows, in whole seconds, as every answer says it.
+    /// The cluster's time for the `Date` header of every response.
     fn date(&self) -> HeaderValue {
         let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&self.clock().now());
-        // Years that the form cannot write are no reason to answer nothing; nor can any of its text be a bad header.
+        // A year that the format cannot write must not prevent a response, and its text is always a valid header.
         let text = text.unwrap_or_default();
         HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
     }
 
-    /// The answer to a request whose body nobody will read.
+    /// The response to a request whose body is not read.
     pub(crate) fn refuse(&self, head: &Parts, failure: StatusError) -> Response<ResponseBody> {
         self.respond(head, Err(failure))
     }
 
-    /// An answer in the form that was asked for.
+    /// A response in the requested form.
     fn respond(&self, head: &Parts, answer: Result<HttpAnswer, StatusError>) -> Response<ResponseBody> {
         let accept = Accept::of(head);
         let answer = answer.unwrap_or_else(|failure| HttpAnswer::refusal(failure, accept));
@@ -143,7 +144,7 @@ impl ApiServer {
         }
     }
 
-    /// What is no resource.
+    /// Paths that are not resources.
     fn fixed(&self, request: &HttpRequest) -> Result<HttpAnswer, StatusError> {
         let path = request.path.as_str();
         if let Some(answer) = discovery::health(path, &request.query) {
@@ -172,15 +173,15 @@ struct HttpRequest {
     path: String,
     query: Query,
     accept: Accept,
-    /// Whether changes are wanted.
+    /// Whether the request is a watch.
     watches: bool,
     /// Without parameters, in lower case.
     content_type: String,
     agent: String,
     body: Bytes,
-    /// Whether it wants a document of OpenAPI v2 in protobuf, as kubectl does.
+    /// Whether it accepts OpenAPI v2 in protobuf, as kubectl does.
     packed: bool,
-    /// Who asks.
+    /// The user.
     user: RequestUser,
 }
 
@@ -202,7 +203,7 @@ impl HttpRequest {
         }
     }
 
-    /// How a write is to be done; the options were judged before (`write.rs`).
+    /// The options of a write; they have been validated (`write.rs`).
     fn write_options(&self) -> WriteOptions {
         let manager = match self.query.get("fieldManager") {
             "" => self.agent.split('/').next().unwrap_or_default(),
@@ -234,14 +235,14 @@ impl Query {
     fn read(text: &str) -> Self {
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            // Go's parser passes over what it cannot read, and over semicolons.
+            // Go's parser skips parts that it cannot read, and parts with semicolons.
             (!part.is_empty() && !part.contains(';') && is_escaped(part))
                 .then(|| (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " "))))
         };
         Self(text.split('&').filter_map(pair).collect())
     }
 
-    /// The first value of a name, if it is there at all.
+    /// The first value of a name, if present.
     fn find(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }
@@ -256,7 +257,7 @@ impl Query {
         self.0.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a switch is on.
+    /// Whether a boolean parameter is true.
     fn is_true(&self, name: &str) -> bool {
         self.find(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
@@ -267,14 +268,14 @@ impl Query {
     }
 }
 
-/// Whether every percent sign begins a byte.
+/// Whether every percent sign begins a valid escape.
 fn is_escaped(text: &str) -> bool {
     text.split('%').skip(1).all(|rest| {
         rest.as_bytes().first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     })
 }
 
-/// Percent signs read; what is no text becomes question marks.
+/// Decodes percent escapes; invalid UTF-8 becomes question marks.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -294,7 +295,7 @@ struct HttpAnswer {
 /// A body.
 enum ResponseContent {
     Whole(Bytes),
-    /// It ends, and is only written as fast as it is read.
+    /// Pieces that are produced only as fast as the client reads them.
     Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
     Stream(BoxStream<'static, Bytes>),
 }
@@ -332,7 +333,7 @@ impl HttpAnswer {
         Self::new(204, "", Bytes::new())
     }
 
-    /// 404, where nobody knows of an API.
+    /// 404 for a path outside of every API.
     fn no_page() -> Self {
         let text = Bytes::from_static(b"404 page not found\n");
         Self::new(404, TEXT, text)

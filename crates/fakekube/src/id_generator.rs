@@ -12,12 +12,12 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 pub struct IdGenerator {
     seed: u64,
     state: Mutex<u64>,
-    /// How many names each beginning has got.
+    /// How many names each prefix has got.
     named: Mutex<BTreeMap<String, u64>>,
 }
 
 impl IdGenerator {
-    /// From a seed.
+    /// Creates a generator from a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, state: Mutex::new(seed), named: Mutex::new(BTreeMap::new()) }
     }
@@ -29,7 +29,7 @@ impl IdGenerator {
         mix(*state)
     }
 
-    /// A number for a text: the same for the same seed, whatever else was asked for before.
+    /// A number for a text: for the same seed it is the same, whatever else was generated before.
     pub fn number_of(&self, text: &str) -> u64 {
         // FNV-1a
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -50,8 +50,8 @@ impl IdGenerator {
         text
     }
 
-    /// The end of the next generated name that begins like this, in this place: five letters. Which ones does not depend
-    /// on what others are called: who comes first differs from run to run.
+    /// The suffix of the next generated name with this prefix in this namespace: five letters. It does not depend on
+    /// the other names, because the order in which objects are created differs from run to run.
     pub fn suffix(&self, place: &str, base: &str) -> String {
         let beginning = format!("{place}/{base}");
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +70,7 @@ impl IdGenerator {
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The end of splitmix64.
+/// The finalizer of splitmix64.
 const fn mix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -37,7 +37,7 @@ pub fn has(value: &Value, name: &str) -> bool {
     value.get(name).is_some_and(|value| !value.is_null())
 }
 
-/// Whether two objects differ in no field but, perhaps, one; nothing is as good as an empty object.
+/// Whether two objects are equal except for one field; an absent value equals an empty object.
 pub fn same_but(one: &Value, other: &Value, but: &str) -> bool {
     fn fields<'a>(of: &'a Value, but: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
         of.as_object().into_iter().flatten().filter(move |(name, _)| *name != but)
@@ -45,7 +45,7 @@ pub fn same_but(one: &Value, other: &Value, but: &str) -> bool {
     fields(one, but).eq(fields(other, but))
 }
 
-/// The fields of a field, which becomes an object if it was not there.
+/// The object in a field, created if absent.
 pub fn object<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -57,12 +57,12 @@ pub fn object<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     inner
 }
 
-/// The elements of a field, to be changed.
+/// The elements of a field, mutable.
 pub fn list_mut<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Gives a field a value if it has none, or is empty text.
+/// Sets a field that is absent or an empty string.
 pub fn fill(value: &mut Value, name: &str, with: impl Into<Value>) {
     let Some(fields) = value.as_object_mut() else { return };
     let known = fields.get(name);

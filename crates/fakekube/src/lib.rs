@@ -1,7 +1,7 @@
-//! Answers Kubernetes clients as kube-apiserver would, from memory: for tests of controllers, and for demonstrations.
+//! Serves Kubernetes clients from memory as kube-apiserver would: for tests of controllers, and for demonstrations.
 //!
-//! It needs no etcd, no processes and no network; its clock runs at any speed, and the same seed gives the same names and
-//! UIDs.
+//! It needs no etcd, no processes and no network; its clock runs at any speed, and the same seed gives the same names
+//! and UIDs.
 //!
 //! ```text
 //!  kube::Client ───────────────────┐
@@ -47,17 +47,18 @@
 //! What there is:
 //!
 //! - JSON and protobuf, Table output, discovery and OpenAPI v3, chunked lists, watches with bookmarks: kubectl,
-//!   kube-scheduler and kube-controller-manager work with it. [`serve`] opens a socket for them and writes a kubeconfig.
-//! - JSON, merge and strategic merge patches, server-side apply with `managedFields`, dry runs, preconditions, finalizers,
-//!   graceful deletion, evictions that ask PodDisruptionBudgets.
+//!   kube-scheduler and kube-controller-manager work with it. [`serve`] opens a socket for them and writes a
+//!   kubeconfig.
+//! - JSON, merge and strategic merge patches, server-side apply with `managedFields`, dry runs, preconditions,
+//!   finalizers, graceful deletion, evictions that respect PodDisruptionBudgets.
 //! - Custom kinds, from their definitions ([`custom`]).
-//! - Rules of your own about objects on their way in: an [`AdmissionPlugin`](api::AdmissionPlugin).
+//! - Your own admission rules: an [`AdmissionPlugin`](api::AdmissionPlugin).
 //! - Requests and watches that fail, by seed: a layer around the server ([`fault`]).
 //! - Time that stands still, jumps or runs fast ([`clock`]); under `tokio::time::pause` all of it is virtual.
 //! - All objects as they were in another cluster ([`ApiServer::restore`](api::ApiServer::restore), [`object_file`]).
 //!
-//! Not here: what lives in a cluster. No kubelet, scheduler or controller runs, and no garbage is collected; webhooks,
-//! policies and definitions that clients create are kept and not acted on; and every account may do everything.
+//! Not included are the components of a cluster: no kubelet, scheduler or controller runs, and no garbage is collected.
+//! Webhooks, policies and definitions that clients create are stored but not acted on. Every account may do everything.
 
 mod age;
 pub mod api;

@@ -7,27 +7,28 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Longer files are refused: the server is for thousands of pods.
+/// Larger files are rejected: the server is for thousands of pods.
 pub const BYTES_MOST: usize = 512 << 20;
 
-/// Text that begins like JSON and is none is tried as YAML up to this size: people write such lines, programs do not.
+/// Text that begins like JSON but is not JSON is tried as YAML up to this size: people write such lines, programs do
+/// not.
 const BY_HAND_MOST: usize = 1 << 20;
 
-/// So much of what a parser says is repeated.
+/// How much of a parser's message is repeated.
 const REASON_MOST: usize = 300;
 
 /// Why a text cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileReadError {
-    /// Somebody packed it.
+    /// The file is compressed.
     #[error("it is compressed; unpack it first, as with gunzip")]
     Compressed,
-    /// Not UTF-8, or with bytes that no text has.
+    /// Not UTF-8, or with bytes that do not occur in text.
     #[error("it is no text: byte {at} is {byte:#04x}; expected JSON or YAML")]
     Binary {
         /// Counted from 0.
         at: usize,
-        /// What stands there.
+        /// The byte.
         byte: u8,
     },
     /// Neither JSON nor YAML, or cut off.
@@ -37,10 +38,10 @@ pub enum FileReadError {
     Syntax {
         /// The document's first line.
         line: usize,
-        /// What the parser said.
+        /// The parser's message.
         why: String,
     },
-    /// No list and no object.
+    /// Neither a list nor an object.
     #[error(
         "it holds no Kubernetes objects: expected what `kubectl get ... -o yaml` prints, a List with items or an \
          object with apiVersion and kind"
@@ -51,7 +52,7 @@ pub enum FileReadError {
     TooLong,
 }
 
-/// Where an object stands: `document 2 (line 14), item 3`, counted from 1.
+/// The position of an object: `document 2 (line 14), item 3`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentPosition {
     document: usize,
@@ -66,7 +67,7 @@ impl fmt::Display for DocumentPosition {
     }
 }
 
-/// Tells each object of a text. What was told before something is found to be wrong has been told.
+/// Passes each object of a text to `tell`. Objects before a fault have been passed on already when it is found.
 ///
 /// # Errors
 /// [`FileReadError`].
@@ -97,7 +98,7 @@ fn check_text(text: &[u8]) -> Result<(), FileReadError> {
     wrong.map_or(Ok(()), |at| Err(FileReadError::Binary { at, byte: text[at] }))
 }
 
-/// One document; says whether there was anything in it.
+/// Reads one document. Returns whether it had any content.
 fn one(
     place: DocumentPosition,
     text: &[u8],
@@ -122,7 +123,7 @@ fn one(
     }
 }
 
-/// A parser's words, on one line and not too many.
+/// A parser's message, shortened to one line.
 fn sentence(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(REASON_MOST) {
@@ -138,11 +139,11 @@ enum DocumentContent {
     Other,
 }
 
-/// Reads a document: the items of a list one by one, an object as a whole.
+/// Deserializes a document: the items of a list one by one, or one object.
 struct DocumentReader<'t> {
     place: DocumentPosition,
     tell: &'t mut dyn FnMut(DocumentPosition, Value),
-    /// What a list's items are, if it has said so before them and they do not.
+    /// The kind of a list's items, if the list names it before them and the items do not.
     list: String,
     version: String,
 }

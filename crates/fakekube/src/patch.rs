@@ -14,30 +14,30 @@ use ::json_patch::{Patch, PatchOperation};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-/// How deep an object may be nested. Text is read to 128 levels; patches may stack what was read, and everything
-/// that walks an object is recursive.
+/// How deep an object may be nested. Text is parsed to 128 levels; patches may nest further, and everything that walks
+/// an object is recursive.
 const DEPTH_MAX: usize = 512;
 
-/// Who writes, and as what.
+/// The field manager of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldWriter<'a> {
-    /// `fieldManager`, or what the user agent says up to its first `/`; `unknown` if empty.
+    /// `fieldManager`, or the user agent up to its first `/`; `unknown` if empty.
     pub manager: &'a str,
     /// `status`, `scale`, …; empty for the object itself.
     pub subresource: &'a str,
     /// The `apiVersion` the request is made in.
     pub version: &'a str,
-    /// The time, as the API writes it: `2006-01-02T15:04:05Z`.
+    /// The time, in the API's format: `2006-01-02T15:04:05Z`.
     pub now: &'a str,
 }
 
-/// A patch that cannot be applied to this object. A real server keeps to itself why.
+/// The error for a patch that cannot be applied to this object. A real server does not say why.
 fn unfit() -> StatusError {
     let message = "the server rejected our request due to an error in our request";
     StatusError::new(422, "Invalid", message).with(json!({}))
 }
 
-/// What a real server did not expect, and passes on as it is.
+/// An error that a real server does not expect, and passes on as it is.
 fn unexpected(message: impl Into<String>) -> StatusError {
     StatusError::new(500, "", message)
 }
@@ -77,7 +77,8 @@ pub fn json_patch(document: &Value, operations: &Value) -> Result<Value, StatusE
     Ok(patched)
 }
 
-/// Whether what an operation puts somewhere is neither too deep there nor, all copies together, too much.
+/// Checks that the value of an operation is not nested too deep at its place, and that all copies together are not too
+/// large.
 fn check_size(document: &Value, operation: &PatchOperation, room: &mut usize) -> Option<()> {
     let put = match operation {
         PatchOperation::Add(add) => &add.value,

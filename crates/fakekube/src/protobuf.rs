@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What every object on the wire begins with.
+/// The prefix of every encoded object.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// Messages may be nested this deep.
@@ -20,18 +20,18 @@ pub const MAX_DEPTH: u32 = 64;
 /// Messages in one body: each becomes an object, and the smallest take two bytes on the wire.
 pub const MAX_MESSAGES: u32 = 1_000_000;
 
-/// Bytes that are no object.
+/// Why bytes cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
-    /// There is no `k8s\0` in front.
+    /// The prefix `k8s\0` is missing.
     #[error("provided data does not appear to be a protobuf message, expected prefix k8s")]
     NoEnvelope,
     /// No type has this `apiVersion` and kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// As the envelope says.
+        /// From the envelope.
         api_version: String,
-        /// As the envelope says.
+        /// From the envelope.
         kind: String,
     },
     /// The bytes end within a value.
@@ -43,15 +43,15 @@ pub enum ProtobufError {
     /// A field 0, or the end of a group that did not begin.
     #[error("proto: illegal tag {} (wire type {})", .0 >> 3, .0 & 7)]
     BadTag(u64),
-    /// A known field, written as something else.
+    /// A known field with another wire type.
     #[error("proto: wrong wireType = {found} for field {field}")]
     WrongWireType {
-        /// Its name in JSON.
+        /// The field's name in JSON.
         field: String,
-        /// As found.
+        /// The wire type found.
         found: u8,
     },
-    /// Raw JSON that is none.
+    /// An invalid raw JSON value.
     #[error("raw extension: {0}")]
     BadJson(String),
     /// A time before year 0 or after year 9999.
@@ -68,10 +68,10 @@ pub enum ProtobufError {
     TooMany,
 }
 
-/// An object in its envelope.
+/// Encodes an object in its envelope.
 ///
-/// What the schema does not know is left out, and a value of the wrong type counts as not set: pass objects that went
-/// through `canonicalize`. A kind the schema does not know comes out as an envelope with nothing in it.
+/// Fields that the schema does not know are left out, and a value of the wrong type counts as not set: pass objects
+/// that went through `canonicalize`. An object of an unknown kind becomes an empty envelope.
 pub fn encode(api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
     let mut out = ReverseWriter::default();
     envelope(&mut out, api_version, kind, type_of(api_version, kind), object);
@@ -79,7 +79,7 @@ pub fn encode(api_version: &str, kind: &str, object: &Value) -> Vec<u8> {
     out.finish()
 }
 
-/// The object in an envelope, with its `apiVersion` and `kind`.
+/// Decodes an object from its envelope, with its `apiVersion` and `kind`.
 pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
     read::envelope(bytes)
 }
@@ -122,7 +122,7 @@ fn field_numbered(id: TypeId, number: u32) -> Option<&'static SchemaField> {
     fields.binary_search_by_key(&number, |field| field.number).ok().map(|at| fields[at])
 }
 
-/// How protobuf writes a value of this shape.
+/// The wire type of a value of this shape.
 fn wire_type(shape: &Shape) -> u8 {
     match shape {
         Shape::Bool | Shape::Int32 | Shape::Int64 => VARINT,
@@ -138,7 +138,7 @@ const GROUP: u8 = 3;
 const GROUP_END: u8 = 4;
 const FIXED32: u8 = 5;
 
-/// Bytes in the opposite order.
+/// A buffer that is filled from its end.
 #[derive(Default)]
 struct ReverseWriter(Vec<u8>);
 
@@ -147,7 +147,7 @@ impl ReverseWriter {
         self.0.len()
     }
 
-    /// Puts bytes before all there are.
+    /// Prepends bytes.
     fn prefix(&mut self, bytes: &[u8]) {
         self.0.extend(bytes.iter().rev());
     }
@@ -184,7 +184,7 @@ impl ReverseWriter {
         self.tag(number, BYTES);
     }
 
-    /// A field that is a message: what `inner` writes.
+    /// Writes a message field, whose content `inner` writes.
     fn message(&mut self, number: u32, inner: impl FnOnce(&mut Self)) {
         let before = self.0.len();
         inner(self);
@@ -240,7 +240,7 @@ fn field(out: &mut ReverseWriter, field: &SchemaField, value: Option<&Value>) {
                 });
             }
         }
-        // Nothing is written for what is nil in Go; everything else is written, zero or not.
+        // What is nil in Go is not written; everything else is, zero or not.
         (Shape::List(_) | Shape::Map(_), _) | (Shape::Bytes, None) => {}
         (_, None) if *pointer => {}
         _ => element(out, *number, shape, value),

@@ -8,17 +8,17 @@ use std::fmt;
 
 const NANOS: i128 = 1_000_000_000;
 
-/// What an API server holds at most of a quantity with a binary suffix.
+/// The maximum of a quantity with a binary suffix, as in an API server.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
-/// More digits than this are more than `i128::MAX`.
+/// Numbers with more digits exceed `i128::MAX`.
 const DIGITS_MAX: i64 = 39;
 
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY_SUFFIXES: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// Which suffixes a quantity was written with; it is given back with the same.
+/// The family of a quantity's suffix, which formatting keeps.
 #[derive(Clone, Copy, Debug)]
 enum SuffixFamily {
     /// `m`, `k`, `M`, …
@@ -29,20 +29,20 @@ enum SuffixFamily {
     Exponent,
 }
 
-/// An amount, exact to a billionth; what does not fit into 128 bits of billionths is as large as that. Amounts compare by
-/// what they are worth: `1000m` is `1`. They are written in the shortest form without a fraction.
+/// An amount, exact to a billionth and saturated to 128 bits of billionths. Amounts compare by value: `1000m` equals
+/// `1`. They are formatted in the shortest form without a fraction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount {
     nanos: i128,
     family: SuffixFamily,
 }
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AmountError {
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Shape,
-    /// There is no digit where one is needed.
+    /// A digit is missing.
     #[error("unable to parse numeric part of quantity")]
     Number,
     /// The suffix is unknown, or its exponent beyond 32 bits.
@@ -51,7 +51,7 @@ pub(crate) enum AmountError {
 }
 
 impl Amount {
-    /// Reads an amount; `None` if it is none.
+    /// Parses an amount; `None` if it is not one.
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let parse = |text: &str| AmountText::parse(text).ok().map(AmountText::amount);
         match value {
@@ -69,12 +69,12 @@ impl Amount {
         self.nanos > 0
     }
 
-    /// A whole number of units.
+    /// Whether it is a whole number of units.
     pub(crate) fn is_whole(self) -> bool {
         self.nanos % NANOS == 0
     }
 
-    /// Without what is less than a thousandth, rounded away from zero: so API servers keep amounts of resources.
+    /// Rounded away from zero to a thousandth, as API servers store amounts of resources.
     pub(crate) fn in_milli(self) -> Self {
         let milli = NANOS / 1_000;
         let rest = self.nanos % milli;
@@ -82,7 +82,7 @@ impl Amount {
         Self { nanos: (self.nanos - rest).saturating_add(up), ..self }
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { nanos: self.nanos.saturating_add(other.nanos), ..self }
     }
@@ -136,17 +136,17 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The text an API server answers with for this one: itself where an API server takes it as canonical (`1.500` and `+5`
+/// The text that an API server returns for this one: itself where an API server takes it as canonical (`1.500` and `+5`
 /// are, `0.5` is not), the shortest form without a fraction otherwise.
 ///
 /// # Errors
-/// If it is no quantity.
+/// If it is not a quantity.
 pub(crate) fn canonical(text: &str) -> Result<String, AmountError> {
     let read = AmountText::parse(text)?;
     Ok(if text == "0" || read.is_kept() { text.to_owned() } else { read.amount().to_string() })
 }
 
-/// What a suffix multiplies by.
+/// The factor of a suffix.
 #[derive(Clone, Copy)]
 enum AmountSuffix {
     /// A power of ten.
@@ -169,7 +169,7 @@ impl AmountSuffix {
     }
 }
 
-/// A quantity as it is written, in its parts.
+/// The parts of a written quantity.
 struct AmountText<'t> {
     negative: bool,
     /// The digits before the point, without leading zeros.
@@ -180,7 +180,7 @@ struct AmountText<'t> {
 }
 
 impl<'t> AmountText<'t> {
-    /// Exponents that need more than 32 bits are refused here; an API server lets them wrap.
+    /// Exponents of more than 32 bits are rejected here; an API server lets them wrap.
     fn parse(text: &'t str) -> Result<Self, AmountError> {
         if text.is_empty() {
             return Err(AmountError::Shape);
@@ -197,7 +197,7 @@ impl<'t> AmountText<'t> {
             return Err(AmountError::Shape);
         }
         let suffix = AmountSuffix::parse(rest).ok_or(AmountError::Suffix)?;
-        // Without any digit it is zero to an API server, unless the suffix makes it read the number the long way.
+        // An API server takes a number without digits as zero, unless the suffix makes it take the slow path.
         let needs_digits = match suffix {
             AmountSuffix::Ten(exponent, _) => exponent < -9,
             AmountSuffix::Two(bits) => bits > 40,
@@ -227,7 +227,7 @@ impl<'t> AmountText<'t> {
         if significant().next().is_none() {
             return 0;
         }
-        // Where the point stands among the significant digits, once the number is in billionths.
+        // The position of the decimal point among the significant digits, once the number is in billionths.
         let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let point = length(self.whole.len())
             .saturating_sub(length(zeros))
@@ -247,7 +247,7 @@ impl<'t> AmountText<'t> {
     fn binary_nanos(&self, bits: u32) -> i128 {
         let unit = NANOS << bits;
         let whole = self.whole.bytes().fold(0, |whole, digit| append(whole, digit - b'0'));
-        // From the last digit to the first: what is behind each, divided by ten, with a note of what was cut off.
+        // From the last digit to the first: divides the digits behind by ten, and notes whether anything was cut off.
         let (fraction, rest) = self.fraction.bytes().rev().fold((0, false), |(behind, rest), digit| {
             let sum = i128::from(digit - b'0') * unit + behind;
             (sum / 10, rest || sum % 10 != 0)
@@ -255,7 +255,7 @@ impl<'t> AmountText<'t> {
         whole.saturating_mul(unit).saturating_add(fraction).saturating_add(i128::from(rest))
     }
 
-    /// Whether an API server keeps the very text: short enough to be read the fast way, and not shorter in another unit.
+    /// Whether an API server keeps the exact text: short enough for the fast path, and not shorter in another unit.
     fn is_kept(&self) -> bool {
         let (whole, fraction) = (self.whole.len().max(1), self.fraction.len());
         match self.suffix {
@@ -274,7 +274,7 @@ impl<'t> AmountText<'t> {
     }
 }
 
-/// Billionths as a number times a power of a thousand that is as large as can be.
+/// Billionths as a number times the largest possible power of a thousand.
 fn thousands(nanos: u128, exponent_most: i32) -> (u128, i32) {
     let (mut number, mut exponent) = (nanos, -9);
     while number.is_multiple_of(1_000) && exponent < exponent_most {
@@ -287,7 +287,7 @@ fn append(number: i128, digit: u8) -> i128 {
     number.saturating_mul(10).saturating_add(i128::from(digit))
 }
 
-/// The longest start that consists of such characters, and the rest.
+/// The longest prefix of such characters, and the rest.
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
 }

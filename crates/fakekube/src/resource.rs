@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::sync::OnceLock;
 use table::RESOURCES;
 
-/// Custom ones, which come after the table.
+/// Custom resources, which come after the table.
 static CUSTOM: OnceLock<Vec<ResourceType>> = OnceLock::new();
 
-/// A resource's place among [`ResourceType::all`].
+/// A resource's index in [`ResourceType::all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(u16);
 
@@ -20,9 +20,9 @@ pub enum Subresource {
     Status,
     /// `scale`: the number of replicas in a common form.
     Scale,
-    /// `binding`: a pod is given a node.
+    /// `binding`: binds a pod to a node.
     Binding,
-    /// `eviction`: a pod is deleted if its budgets allow it.
+    /// `eviction`: deletes a pod if its budgets allow it.
     Eviction,
     /// `finalize`: a namespace's finalizers.
     Finalize,
@@ -35,7 +35,7 @@ pub enum Subresource {
 }
 
 impl Subresource {
-    /// As it stands in paths.
+    /// The name in paths.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -49,7 +49,7 @@ impl Subresource {
         }
     }
 
-    /// The group, version and kind that are sent to it; `None` if it takes the resource's own.
+    /// The group, version and kind of the objects sent to it; `None` if they are the resource's own.
     pub const fn kind(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Scale => Some(("autoscaling", "v1", "Scale")),
@@ -68,21 +68,21 @@ pub struct ResourceType {
     pub group: &'static str,
     /// Version.
     pub version: &'static str,
-    /// As it stands in paths.
+    /// The name in paths.
     pub plural: &'static str,
-    /// As it may be typed.
+    /// The singular name, which commands accept too.
     pub singular: &'static str,
-    /// As it stands in objects.
+    /// The kind of the objects.
     pub kind: &'static str,
     /// Whether its objects are in namespaces.
     pub namespaced: bool,
     /// Abbreviations kubectl understands.
     pub short: &'static [&'static str],
-    /// `all` among them.
+    /// Categories such as `all`.
     pub categories: &'static [&'static str],
     /// Its subresources.
     pub subs: &'static [Subresource],
-    /// Whether objects are kept; otherwise a POST is a question (access reviews).
+    /// Whether objects are stored; otherwise a POST is a query (access reviews).
     pub kept: bool,
 }
 
@@ -95,7 +95,7 @@ impl ResourceType {
         }
     }
 
-    /// As upstream names it in messages: `pods`, `deployments.apps`.
+    /// The name in messages: `pods`, `deployments.apps`.
     pub fn qualified(&self) -> String {
         match self.group {
             "" => self.plural.to_owned(),
@@ -103,7 +103,7 @@ impl ResourceType {
         }
     }
 
-    /// As upstream names the kind in messages: `Pod`, `Deployment.apps`.
+    /// The kind in messages: `Pod`, `Deployment.apps`.
     pub fn qualified_kind(&self) -> String {
         match self.group {
             "" => self.kind.to_owned(),
@@ -111,17 +111,17 @@ impl ResourceType {
         }
     }
 
-    /// All of them, in the order discovery tells them; the custom ones of this process come last.
+    /// All resources in the order of discovery, with this process' custom resources last.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         RESOURCES.iter().chain(custom())
     }
 
-    /// Adds custom ones; the first time counts.
+    /// Adds custom resources; only the first call counts.
     pub(crate) fn add(custom: Vec<Self>) {
         CUSTOM.get_or_init(|| custom);
     }
 
-    /// The resource of a definition's `spec`. Its words are kept as long as the process.
+    /// The resource of a definition's `spec`. Its strings live as long as the process.
     pub(crate) fn of_definition(spec: &Value) -> Self {
         let text = |value: &Value| &*value.as_str().unwrap_or_default().to_owned().leak();
         let texts =
@@ -158,7 +158,7 @@ impl ResourceType {
             .and_then(ResourceId::at)
     }
 
-    /// Whether all objects of a namespace, or of the cluster, can be deleted at once.
+    /// Whether `deletecollection` is supported for a namespace, or for the cluster.
     pub fn has_collections_deleted(&self, namespace: &str) -> bool {
         self.kept && self.kind != "Namespace" && (!self.namespaced || !namespace.is_empty())
     }
@@ -189,12 +189,12 @@ impl ResourceId {
         RESOURCES.get(position).unwrap_or_else(|| &custom()[position - RESOURCES.len()])
     }
 
-    /// Where it stands in the table.
+    /// The index in the table.
     pub fn position(self) -> usize {
         usize::from(self.0)
     }
 
-    /// Where the objects of this resource are kept: two groups may show the same objects (events).
+    /// The resource under which the objects are stored: two groups may serve the same objects (events).
     pub fn home(self) -> Self {
         match self.get().kind {
             "Event" => ResourceType::find("", "v1", "events").unwrap_or(self),
@@ -203,10 +203,10 @@ impl ResourceId {
     }
 }
 
-/// A resource of the table that is known to be there.
+/// A resource that the table is known to have.
 ///
 /// # Panics
-/// If it is not.
+/// If it does not have it.
 pub fn known(group: &str, plural: &str) -> ResourceId {
     let position = ResourceType::all().position(|one| (one.group, one.plural) == (group, plural));
     position.and_then(ResourceId::at).unwrap_or_else(|| panic!("no resource {plural} in group {group:?}"))

@@ -5,18 +5,18 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-/// A type's place in the [`Schema`].
+/// A type's index in the [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(u32);
 
 impl TypeId {
-    /// The place, from 0 on.
+    /// The index, from 0.
     pub fn place(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a field holds.
+/// The type of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `true` and `false`.
@@ -27,7 +27,7 @@ pub enum Shape {
     Int64,
     /// A number with a fraction.
     Float64,
-    /// Text; also what has a name of its own in Go but is text on the wire.
+    /// Strings, also those with a type of their own in Go.
     String,
     /// Bytes; base64 in JSON.
     Bytes,
@@ -35,23 +35,23 @@ pub enum Shape {
     Time,
     /// RFC 3339 to the microsecond; `null` in JSON when not set.
     MicroTime,
-    /// `100m`, `1Gi`.
+    /// Quantities: `100m`, `1Gi`.
     Quantity,
-    /// A number or text.
+    /// A number or a string.
     IntOrString,
     /// Any JSON.
     Raw,
-    /// Any JSON: the fields a manager owns.
+    /// Any JSON: the fields that a manager owns.
     Fields,
     /// An object with fields.
     Object(TypeId),
     /// A list.
     List(Box<Self>),
-    /// Names to values.
+    /// A map from strings to values.
     Map(Box<Self>),
 }
 
-/// When a field is left out of JSON.
+/// When a field is omitted from JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Omit {
     /// Never; a zero value is written.
@@ -67,26 +67,26 @@ pub enum Omit {
 pub struct MergeStrategy {
     /// Elements (or keys) are merged; otherwise the list is replaced.
     pub merge: bool,
-    /// The patch may name the keys that are kept (`$retainKeys`).
+    /// The patch may name the keys to retain (`$retainKeys`).
     pub retain_keys: bool,
-    /// The field that tells elements apart; `None` for lists of scalars.
+    /// The field that identifies an element; `None` for lists of scalars.
     pub key: Option<String>,
 }
 
 /// A field of a type.
 #[derive(Clone, Debug)]
 pub struct SchemaField {
-    /// Its number in protobuf; 0 if it has none.
+    /// The number in protobuf; 0 if it has none.
     pub number: u32,
-    /// Its name in JSON.
+    /// The name in JSON.
     pub name: String,
-    /// What it holds.
+    /// The type of the value.
     pub shape: Shape,
-    /// In JSON its fields stand among those around it; in protobuf it is a message of its own.
+    /// In JSON its fields are part of the enclosing object; in protobuf it is a message of its own.
     pub inline: bool,
-    /// Absent and zero are different things.
+    /// Absent and zero are distinct.
     pub pointer: bool,
-    /// When it is left out.
+    /// When it is omitted.
     pub omit: Omit,
     /// How a strategic merge patch treats it.
     pub merge: MergeStrategy,
@@ -95,27 +95,27 @@ pub struct SchemaField {
 /// A type with fields.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaType {
-    /// The last two parts of its Go package, and its name: `core/v1.Pod`.
+    /// The last two parts of the Go package, and the name: `core/v1.Pod`.
     pub name: String,
-    /// In the order of the declaration, which is the order of a real server's JSON.
+    /// In the order of declaration, which is the order in a real server's JSON.
     pub fields: Vec<SchemaField>,
-    /// Places of the fields that are not inline, in the order of their names.
+    /// Indexes of the fields that are not inline, sorted by name.
     by_name: Vec<usize>,
 }
 
 impl SchemaType {
-    /// The field with this JSON name; those of inlined types are not among them.
+    /// The field with this JSON name, without those of inlined types.
     pub fn own(&self, name: &str) -> Option<&SchemaField> {
         self.own_place(name).map(|place| &self.fields[place])
     }
 
-    /// The place of the field with this JSON name.
+    /// The index of the field with this JSON name.
     pub fn own_place(&self, name: &str) -> Option<usize> {
         let found = self.by_name.binary_search_by(|place| self.fields[*place].name.as_str().cmp(name));
         found.ok().map(|found| self.by_name[found])
     }
 
-    /// The fields whose own fields stand among these, with their types.
+    /// The inlined fields, with their types.
     pub fn inlined(&self) -> impl Iterator<Item = (&SchemaField, TypeId)> {
         self.fields.iter().filter(|field| field.inline).filter_map(|field| match field.shape {
             Shape::Object(inner) => Some((field, inner)),
@@ -124,7 +124,7 @@ impl SchemaType {
     }
 }
 
-/// Everything known of the API's fields.
+/// The schema of the API.
 #[derive(Debug, Default)]
 pub struct Schema {
     types: Vec<SchemaType>,
@@ -141,12 +141,12 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 impl Schema {
-    /// The schema of the release this was made from.
+    /// The schema of the release from which it was generated.
     pub fn get() -> &'static Self {
         &SCHEMA
     }
 
-    /// Adds types of custom kinds; `false` if others were added, or the schema was read without them.
+    /// Adds types of custom kinds; `false` if others were added before, or the schema has been read without them.
     pub(crate) fn add(types: &str) -> bool {
         CUSTOM.get_or_init(|| types.to_owned()) == types
     }
@@ -161,7 +161,7 @@ impl Schema {
         self.kinds.iter().map(|((api_version, kind), id)| (api_version.as_str(), kind.as_str(), *id))
     }
 
-    /// Every type, in the order of their places.
+    /// Every type, in the order of their indexes.
     pub fn types(&self) -> impl Iterator<Item = TypeId> {
         (0..).map(TypeId).take(self.types.len())
     }
@@ -176,7 +176,7 @@ impl Schema {
         &self.types[id.place()]
     }
 
-    /// The field with this JSON name, those of inlined types included.
+    /// The field with this JSON name, including those of inlined types.
     pub fn field(&self, of: TypeId, name: &str) -> Option<&SchemaField> {
         let declared = self.at(of);
         declared.own(name).or_else(|| declared.inlined().find_map(|(_, inner)| self.field(inner, name)))

@@ -11,7 +11,7 @@ use crate::resource::ResourceType;
 use crate::store::StoredObject;
 use serde_json::Value;
 
-/// What a list or a watch is limited to.
+/// The label and field selectors of a list or a watch.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectSelector {
     labels: LabelQuery,
@@ -19,10 +19,10 @@ pub struct ObjectSelector {
 }
 
 impl ObjectSelector {
-    /// Reads both selectors.
+    /// Parses both selectors.
     ///
     /// # Errors
-    /// 400, in a real server's words.
+    /// 400, with a real server's message.
     pub fn read(resource: &ResourceType, labels: &str, fields: &str) -> Result<Self, StatusError> {
         Ok(Self { labels: LabelQuery::read(labels)?, fields: FieldSelector::read(resource, fields)? })
     }
@@ -37,7 +37,7 @@ impl ObjectSelector {
         self.fields.name()
     }
 
-    /// Whether a kept object matches. It is only read if there is something to ask.
+    /// Whether a stored object matches. The object is only parsed if the selector is not empty.
     pub fn matches(&self, object: &StoredObject) -> bool {
         self.is_all() || self.matches_value(&object.value())
     }
@@ -82,7 +82,7 @@ const EVENT: &[&str] = &[
     "source",
     "type",
 ];
-/// The fields of a resource that can be asked, beside its name and namespace.
+/// The fields of a resource that a selector may name, besides its name and namespace.
 fn selectable(resource: &ResourceType) -> &'static [&'static str] {
     match (resource.group, resource.plural) {
         ("", "pods") => POD,
@@ -133,7 +133,7 @@ impl FieldSelector {
     }
 }
 
-/// A field as text; absent is empty, and switches are `false` then.
+/// A field as text; an absent one is empty, or `false` for a boolean.
 fn text_at(object: &Value, path: &str) -> String {
     let found = match path {
         "source" => &object["source"]["component"],
@@ -152,7 +152,7 @@ fn text_at(object: &Value, path: &str) -> String {
     }
 }
 
-/// Cuts at commas that are not escaped.
+/// Splits at commas that are not escaped.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut escaped) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -39,26 +39,26 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-/// Streams of one HTTP/2 connection at the same time, as a real server has it.
+/// Concurrent streams of one HTTP/2 connection, as in a real server.
 const STREAMS_MOST: u32 = 250;
 
-/// What one HTTP/2 stream may have waiting to be sent.
+/// The send buffer of one HTTP/2 stream.
 const SENDING_MOST: usize = 64 << 10;
 
-/// How long clients are waited for, and how many there may be.
+/// Timeouts and limits of client connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerLimits {
-    /// Connections at the same time.
+    /// Concurrent connections.
     pub connections: usize,
-    /// Large bodies that are read at the same time; others wait for their turn.
+    /// Large bodies that are read at the same time; others wait.
     pub large_bodies: usize,
-    /// Until a connection has said what it wants, TLS included.
+    /// Until a connection has sent its first request, TLS included.
     pub head: Duration,
     /// Until a body has arrived.
     pub body: Duration,
-    /// While a client takes nothing of what it is sent.
+    /// While a client reads nothing of what is sent.
     pub stall: Duration,
-    /// After so much silence a client is asked whether it is still there.
+    /// How long a connection may be silent before the server sends a ping.
     pub silence: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Default for ListenerLimits {
             connections: 4096,
             large_bodies: 64,
             head: Duration::from_secs(30),
-            // A real server gives a request a minute.
+            // A real server allows a minute for a request.
             body: Duration::from_secs(60),
             stall: Duration::from_secs(30),
             silence: Duration::from_secs(30),
@@ -76,7 +76,7 @@ impl Default for ListenerLimits {
     }
 }
 
-/// An open socket, before anything is answered on it.
+/// An open socket that is not served yet.
 pub struct ApiListener {
     listener: TcpListener,
     address: SocketAddr,
@@ -86,15 +86,15 @@ pub struct ApiListener {
 
 struct ListenerTls {
     acceptor: TlsAcceptor,
-    /// The certificate clients are to trust.
+    /// The certificate that clients must trust.
     pem: String,
 }
 
 impl ApiListener {
-    /// Opens a socket, with a certificate of its own making if asked to.
+    /// Opens a socket; with `tls`, also creates a self-signed certificate.
     ///
     /// # Errors
-    /// If the address cannot be had, or no certificate be made.
+    /// If the address is not available, or the certificate cannot be created.
     pub async fn open(address: SocketAddr, tls: bool) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -102,13 +102,13 @@ impl ApiListener {
         Ok(Self { listener, address, tls, limits: ListenerLimits::default() })
     }
 
-    /// With other limits.
+    /// Replaces the limits.
     #[must_use]
     pub fn within(self, limits: ListenerLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -119,8 +119,7 @@ impl ApiListener {
         format!("{scheme}://{}", self.address)
     }
 
-    /// A kubeconfig that leads here, by a context of this name. Over plain HTTP kubectl sends no token, whatever stands
-    /// in it.
+    /// A kubeconfig for this server, with a context of this name. Over plain HTTP kubectl never sends the token.
     pub fn kubeconfig(&self, name: &str, token: &BearerToken) -> String {
         let trust = self.tls.as_ref().map_or_else(String::new, |tls| {
             format!("    certificate-authority-data: {}\n", STANDARD.encode(&tls.pem))
@@ -134,7 +133,7 @@ impl ApiListener {
         )
     }
 
-    /// Answers until the task is dropped.
+    /// Serves until the task is dropped.
     pub async fn serve(self, server: ApiServer) -> Infallible {
         let limits = self.limits;
         let large = Arc::new(Semaphore::new(limits.large_bodies));
@@ -154,7 +153,7 @@ impl ApiListener {
     }
 }
 
-/// One connection, to its end; how it ends is the client's affair.
+/// Serves one connection to its end, however that comes about.
 async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: ConnectionService) {
     let limits = service.limits;
     let begun = Arc::clone(&service.begun);
@@ -170,7 +169,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mute = async {
         tokio::time::sleep(limits.head).await;
-        // Which version of HTTP is spoken is waited for without a limit.
+        // The detection of the HTTP version has no timeout of its own.
         if begun.load(Ordering::Relaxed) {
             std::future::pending().await
         }
@@ -181,14 +180,14 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
     }
 }
 
-/// The server, for clients that cannot be trusted to be quick.
+/// The server, protected from slow clients.
 #[derive(Clone)]
 struct ConnectionService {
     server: ApiServer,
     guard: Arc<RequestGuard>,
     limits: ListenerLimits,
     large: Arc<Semaphore>,
-    /// Whether the connection has asked for anything.
+    /// Whether the connection has sent a request.
     begun: Arc<AtomicBool>,
 }
 

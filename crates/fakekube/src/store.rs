@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// A kept object, as of one version.
+/// A stored object at one version.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoredObject {
     /// The version it was written at.
@@ -27,22 +27,22 @@ pub struct StoredObject {
 }
 
 impl StoredObject {
-    /// All of it, to be worked on.
+    /// The object, parsed.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
 }
 
-/// A list as of one version.
+/// A list at one version.
 #[derive(Debug)]
 pub struct ListResult {
-    /// The version it stands for.
+    /// The version of the list.
     pub version: u64,
     /// The objects in the order of their keys, each with its key.
     pub objects: Vec<(Arc<str>, Arc<StoredObject>)>,
 }
 
-/// What of a resource is asked for.
+/// Which objects of a resource to list.
 #[derive(Clone, Copy, Debug)]
 pub struct ListRange<'a> {
     /// Only this namespace.
@@ -51,12 +51,12 @@ pub struct ListRange<'a> {
     pub after: Option<&'a str>,
 }
 
-/// How much is remembered of one resource's past.
+/// How much history of a resource is remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryLimits {
     /// Changes.
     pub changes: usize,
-    /// Bytes of objects that are no longer the present ones.
+    /// Bytes of objects that are not current any more.
     pub bytes: usize,
 }
 
@@ -66,7 +66,7 @@ impl Default for HistoryLimits {
     }
 }
 
-/// A change, told to whoever follows the whole cluster.
+/// A callback for every change in the cluster.
 pub type CommitLog = Box<dyn FnMut(ResourceId, &Arc<StoreEvent>) + Send>;
 
 /// The objects of a cluster.
@@ -80,7 +80,7 @@ struct StoreState {
     version: u64,
     resources: Vec<ResourceStore>,
     log: Option<CommitLog>,
-    /// What the present transaction changed.
+    /// The changes of the present transaction.
     touched: Vec<(ResourceId, u64)>,
 }
 
@@ -91,7 +91,7 @@ impl Default for ObjectStore {
 }
 
 impl ObjectStore {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new(memory: HistoryLimits) -> Self {
         let resources = ResourceId::all().map(|_| ResourceStore::new(memory)).collect();
         let moved = ResourceId::all().map(|_| watch::Sender::new(1)).collect();
@@ -101,18 +101,18 @@ impl ObjectStore {
         }
     }
 
-    /// A panic elsewhere leaves whole objects behind: each change is one assignment.
+    /// A panic elsewhere leaves consistent objects: each change is one assignment.
     fn inner(&self) -> MutexGuard<'_, StoreState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells every change from now on to `log`, in order, while it is made.
+    /// Calls `log` for every change from now on, in order and within its transaction.
     pub fn follow(&self, log: CommitLog) {
         self.inner().log = Some(log);
     }
 
-    /// Does something all at once: nobody reads or writes in between. What was written before a failure stays, so a
-    /// transaction fails first and writes then.
+    /// Runs a transaction: no other read or write happens in between. What was written before a failure is kept, so a
+    /// transaction must fail before it writes.
     ///
     /// # Errors
     /// Whatever `work` fails with.
@@ -149,24 +149,24 @@ impl ObjectStore {
         self.inner().resource(number).len()
     }
 
-    /// A list, of now or of a version that is still remembered; `None` if it is not.
+    /// A list at the latest version or at a remembered one; `None` if the version is not remembered.
     pub fn list(&self, number: ResourceId, range: ListRange<'_>, at: Option<u64>) -> Option<ListResult> {
         let inner = self.inner();
         let version = at.unwrap_or(inner.version);
         inner.resource(number).list(range, version, version < inner.version)
     }
 
-    /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
+    /// Changes of a resource after a version, at most `limit`; `None` if not all of them are remembered any more.
     pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
         self.inner().resource(number).changes(after, limit)
     }
 
-    /// Wakes on every change of a resource.
+    /// A receiver that wakes on every change of a resource.
     pub fn moved(&self, number: ResourceId) -> watch::Receiver<u64> {
         self.moved[number.home().position()].subscribe()
     }
 
-    /// Forgets the past: watches from before now are told that they are too old.
+    /// Forgets the history: older watches get 410.
     pub fn compact(&self) {
         let mut inner = self.inner();
         let version = inner.version;
@@ -180,7 +180,7 @@ impl StoreState {
     }
 }
 
-/// The right to write.
+/// Write access to the store.
 pub struct Transaction<'a> {
     inner: &'a mut StoreState,
 }
@@ -191,19 +191,19 @@ impl Transaction<'_> {
         self.inner.resource(number).get(key)
     }
 
-    /// All objects of a resource, of a namespace if one is given.
+    /// All objects of a resource, or those of one namespace.
     pub fn all(&self, number: ResourceId, namespace: Option<&str>) -> Vec<(Arc<str>, Arc<StoredObject>)> {
         let range = ListRange { namespace, after: None };
         let listed = self.inner.resource(number).list(range, self.inner.version, false);
         listed.map(|listed| listed.objects).unwrap_or_default()
     }
 
-    /// The version of the latest change, of this transaction's own as well.
+    /// The version of the latest change, including this transaction's own.
     pub fn version(&self) -> u64 {
         self.inner.version
     }
 
-    /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
+    /// Changes of a resource after a version, at most `limit`; `None` if not all of them are remembered any more.
     pub fn changes(&self, number: ResourceId, after: u64, limit: usize) -> Option<Vec<Arc<StoreEvent>>> {
         self.inner.resource(number).changes(after, limit)
     }
@@ -216,7 +216,7 @@ impl Transaction<'_> {
         object
     }
 
-    /// Removes an object; what is returned is its last state, with the version of its removal in it.
+    /// Removes an object. Returns its last state, with the version of its removal.
     pub fn remove(&mut self, number: ResourceId, key: &str, mut value: Value) -> Arc<StoredObject> {
         let version = self.next(&mut value);
         let object = Arc::new(object(version, &value));
@@ -246,9 +246,9 @@ fn object(version: u64, value: &Value) -> StoredObject {
     StoredObject { version, uid, json: bytes(value) }
 }
 
-/// An object's bytes, in no more room than they take: what is kept is kept for long.
+/// An object's bytes, without spare capacity, because they are kept for long.
 pub fn bytes(value: &Value) -> Bytes {
-    // A value that was read can be written.
+    // A parsed value can always be written.
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     Bytes::from(bytes.into_boxed_slice())
 }
@@ -259,7 +259,7 @@ struct ResourceStore {
     changes: VecDeque<Arc<StoreEvent>>,
     memory: HistoryLimits,
     bytes: usize,
-    /// Changes up to this version are no longer all there.
+    /// Changes up to this version are not all remembered.
     forgotten: u64,
 }
 
@@ -276,7 +276,7 @@ impl ResourceStore {
         self.objects.len()
     }
 
-    /// Puts an object in the place of another, or takes it away; `None` if there was nothing to take away.
+    /// Replaces or removes an object; `None` if there was nothing to remove.
     fn change(
         &mut self,
         key: &str,
@@ -336,7 +336,7 @@ impl ResourceStore {
         Some(self.changes.range(first..).take(limit).cloned().collect())
     }
 
-    /// The objects of a range as of a version.
+    /// The objects of a range at a version.
     fn list(&self, range: ListRange<'_>, version: u64, of_the_past: bool) -> Option<ListResult> {
         let undone = if of_the_past { self.undone(version)? } else { HashMap::new() };
         let prefix = range.namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
@@ -358,7 +358,7 @@ impl ResourceStore {
         Some(ListResult { version, objects: all })
     }
 
-    /// What was under the keys that changed after a version.
+    /// The objects whose keys have changed since a version, as they were then.
     fn undone(&self, version: u64) -> Option<HashMap<&str, Option<&Arc<StoredObject>>>> {
         if version < self.forgotten {
             return None;
@@ -372,7 +372,7 @@ impl ResourceStore {
     }
 }
 
-/// What remembering an event costs: the object before it is kept for nothing else.
+/// The memory that an event takes: the object before it is kept for nothing else.
 fn past(event: &StoreEvent) -> usize {
     event.before.as_ref().map_or(0, |before| before.json.len()) + 200
 }

@@ -10,7 +10,7 @@ use crate::resource::ResourceType;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// What a row carries of its object (`includeObject`); a server that is not told otherwise sends the metadata.
+/// What a row includes of its object (`includeObject`); the metadata by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableInclude {
     /// Nothing.
@@ -22,13 +22,13 @@ pub enum TableInclude {
     Object,
 }
 
-/// The objects as a table, one row each and in their order. All columns are there, the wide ones with priority 1, as a
-/// server always sends them.
+/// The objects as a table, one row each, in their order. It has all columns, the wide ones with priority 1, as a server
+/// always sends them.
 ///
-/// `metadata` is empty: the list's `resourceVersion`, `continue` and `remainingItemCount` are the caller's. So is
-/// leaving `columnDefinitions` out (`null`), as `noHeaders` and all but the first event of a watch want it.
+/// `metadata` is empty: the caller sets the list's `resourceVersion`, `continue` and `remainingItemCount`. The caller
+/// also removes `columnDefinitions` (`null`) for `noHeaders` and for all but the first event of a watch.
 ///
-/// Quantities are printed as they stand; a server keeps them in their canonical form.
+/// Quantities are printed as they are; a server stores them in canonical form.
 pub fn table(resource: &ResourceType, objects: &[&Value], now: Timestamp, include: TableInclude) -> Value {
     let custom = custom::of(resource);
     let columns = if custom.is_some() { &[NAME] } else { columns(resource) };
@@ -54,10 +54,11 @@ pub fn table(resource: &ResourceType, objects: &[&Value], now: Timestamp, includ
 
 const LAST_OF_INITIAL: &str = "k8s.io/initial-events-end";
 
-/// What a row carries of its object.
+/// What a row includes of its object.
 fn carried(object: &Value, include: TableInclude) -> Value {
     match include {
-        // The bookmark that ends a watch's first events is known by its annotation, and so it is never left out.
+        // Clients recognize the bookmark that ends a watch's initial events by its annotation, so the object is always
+        // included.
         TableInclude::None if object["metadata"]["annotations"][LAST_OF_INITIAL] != "true" => Value::Null,
         TableInclude::None | TableInclude::Metadata => json!({
             "kind": "PartialObjectMetadata",
@@ -76,7 +77,7 @@ fn columns(resource: &ResourceType) -> &'static [TableColumn] {
     }
 }
 
-/// A column. What is in its cells need not be of its type: a real server's often is not.
+/// A column. Its cells need not have its type: a real server's often do not.
 struct TableColumn {
     name: &'static str,
     type_: &'static str,
@@ -89,15 +90,15 @@ struct TableColumn {
 enum TableCell {
     /// The text at a path.
     Text(&'static str),
-    /// The text at a path, or what is printed instead if there is none.
+    /// The text at a path, or a default.
     TextOr(&'static str, &'static str),
     /// The number at a path.
     Number(&'static str),
     /// How long ago the object was created.
     Age,
-    /// What a function makes of it.
+    /// The result of a function.
     Made(fn(&Value) -> String),
-    /// What a function makes of it now.
+    /// The result of a function of the present time.
     MadeNow(fn(&Value, Timestamp) -> Value),
 }
 use TableCell::{Age, Made, MadeNow, Number, Text, TextOr};
@@ -118,7 +119,7 @@ impl TableCell {
 const NAME: TableColumn = TableColumn { format: "name", ..text("Name", Text("metadata.name")) };
 const AGE: TableColumn = text("Age", Age);
 
-/// Of resources that have no columns of their own. Its time is not an age.
+/// The columns of all other resources. They show the creation time itself, not an age.
 const PLAIN: &[TableColumn] =
     &[NAME, TableColumn { type_: "date", ..text("Created At", Text("metadata.creationTimestamp")) }];
 
@@ -130,7 +131,7 @@ const fn integer(name: &'static str, path: &'static str) -> TableColumn {
     TableColumn { name, type_: "integer", format: "", priority: 0, cell: Number(path) }
 }
 
-/// Shown only with `-o wide`.
+/// A column that only `-o wide` shows.
 const fn wide(name: &'static str, cell: TableCell) -> TableColumn {
     TableColumn { name, type_: "string", format: "", priority: 1, cell }
 }
@@ -144,7 +145,7 @@ impl TableColumn {
     }
 }
 
-/// What stands at a path, if anything.
+/// The value at a path, if there is one.
 fn given<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let found = path.split('.').try_fold(object, |at, name| at.get(name));
     found.filter(|found| !found.is_null())
@@ -154,7 +155,7 @@ fn string<'a>(object: &'a Value, path: &str) -> &'a str {
     given(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The text, or what is printed instead if there is none.
+/// The text, or a default.
 fn string_or<'a>(object: &'a Value, path: &str, otherwise: &'a str) -> &'a str {
     Some(string(object, path)).filter(|text| !text.is_empty()).unwrap_or(otherwise)
 }
@@ -176,7 +177,7 @@ fn time(object: &Value, path: &str) -> Option<Timestamp> {
     string(object, path).parse().ok()
 }
 
-/// The condition of this type that comes first.
+/// The first condition of this type.
 fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     list(object, "status.conditions").iter().find(|condition| string(condition, "type") == type_)
 }

@@ -4,15 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::fmt;
 
-/// A secret.
+/// A secret token.
 #[derive(Clone)]
 pub struct BearerToken(String);
 
 impl BearerToken {
-    /// A new one.
+    /// Creates a random token.
     ///
     /// # Panics
-    /// If the system has no random numbers: nothing could be kept secret then.
+    /// If the system has no random numbers: the token would not be secret.
     pub fn random() -> Self {
         let mut bits = [0; 32];
         let random = rustls::crypto::ring::default_provider().secure_random;
@@ -20,12 +20,12 @@ impl BearerToken {
         Self(URL_SAFE_NO_PAD.encode(bits))
     }
 
-    /// As it is sent.
+    /// The text of the token.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is it.
+    /// Whether this is the token.
     pub fn is(&self, offered: &[u8]) -> bool {
         let own = self.0.as_bytes();
         let differing = own.iter().zip(offered).fold(0, |sum, (one, other)| sum | (one ^ other));
@@ -33,7 +33,7 @@ impl BearerToken {
     }
 }
 
-/// Secrets are not shown.
+/// Hides the secret.
 impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")

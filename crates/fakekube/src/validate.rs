@@ -19,10 +19,10 @@ use serde_json::Value;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// What a name must look like.
+/// A function that checks the format of a name.
 type NameValidator = fn(&str) -> Vec<String>;
 
-/// What a kind's names must look like.
+/// The format of a kind's names.
 fn name_format(resource: &ResourceType) -> NameValidator {
     match (resource.group, resource.plural) {
         ("", "namespaces") => name_format::dns_label,
@@ -34,7 +34,7 @@ fn name_format(resource: &ResourceType) -> NameValidator {
     }
 }
 
-/// What is wrong with a new object. Empty: it may be created.
+/// Validates a new object. Without faults it may be created.
 pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
@@ -49,7 +49,7 @@ pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
     faults.into_list()
 }
 
-/// What is wrong with the name and the namespace of an object that is taken as it is.
+/// Validates the name and the namespace of an object that is not validated otherwise.
 pub(crate) fn of_name(resource: &ResourceType, namespace: &str, name: &str) -> Vec<String> {
     let mut faults = name_format(resource)(name);
     if !namespace.is_empty() {
@@ -58,8 +58,8 @@ pub(crate) fn of_name(resource: &ResourceType, namespace: &str, name: &str) -> V
     faults
 }
 
-/// The status that answers an update without a `resourceVersion`, of a kind that wants one. It calls the kind by its
-/// resource. Of other kinds, such an update is of whatever version there is.
+/// The error for an update without a `resourceVersion`, for kinds that require one. It names the kind by its resource.
+/// For other kinds, such an update applies to any version.
 pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusError> {
     let unnamed = text(&new["metadata"], "resourceVersion").is_empty();
     let strict = ["leases", "poddisruptionbudgets", "customresourcedefinitions"].contains(&resource.plural)
@@ -72,7 +72,7 @@ pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusErr
     })
 }
 
-/// What is wrong with a change. Empty: it may be made.
+/// Validates a change. Without faults it may be made.
 pub fn on_update(
     resource: &ResourceType,
     subresource: Option<Subresource>,
@@ -82,7 +82,7 @@ pub fn on_update(
     let mut faults = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
         meta::whole(&mut faults, new, false, name_format::path_segment);
-        // A server judges the change of metadata twice, and tells of it once.
+        // A server validates the change of metadata twice, and reports its faults once.
         (0..2).for_each(|_| meta::update(&mut faults, old, new));
         definition.judge(new, subresource, faults.list_mut());
         return faults.into_list();
@@ -105,7 +105,7 @@ pub fn on_update(
     faults.into_list()
 }
 
-/// What is wrong with an object by itself.
+/// Validates an object by itself.
 fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
         ("", "pods") => return pod::create(faults, object),
@@ -151,7 +151,7 @@ fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: 
     }
 }
 
-/// Labels, or what picks by them.
+/// Validates labels, or a map that selects by them.
 fn check_label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
     for (key, value) in labels.as_object().into_iter().flatten() {
         faults.each(path, key, name_format::qualified_name(key));
@@ -184,7 +184,7 @@ fn check_selector(faults: &mut FieldErrors, selector: &Value, path: &str) {
     }
 }
 
-/// The operator and the number of its values. `single` are operators with exactly one.
+/// Validates the operator and the number of its values. `single` are the operators with exactly one value.
 fn check_operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: &[&str]) {
     let count = list(wanted, "values").len();
     match text(wanted, "operator") {
@@ -207,7 +207,7 @@ fn check_operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: 
     }
 }
 
-/// The values, each of them a label's.
+/// Validates the values, each of which must be a label value.
 fn check_values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
     for (index, value) in list(wanted, "values").iter().enumerate() {
         let value = value.as_str().unwrap_or_default();
@@ -215,29 +215,29 @@ fn check_values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
     }
 }
 
-/// There, and picks everything.
+/// Whether the selector is present and selects everything.
 fn is_empty_selector(selector: &Value) -> bool {
     entries(selector, "matchLabels").next().is_none() && list(selector, "matchExpressions").is_empty()
 }
 
-/// A selector the server can't work with: an unknown operator, a wrong number of values, a key or value of bad format.
+/// Whether a selector is invalid: an unknown operator, a wrong number of values, a malformed key or value.
 fn is_broken_selector(selector: &Value) -> bool {
     let mut faults = FieldErrors::default();
     check_selector(&mut faults, selector, "");
     !faults.is_empty()
 }
 
-/// Whether it picks an object with these labels. None at all picks nothing.
+/// Whether the selector selects an object with these labels. An absent one selects nothing.
 fn selector_picks(selector: &Value, labels: &Value) -> bool {
     from_object(selector).match_labels(labels)
 }
 
-/// What is said of a number out of its range.
+/// The message about a number out of range.
 fn between(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
-/// Gives a field the value that it has elsewhere, or none.
+/// Copies a field, or removes it if the source has none.
 fn put(to: &mut Value, from: &Value, name: &str) {
     let Some(fields) = to.as_object_mut() else { return };
     match from.get(name) {

@@ -17,13 +17,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// What a limit is here.
+/// The limits under test.
 const SHORT: Duration = Duration::from_millis(400);
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// None of the limits but those a test is about.
+/// Limits so large that none takes effect, except those that a test sets.
 fn limits() -> ListenerLimits {
     let long = PATIENCE * 4;
     ListenerLimits { head: long, body: long, stall: long, silence: long, ..ListenerLimits::default() }
@@ -65,13 +65,13 @@ impl Stage {
         format!("authorization: Bearer {}\r\n", self.server.token().text())
     }
 
-    /// A POST whose body has begun.
+    /// A POST with the beginning of its body.
     fn post(&self, length: usize, begun: &str) -> Vec<u8> {
         let head = "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
         format!("{head}\r\n{}content-length: {length}\r\n\r\n{begun}", self.entry()).into_bytes()
     }
 
-    /// Somebody else asks: how long it took.
+    /// Sends a request of another client. Returns how long it took.
     async fn answers(&self) -> Duration {
         let began = Instant::now();
         let mut stream =
@@ -82,7 +82,7 @@ impl Stage {
         began.elapsed()
     }
 
-    /// Changes that are a few megabytes each.
+    /// Writes objects of a few megabytes each.
     fn write(&self, count: usize, name: &str) {
         let on = ResourcePath::object(known("", "configmaps"), "default", "");
         for number in 0..count {
@@ -109,7 +109,7 @@ async fn status(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes[..count]).lines().next().unwrap_or_default().to_owned()
 }
 
-/// Whether the other side has closed.
+/// Whether the server has closed the connection.
 async fn ends(stream: &mut TcpStream) -> bool {
     let mut bytes = vec![0; 64 << 10];
     let read_on = async { while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
@@ -209,9 +209,9 @@ async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
     }
 }
 
-/// A GET as an HTTP/2 client sends it at the beginning of a connection.
+/// A GET as an HTTP/2 client sends it at the start of a connection.
 fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
-    // In HPACK: GET and http stand in the static table; path, authority and authorization are spelled out.
+    // In HPACK: GET and http are in the static table; path, authority and authorization are spelled out.
     let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
     head.extend_from_slice(path.as_bytes());
     head.extend_from_slice(b"\x01\x09localhost");
@@ -255,7 +255,7 @@ async fn watchers_that_break_off_give_their_places_back() {
     stage.answers().await;
 }
 
-/// What this process has in memory.
+/// The resident memory of this process.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0)

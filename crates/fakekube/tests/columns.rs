@@ -22,7 +22,7 @@ fn samples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/columns")
 }
 
-/// The objects of a file, their times made absolute: `now-205s`, or `now-205.0s` for a time to the microsecond.
+/// The objects of a file, with their times made absolute: `now-205s`, or `now-205.0s` for microseconds.
 fn read(resource: &str) -> Vec<Value> {
     fn absolute(value: &mut Value) {
         match value {
@@ -57,7 +57,7 @@ fn ours(name: &str, include: TableInclude) -> Value {
     table(known(group, resource).get(), &objects.iter().collect::<Vec<_>>(), now().0, include)
 }
 
-/// A resource of the golden file: its columns as definitions, and of each row cells and conditions.
+/// A resource of the golden file: its columns as definitions, and the cells and conditions of each row.
 struct Golden {
     name: &'static str,
     columns: Vec<Value>,

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const NAMESPACES: &str = "/api/v1/namespaces";
 
-/// A sandbox with something in it that is nobody's business.
+/// A sandbox with an object that others must not read.
 struct Stage {
     address: SocketAddr,
     server: ApiServer,
@@ -39,7 +39,7 @@ impl Stage {
         Self { address, server }
     }
 
-    /// One request with these lines in its head: the answer's status and its body.
+    /// Sends a request with these header lines. Returns the response's status and body.
     async fn send(&self, line: &str, head: &[&str], body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head: String = head.iter().map(|line| format!("{line}\r\n")).collect();
@@ -56,7 +56,7 @@ impl Stage {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
-    /// It is refused so, with a `Status`, and says nothing of what is in the sandbox.
+    /// Expects a rejection with a `Status` that reveals nothing of the sandbox.
     async fn refuses(&self, code: u16, reason: &str, line: &str, head: &[&str], body: &str) {
         let (said, answer) = self.send(line, head, body).await;
         assert!(!answer.contains("aHVudGVyMg"), "{line} {head:?}: the secret is out");
@@ -96,7 +96,7 @@ async fn a_page_of_another_site_writes_nothing() {
             stage.refuses(403, "Forbidden", &post, &head, OWNED).await;
         }
     }
-    // What a browser sends of a Blob without a type, unasked, where it is old enough to say nothing else of itself.
+    // What a browser sends without a preflight for a Blob without a type, if it is too old to send Fetch metadata.
     stage.refuses(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
     stage.refuses(415, "UnsupportedMediaType", &post, &["host: HERE", ENTRY], OWNED).await;
     let patch = "PATCH /api/v1/nodes/n1";
@@ -124,7 +124,7 @@ async fn who_has_not_read_the_kubeconfig_learns_what_a_real_server_tells_everybo
     }
 }
 
-/// Programs in pods have tokens of service accounts, and ask whose a token is.
+/// Programs in pods have tokens of service accounts, and review tokens.
 #[tokio::test]
 async fn tokens_that_are_handed_out_let_in_and_are_recognized() {
     let stage = Stage::set().await;

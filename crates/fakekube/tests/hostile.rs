@@ -84,7 +84,7 @@ async fn bodies_nobody_should_send_are_refused_with_a_status() {
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n\
                 d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n\
                 g: [*f,*f,*f,*f,*f,*f,*f,*f]\n";
-    // One long text, meant many times: 100 GB if it were kept each time.
+    // One long text with many aliases: 100 GB if each were expanded.
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100_000].join(","));
     for bomb in [bomb.to_owned(), long] {
         let (code, _) = refused(server, post.clone(), CONFIGS, "application/yaml", bomb).await;
@@ -154,7 +154,7 @@ async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_
     assert!(kept["date"].is_null() && kept["metadata"]["color"].is_null(), "{kept}");
 }
 
-/// Some with a `Status`, some with a line of text, as on a real server.
+/// Some get a `Status`, some a line of text, as on a real server.
 #[tokio::test]
 async fn paths_nobody_should_ask_for_are_not_there() {
     let server = server();
@@ -171,7 +171,7 @@ async fn paths_nobody_should_ask_for_are_not_there() {
     lives(&server).await;
 }
 
-/// Bytes of a watch that are there already.
+/// Bytes of a watch that have arrived already.
 fn heard(body: &mut ResponseBody) -> Option<Bytes> {
     body.frame().now_or_never().flatten().and_then(|frame| frame.unwrap().into_data().ok())
 }
@@ -215,7 +215,7 @@ async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
     let event: Value = serde_json::from_slice(&last).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
     assert!(slow.frame().await.is_none(), "and that was the end");
-    // One that vanishes is no trouble either.
+    // A client that disconnects causes no error either.
     drop(ask(&server, Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await);
     lives(&server).await;
 }
@@ -242,7 +242,7 @@ async fn a_watch_for_ever_is_no_trouble() {
     lives(&server).await;
 }
 
-/// What does not match is passed over, however much of it there is.
+/// Objects that do not match are skipped, however many there are.
 #[tokio::test(start_paused = true)]
 async fn a_watch_finds_the_one_object_among_many() {
     let server = cluster::with_nodes(900);
@@ -252,7 +252,7 @@ async fn a_watch_finds_the_one_object_among_many() {
     assert!(first.into_data().unwrap().starts_with(b"{\"type\":\"ADDED\""));
 }
 
-/// A client that does not read holds one piece, not all there is to tell.
+/// A client that does not read costs one piece of memory, not the whole history.
 #[tokio::test(start_paused = true)]
 async fn a_watch_is_told_in_small_pieces() {
     let server = server();

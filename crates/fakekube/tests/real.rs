@@ -46,7 +46,7 @@ fn its_answers_are_normal_already() {
 fn its_protobuf_says_what_its_json_says() {
     for Recorded { answer, bytes, .. } in recorded() {
         let mut answer = answer;
-        // Its protobuf has no kinds within an object.
+        // Protobuf has no kinds within an object.
         for claim in answer
             .pointer_mut("/spec/volumeClaimTemplates")
             .and_then(Value::as_array_mut)
@@ -82,7 +82,7 @@ fn our_frame_is_its_frame() {
     assert_eq!(protobuf::encode_watch_event("ADDED", &frame[at..]), frame);
 }
 
-/// What was sent stands in the answer, in the form we give it. A default may fill in what was sent empty.
+/// The response contains what was sent, in our form. A default may replace what was sent empty.
 #[test]
 fn what_was_sent_comes_back_in_our_form() {
     let mut compared = 0;
@@ -96,7 +96,7 @@ fn what_was_sent_comes_back_in_our_form() {
     assert!(compared >= 25, "{compared}");
 }
 
-/// Every value of ours that is set is there, and the same.
+/// Checks that every value set in ours is in theirs, and equal.
 fn stands_in(ours: &Value, theirs: &Value, place: &str) {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {
@@ -104,7 +104,7 @@ fn stands_in(ours: &Value, theirs: &Value, place: &str) {
                 let place = format!("{place}.{name}");
                 match theirs.get(name) {
                     Some(theirs) => stands_in(value, theirs, &place),
-                    // The server owns the status of what is created.
+                    // The server owns the status of a new object.
                     None if place.contains(".status.") => {}
                     None => panic!("{place} is not in the answer: {value}"),
                 }
@@ -117,7 +117,7 @@ fn stands_in(ours: &Value, theirs: &Value, place: &str) {
             }
         }
         _ if place.contains(".status.") => {}
-        // A default filled it in.
+        // A default replaced it.
         (Value::Null, _) => {}
         (Value::String(text), _) if text.is_empty() => {}
         _ => assert_eq!(ours, theirs, "{place}"),

@@ -1,4 +1,4 @@
-//! Asks admission plugins about objects, after the defaults and in the transaction that writes.
+//! Calls admission plugins after the defaults, within the transaction that writes.
 //!
 //! - Invariant: every plugin may change an object before any plugin validates it.
 //! - See `defaults.rs` for the admission that every cluster has.
@@ -8,20 +8,20 @@ use crate::api_status::StatusError;
 use crate::store::Transaction;
 use serde_json::Value;
 
-/// An object on its way in.
+/// An admission request.
 pub struct AdmissionAttributes<'a> {
-    /// Where it is written; a subresource too.
+    /// The path of the request, which may name a subresource.
     pub path: &'a ResourcePath,
-    /// What it takes the place of; `None` if it is new.
+    /// The object that this write replaces; `None` for a create.
     pub old: Option<&'a Value>,
-    /// Who writes it, and how.
+    /// The writer and the options of the write.
     pub options: &'a WriteOptions,
     /// All objects of the cluster, as they are before this write.
     pub objects: &'a Transaction<'a>,
 }
 
-/// Rules about objects on their way in, asked as an API server asks its admission plugins and webhooks. They are asked
-/// of every resource and subresource, of deletions not. No other write happens meanwhile.
+/// Changes and validates objects before they are stored, like an API server's admission plugins and webhooks. The
+/// server calls it for every resource and subresource, but not for deletions. No other write happens meanwhile.
 ///
 /// ```
 /// use fakekube::api::{AdmissionAttributes, AdmissionPlugin, ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
@@ -59,10 +59,10 @@ pub struct AdmissionAttributes<'a> {
 /// # }
 /// ```
 pub trait AdmissionPlugin: Send + Sync {
-    /// Changes an object, or refuses it.
+    /// Changes or rejects an object.
     ///
     /// # Errors
-    /// What the client is told if the object is refused.
+    /// The error that the client receives if the object is rejected.
     fn admit(
         &self,
         attributes: &AdmissionAttributes<'_>,
@@ -73,10 +73,10 @@ pub trait AdmissionPlugin: Send + Sync {
         Ok(())
     }
 
-    /// Judges an object that is changed no more.
+    /// Validates an object after all changes.
     ///
     /// # Errors
-    /// What the client is told if the object is refused.
+    /// The error that the client receives if the object is rejected.
     fn validate(
         &self,
         attributes: &AdmissionAttributes<'_>,

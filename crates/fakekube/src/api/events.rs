@@ -14,12 +14,12 @@ const NAMES: [(&str, &str); 7] = [
     ("deprecatedCount", "count"),
 ];
 
-/// Whether this resource shows objects that are kept in another form.
+/// Whether this resource shows objects that are stored in another form.
 pub(crate) fn is_shown_otherwise(resource: &ResourceType) -> bool {
     resource.group == "events.k8s.io" && resource.kind == "Event"
 }
 
-/// Into the form in which events are kept.
+/// Converts an event into the form in which it is stored.
 pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
     if !is_shown_otherwise(resource) || object["apiVersion"] == "v1" {
         return;
@@ -29,7 +29,7 @@ pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
     map.insert("apiVersion".into(), json!("v1"));
 }
 
-/// Into the form of the resource that is asked for.
+/// Converts an event into the form of the requested resource.
 pub(crate) fn from_home(resource: &ResourceType, mut object: Value) -> Value {
     if !is_shown_otherwise(resource) || object["apiVersion"] != "v1" {
         return object;

@@ -9,11 +9,11 @@ use crate::validate;
 use serde_json::{Value, json};
 
 impl ApiServer {
-    /// Puts an object in as it was, and its namespace if that is not there. A UID and a time of creation are given where
-    /// they are missing; an object of this name is replaced.
+    /// Stores an object as it was, and creates its namespace if that is missing. Adds a UID and a creation time where
+    /// they are missing. Replaces an object of the same name.
     ///
     /// # Errors
-    /// Why it cannot be kept, without its name.
+    /// Why the object cannot be stored, without its name.
     pub fn restore(&self, number: ResourceId, object: Value) -> Result<(), String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -23,7 +23,8 @@ impl ApiServer {
             return Err(format!("its name or namespace cannot be: {fault}"));
         }
         let mut object = read(&version, &kind, object)?;
-        // As a server that reads what it kept: what an older one had no value for gets its default.
+        // A real server does the same when it reads stored objects: it sets the defaults of fields that an older one
+        // did not know.
         apply_defaults(resource, &mut object);
         if text(&object["metadata"]["uid"]).is_empty() {
             object["metadata"]["uid"] = json!(self.ids().uid());
@@ -46,13 +47,13 @@ impl ApiServer {
         if self.store().get(namespaces, name).is_none() {
             let on = ResourcePath::object(namespaces, "", "");
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            // It was not there a moment ago; if it is now, all the better.
+            // The namespace was missing a moment ago. It is fine if it exists by now.
             let _ = self.create(&on, object, &WriteOptions::by("kube-apiserver"));
         }
     }
 }
 
-/// An object of a kind that is known here; what custom resources say is judged, as nothing judges it later.
+/// Reads an object of a known kind. Custom resources are validated here, because nothing validates them later.
 fn read(version: &str, kind: &str, object: Value) -> Result<Value, String> {
     let Some(definition) = custom::of_kind(version, kind) else {
         return normal(version, kind, object).map(|read| read.value).map_err(|why| why.to_string());

@@ -13,14 +13,14 @@ pub struct RequestUser {
     pub groups: Vec<String>,
 }
 
-/// Everybody who comes with the server's kubeconfig.
+/// The user of every client that uses the server's kubeconfig.
 impl Default for RequestUser {
     fn default() -> Self {
         Self { name: "sandbox".to_owned(), groups: groups(&["system:masters"]) }
     }
 }
 
-/// The group of all who are somebody.
+/// The group of all authenticated users.
 const KNOWN: &str = "system:authenticated";
 
 fn groups(names: &[&str]) -> Vec<String> {
@@ -37,7 +37,7 @@ impl RequestUser {
         }
     }
 
-    /// A part of the cluster, by the name that it writes under, as the one that it stands for.
+    /// A control plane component, from the field manager that it writes under, as the user that it stands for.
     pub(super) fn part(manager: &str) -> Self {
         match manager {
             "kubelet" => Self { name: "system:node".to_owned(), groups: groups(&["system:nodes"]) },
@@ -49,15 +49,15 @@ impl RequestUser {
         }
     }
 
-    /// A controller of kube-controller-manager's that was put in a part's place: it comes with the server's kubeconfig,
-    /// as everybody does, and says who it is at the end of its user agent.
+    /// A controller of a real kube-controller-manager that replaces a component of this cluster. It uses the server's
+    /// kubeconfig, as all clients do, and names itself at the end of its user agent.
     fn agent(agent: &str) -> Option<Self> {
         let rest = agent.strip_prefix("kube-controller-manager/")?;
         let controller = rest.rsplit('/').next().filter(|name| name.ends_with("-controller"))?;
         Some(Self::service("kube-system", controller))
     }
 
-    /// Whom a request says it acts for: `kubectl --as jane --as-group team-a`.
+    /// The user that a request impersonates: `kubectl --as jane --as-group team-a`.
     pub(crate) fn acting(&self, headers: &HeaderMap) -> Self {
         let all = |name: &str| {
             let values = headers.get_all(name).into_iter();

@@ -25,7 +25,7 @@ use crate::{custom, defaults, field_error};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The longest start of a generated name.
+/// The longest prefix of a generated name.
 const GENERATED_MOST: usize = 58;
 
 impl ApiServer {
@@ -50,7 +50,8 @@ impl ApiServer {
     }
 }
 
-/// An object through its type. An empty list of owners is a wish to forget them, and would not come back from there.
+/// Canonicalizes an object by its type. An empty list of owners asks to drop all ownership, and canonicalization would
+/// remove it.
 fn typed(version: &str, kind: &str, body: Value) -> Result<Canonical, CanonicalizeError> {
     let forgets = body["metadata"]["managedFields"] == json!([]);
     let mut read = match custom::of_kind(version, kind) {
@@ -63,7 +64,7 @@ fn typed(version: &str, kind: &str, body: Value) -> Result<Canonical, Canonicali
     Ok(read)
 }
 
-/// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
+/// Reads a body as an object of the resource. Drops unknown fields, warns of them or rejects them; rejects wrong types.
 fn read(
     resource: &ResourceType,
     body: Value,
@@ -85,7 +86,7 @@ fn read(
     }
 }
 
-/// Reads what a patch made of an object. What is wrong with it is the patch's fault.
+/// Reads the result of a patch. What is wrong with it is the patch's fault.
 fn read_patched(
     resource: &ResourceType,
     patched: Value,
@@ -102,10 +103,10 @@ fn read_patched(
     })
 }
 
-/// The zero values that a real server writes, too.
+/// Adds the zero values that a real server writes, too.
 ///
 /// # Errors
-/// 500 for what does not fit its type: whatever comes from outside was read, and refused, before.
+/// 500 for an object that does not fit its type: input from outside has been read, and rejected, before.
 fn complete(body: Value) -> Result<Value, StatusError> {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
@@ -113,7 +114,7 @@ fn complete(body: Value) -> Result<Value, StatusError> {
     complete.map(|complete| complete.value).map_err(|fault| StatusError::new(500, "InternalError", fault.0))
 }
 
-/// Refuses an object with faults.
+/// Rejects an object with faults.
 fn refuse_invalid(
     resource: &ResourceType,
     object: &Value,
@@ -123,12 +124,12 @@ fn refuse_invalid(
         return Ok(());
     }
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    // Events are judged, and named, in the form in which they are kept.
+    // Events are validated, and named, in the form in which they are stored.
     let group = if resource.kind == "Event" { "" } else { resource.group };
     Err(field_error::invalid(group, resource.kind, name, faults))
 }
 
-/// What a server says of an object that it takes.
+/// The warnings of a server about an object that it accepts.
 fn warnings(resource: &ResourceType, body: &Value) -> Vec<String> {
     if custom::of(resource).is_none() {
         return Vec::new();
@@ -145,7 +146,7 @@ fn warnings(resource: &ResourceType, body: &Value) -> Vec<String> {
     odd.map(words).collect()
 }
 
-/// Who owns which fields now. What was applied is owned already: then nobody is named.
+/// Computes `managedFields`. Server-side apply has set them already: then the options name no manager.
 fn track(
     resource: &ResourceType,
     old: Option<&Value>,
@@ -175,7 +176,7 @@ fn track(
     }
 }
 
-/// A real server keeps no time of what a Scale wrote.
+/// Removes the times of the entries: a real server keeps none for what a Scale wrote.
 fn untime(fields: &mut Value) {
     let lines = fields.as_array_mut().into_iter().flatten();
     for line in lines.filter(|line| line["subresource"] == "scale").filter_map(Value::as_object_mut) {
@@ -220,7 +221,7 @@ fn by_kind(live: &Value, patch: &PatchBody, of: TypeId) -> Result<Value, StatusE
     }
 }
 
-/// Kinds that a PUT makes where they are not there yet.
+/// Whether a PUT creates a missing object of this kind.
 fn made_by_update(resource: &ResourceType) -> bool {
     matches!(
         resource.kind,
@@ -236,7 +237,7 @@ fn made_by_update(resource: &ResourceType) -> bool {
     )
 }
 
-/// Refuses a body that is not of the resource's kind.
+/// Rejects a body that is not of the resource's kind.
 pub(crate) fn check_body(resource: &ResourceType, object: &Value) -> Result<(), StatusError> {
     let says_it = custom::of(resource).is_some();
     let value = |field: &str| object[field].as_str().unwrap_or_default();
@@ -255,7 +256,7 @@ pub(crate) fn check_body(resource: &ResourceType, object: &Value) -> Result<(), 
     Ok(())
 }
 
-/// Name and namespace of the path and of the body must not contradict each other.
+/// Rejects a body whose name or namespace contradicts the path.
 fn settle_place(resource: &ResourceType, on: &ResourcePath, body: &mut Value) -> Result<(), StatusError> {
     let metadata = metadata(body);
     let value = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
@@ -284,7 +285,7 @@ fn settle_place(resource: &ResourceType, on: &ResourcePath, body: &mut Value) ->
     Ok(())
 }
 
-/// A new object's identity.
+/// Sets the identity of a new object.
 fn begin(resource: &ResourceType, body: &mut Value, server: &ApiServer) {
     let metadata = metadata(body);
     for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
@@ -303,7 +304,7 @@ fn begin(resource: &ResourceType, body: &mut Value, server: &ApiServer) {
     defaults::generation(resource, None, body);
 }
 
-/// `metadata`, made an object if it is none.
+/// `metadata`, replaced by an object if it is not one.
 fn metadata(body: &mut Value) -> &mut Map<String, Value> {
     if !body.is_object() {
         *body = json!({});
@@ -318,22 +319,22 @@ fn metadata(body: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Whether an object waits for its end.
+/// Whether an object is being deleted.
 pub fn is_ending(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether somebody holds an object back from its end.
+/// Whether a finalizer holds an object back from its removal.
 pub fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// An object as it would be.
+/// An object that is not stored.
 fn unkept(value: &Value) -> Arc<StoredObject> {
     Arc::new(StoredObject { version: 0, uid: "".into(), json: store::bytes(value) })
 }
 
-/// The identity of what a body replaces, if it says so.
+/// The UID of the object that a body replaces, if the body names it.
 fn check_uid(
     resource: &ResourceType,
     on: &ResourcePath,

@@ -9,72 +9,72 @@ use serde_json::Value;
 pub struct ResourcePath {
     /// The resource.
     pub number: ResourceId,
-    /// Empty for objects of the whole cluster, and for all namespaces.
+    /// Empty for cluster-scoped objects, and for all namespaces.
     pub namespace: String,
     /// Empty for a collection.
     pub name: String,
-    /// A part of the object.
+    /// The subresource.
     pub sub: Option<Subresource>,
 }
 
 impl ResourcePath {
-    /// An object.
+    /// The path of an object.
     pub fn object(number: ResourceId, namespace: &str, name: &str) -> Self {
         Self { number, namespace: namespace.to_owned(), name: name.to_owned(), sub: None }
     }
 
-    /// A part of it.
+    /// The path of a subresource of it.
     #[must_use]
     pub fn part(self, sub: Subresource) -> Self {
         Self { sub: Some(sub), ..self }
     }
 
-    /// What it is kept under.
+    /// The key in the store.
     pub fn key(&self) -> String {
         super::key(&self.namespace, &self.name)
     }
 }
 
-/// What becomes of fields that nobody knows.
+/// What happens to unknown fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// They are dropped without a word.
+    /// They are dropped silently.
     Ignore,
-    /// They are dropped, and the answer warns.
+    /// They are dropped, and the response carries a warning.
     #[default]
     Warn,
-    /// The request is refused.
+    /// The request is rejected.
     Strict,
 }
 
-/// What becomes of an object's dependents.
+/// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go later.
+    /// They are deleted after it.
     Background,
-    /// They go first.
+    /// They are deleted before it.
     Foreground,
     /// They stay.
     Orphan,
 }
 
-/// How a write is to be done.
+/// The options of a write.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// Nothing is kept; the answer is as if.
+    /// Nothing is stored; the response is the same.
     pub dry_run: bool,
-    /// Who owns the fields that change.
+    /// The manager of the fields that change.
     pub manager: String,
     /// Unknown fields.
     pub strictness: FieldValidation,
-    /// Server-side apply: takes fields from others.
+    /// Server-side apply: takes fields over from other managers.
     pub force: bool,
-    /// Who asks.
+    /// The user that sends the request.
     pub user: RequestUser,
 }
 
 impl WriteOptions {
-    /// By a part of the cluster itself.
+    /// Options of a control plane component.
     pub fn by(manager: &str) -> Self {
         let (user, strictness) = (RequestUser::part(manager), FieldValidation::Ignore);
         Self { manager: manager.to_owned(), strictness, user, ..Self::default() }

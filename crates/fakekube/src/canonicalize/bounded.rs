@@ -1,14 +1,14 @@
-//! Deserializes values up to a size limit; what aliases multiply counts each time.
+//! Deserializes values up to a size limit; each expansion of an alias counts.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt;
 
-/// What a value takes besides its text, about.
+/// The approximate cost of a value besides its text.
 const NODE: usize = 40;
 
-/// Room for values, in bytes; what has been read has used it up.
+/// A budget of bytes for values; each value that is read consumes some of it.
 pub(crate) struct DecodeBudget(Cell<usize>);
 
 impl DecodeBudget {
@@ -30,7 +30,7 @@ impl DecodeBudget {
     }
 }
 
-/// Reads a value into what room there is.
+/// Deserializes a value within a budget.
 #[derive(Clone, Copy)]
 pub(crate) struct BoundedValue<'a>(pub(crate) &'a DecodeBudget);
 

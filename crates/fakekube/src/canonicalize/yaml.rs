@@ -10,13 +10,13 @@ use super::bounded::{BoundedValue, DecodeBudget};
 const MAX_BYTES: usize = 3 * 1024 * 1024;
 /// As deep as JSON may be.
 const MAX_DEPTH: usize = 128;
-/// Nodes, those that stand for an alias included.
+/// The largest number of nodes, expanded aliases included.
 const MAX_NODES: usize = 500_000;
 
-/// Up to here every whole number is exact.
+/// The largest float below which every whole number is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The first document of a body. Of keys that come twice, the last counts.
+/// Parses the first document of a body. Of duplicate keys, the last counts.
 pub fn yaml_to_json(yaml: &[u8]) -> Result<Value, CanonicalizeError> {
     if yaml.len() > MAX_BYTES {
         return Err(CanonicalizeError(format!("limit is {MAX_BYTES}")));
@@ -31,7 +31,7 @@ fn read(yaml: &[u8], nodes: usize) -> Result<Value, CanonicalizeError> {
     Ok(value)
 }
 
-/// What a seed reads of a document, which may be as long as somebody has memory for it; the seed limits what it keeps.
+/// Deserializes the first document of a text of any length; the seed limits what it keeps.
 pub(crate) fn read_long_yaml<'a, S>(yaml: &'a [u8], seed: S) -> Result<S::Value, CanonicalizeError>
 where
     S: DeserializeSeed<'a>,
@@ -65,13 +65,13 @@ fn with_yaml<'a, S: DeserializeSeed<'a>>(
         .map_err(|error| CanonicalizeError(format!("yaml: {error}")))
 }
 
-/// Up to the line that begins a second document.
+/// The text up to the line that begins a second document.
 fn first_document(yaml: &[u8]) -> &[u8] {
     &yaml[..YamlDocument::first(yaml).end]
 }
 
-/// The documents of a text, each with the number of its first line; those without a word in them are none. Nothing
-/// within a document can look like the line between two.
+/// The documents of a text, each with the number of its first line. Leaves out empty documents. Nothing within a
+/// document can look like the line between two.
 pub(crate) fn documents(yaml: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let (mut rest, mut line) = (yaml, 1);
     std::iter::from_fn(move || {
@@ -90,12 +90,12 @@ pub(crate) fn documents(yaml: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// Where the first document of a text is.
 #[derive(Default)]
 struct YamlDocument {
-    /// After the lines between documents that stand before it; they come in `lines_before`.
+    /// After the separator lines before it; those are counted in `lines_before`.
     start: usize,
     lines_before: usize,
     end: usize,
     lines: usize,
-    /// Whether there is anything in it.
+    /// Whether the document has any content.
     begun: bool,
 }
 
@@ -115,7 +115,7 @@ impl YamlDocument {
             piece.begun |= !text.is_empty() && !between && !text.starts_with(b"#") && !line.starts_with(b"%");
             piece.end += line.len();
             piece.lines += 1;
-            // What directives say ends with the line between.
+            // Directives end with the separator line.
             if between && !piece.begun && !directives {
                 (piece.start, piece.lines_before) = (piece.end, piece.lines);
             }
@@ -124,7 +124,7 @@ impl YamlDocument {
     }
 }
 
-/// Go writes a number without a fraction as a whole one, however it was written.
+/// Writes numbers without a fraction as whole numbers, as Go does.
 pub(crate) fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -23,7 +23,7 @@ pub(crate) fn zero(shape: &Shape) -> Value {
     }
 }
 
-/// Adds what is written though not set, and takes away what is set but not written.
+/// Adds unset fields that are written anyway, and removes set fields that are omitted.
 pub(crate) fn complete(of: TypeId, object: &mut Map<String, Value>) {
     for field in &Schema::get().at(of).fields {
         match (&field.shape, object.remove(&field.name)) {
@@ -36,17 +36,17 @@ pub(crate) fn complete(of: TypeId, object: &mut Map<String, Value>) {
     }
 }
 
-/// What is written of a value that is set; `None` if it is left out.
+/// The value of a set field as it is written; `None` if it is omitted.
 pub(super) fn written(field: &SchemaField, value: Value) -> Option<Value> {
     if left_out(field, &value) {
         return None;
     }
-    // Stored objects are protobuf, which does not tell an empty list from none.
+    // Stored objects are protobuf, which does not distinguish an empty list from an absent one.
     let hollow = matches!(field.shape, Shape::List(_) | Shape::Map(_)) && is_empty(&value);
     Some(if hollow { none(field) } else { value })
 }
 
-/// Adds what is written though not set.
+/// Adds unset fields that are written anyway.
 pub(super) fn add_unset(of: TypeId, object: &mut Map<String, Value>) {
     for (name, value) in &UNSET[of.place()] {
         if !object.contains_key(name) {
@@ -55,7 +55,7 @@ pub(super) fn add_unset(of: TypeId, object: &mut Map<String, Value>) {
     }
 }
 
-/// By type: the fields that are written though not set, and as what. Of most types there are none or few.
+/// By type: the unset fields that are written anyway, with their values. Most types have few or none.
 static UNSET: LazyLock<Vec<Vec<(String, Value)>>> = LazyLock::new(|| {
     let all = Schema::get().types();
     all.map(|of| {
@@ -66,7 +66,7 @@ static UNSET: LazyLock<Vec<Vec<(String, Value)>>> = LazyLock::new(|| {
     .collect()
 });
 
-/// What is written for a field nobody set.
+/// The value that is written for an unset field.
 fn unset(field: &SchemaField) -> Option<Value> {
     if field.pointer {
         return (field.omit == Omit::Never).then_some(Value::Null);
@@ -89,7 +89,7 @@ fn unset(field: &SchemaField) -> Option<Value> {
     }
 }
 
-/// The zero value of a field. A list of objects, which is never stored, has no elements rather than no list.
+/// The zero value of a field. A list of objects that are never stored is empty instead of absent.
 fn none(field: &SchemaField) -> Value {
     if field.name == "items"
         && matches!(&field.shape, Shape::List(of) if matches!(**of, Shape::Object(_) | Shape::Raw))

@@ -23,7 +23,7 @@ pub(crate) fn is_whole(name: &str) -> bool {
     TYPES.whole.iter().any(|one| one == name)
 }
 
-/// What tells objects of this type apart in a list, if it is more than one field.
+/// The fields that identify a list item of this type, if there are several.
 pub(crate) fn merge_keys(name: &str) -> Option<&'static [&'static str]> {
     TYPES.keys.iter().find(|(of, _)| of == name).map(|(_, keys)| keys.as_slice())
 }
@@ -32,12 +32,12 @@ impl OpenApiTypes {
     pub(super) fn add(&mut self, definition: &'static ResourceDefinition) {
         let (version, kind) = (definition.api_version(), definition.resource.kind);
         let root = format!("{version}.{kind}");
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(self.text, "kind {version} {kind} {root}");
         self.object(&root, &definition.schema, true);
     }
 
-    /// An object with its fields, and after it those within.
+    /// Writes an object with its fields, followed by the objects within it.
     fn object(&mut self, name: &str, schema: &'static Value, root: bool) {
         if schema["x-kubernetes-map-type"] == "atomic" {
             self.whole.push(name.to_owned());
@@ -73,7 +73,7 @@ fn capital(name: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The shape of a value; objects with fields of their own are noted.
+/// The shape of a value; adds objects with fields of their own to `inner`.
 fn shape<'a>(place: &str, schema: &'a Value, inner: &mut Vec<(String, &'a Value)>) -> String {
     if schema["x-kubernetes-int-or-string"] == true {
         return "IntOrString".to_owned();
@@ -92,7 +92,7 @@ fn shape<'a>(place: &str, schema: &'a Value, inner: &mut Vec<(String, &'a Value)
     }
 }
 
-/// What tells the items of a list apart. Of several keys the first stands here, and all in the rules of ownership.
+/// The merge key of a list. Of several keys only the first is written here; the rules of ownership have all.
 fn merge(schema: &Value) -> String {
     match (schema["x-kubernetes-list-type"].as_str(), schema["x-kubernetes-list-map-keys"][0].as_str()) {
         (Some("set"), _) => " strategy=merge".to_owned(),

@@ -15,10 +15,10 @@ pub(super) struct PrinterColumn {
     path: Vec<JsonPathStep>,
 }
 
-/// One step to what is shown.
+/// One step of a path.
 enum JsonPathStep {
     Field(String),
-    /// The first item in which this field has this text.
+    /// The first item whose field has this text.
     Item(String, String),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn read(columns: &Value) -> Vec<PrinterColumn> {
     columns.as_array().into_iter().flatten().map(read).collect()
 }
 
-/// `.a.b` and `.a[?(@.b=="c")].d`: what the definitions use.
+/// Parses a path such as `.a.b` and `.a[?(@.b=="c")].d`, which are what the definitions use.
 fn path(text: &str) -> Vec<JsonPathStep> {
     let mut steps = Vec::new();
     let mut rest = text;

@@ -7,10 +7,10 @@ use crate::schema::Schema;
 use serde_json::{Map, Value};
 
 impl ResourceDefinition {
-    /// A body without what nobody knows.
+    /// Drops the unknown fields of a body.
     ///
     /// # Errors
-    /// If its metadata is none.
+    /// If its metadata is not an object.
     pub(crate) fn read(&self, mut body: Value) -> Result<Canonical, CanonicalizeError> {
         let mut unknown = Vec::new();
         let metadata = body.get_mut("metadata").map(Value::take);
@@ -34,19 +34,19 @@ impl ResourceDefinition {
         Ok(Canonical { value: body, unknown })
     }
 
-    /// Fills in what was left out, and drops what says nothing.
+    /// Sets defaults, and drops null values.
     pub(crate) fn fill(&self, object: &mut Value) {
         fill(&self.schema, object);
     }
 
-    /// What a new object begins with.
+    /// Drops the status of a new object if it is a subresource.
     pub(crate) fn begin(&self, object: &mut Value) {
         if let Some(object) = object.as_object_mut().filter(|_| self.has_status) {
             object.remove("status");
         }
     }
 
-    /// What a change leaves as it was: the status, or all but the status.
+    /// Restores what this request may not change: the status, or all but the status.
     pub(crate) fn keep(&self, subresource: Option<Subresource>, old: &Value, new: &mut Value) {
         let Some(fields) = new.as_object_mut() else { return };
         if subresource == Some(Subresource::Status) {
@@ -69,7 +69,7 @@ impl ResourceDefinition {
         }
     }
 
-    /// The generation: of every change but those of metadata, and of a status that is written apart.
+    /// The generation counts all changes but those of metadata, and of a status that is a subresource.
     pub(crate) fn generation(&self, old: Option<&Value>, new: &mut Value) {
         let number = |object: &Value| object["metadata"]["generation"].as_i64().unwrap_or(0);
         let fields = |object: &Value| -> Map<String, Value> {

@@ -9,15 +9,15 @@ use crate::resource::Subresource;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What is said when rules were not asked.
+/// The message when rules were not evaluated.
 const UNASKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors \
      to complete validation";
 
-/// A field's path that is none.
+/// The path of a field that has none.
 const NOWHERE: &str = "<nil>";
 
 impl ResourceDefinition {
-    /// What is wrong with an object besides `faults`, which were found in its metadata.
+    /// Returns the faults of an object besides `faults`, which were found in its metadata.
     pub(crate) fn judge(
         &self,
         object: &Value,
@@ -50,7 +50,7 @@ impl ResourceDefinition {
 
 struct SchemaValidator<'f> {
     faults: &'f mut Vec<FieldError>,
-    /// How much of a path is the part of the object that is judged: some words leave it out.
+    /// The length of the path to the part that is validated; some messages leave it out.
     root: usize,
     checks: &'static [RuleCheck],
 }
@@ -60,7 +60,7 @@ impl SchemaValidator<'_> {
         self.faults.push(FieldError { field: field.to_owned(), kind, value, detail: detail.to_owned() });
     }
 
-    /// The path as it stands in sentences.
+    /// The path as messages show it.
     fn within<'p>(&self, path: &'p str) -> &'p str {
         path[self.root..].trim_start_matches('.')
     }
@@ -111,7 +111,7 @@ impl SchemaValidator<'_> {
         false
     }
 
-    /// A number of the wrong format is told of without its place.
+    /// Reports a number of the wrong format, without its path.
     fn say_of_format(&mut self, format: &str, path: &str) {
         let detail =
             format!("Checked value must be of type integer with format {format} in {}", self.within(path));
@@ -197,7 +197,7 @@ impl SchemaValidator<'_> {
         }
     }
 
-    /// Items that may not come twice.
+    /// Checks lists whose items must be unique.
     fn lists(&mut self, schema: &Value, value: &Value, path: &mut String) {
         if let (Value::Array(items), Some("set" | "map")) = (value, schema["x-kubernetes-list-type"].as_str())
         {
@@ -239,7 +239,7 @@ impl SchemaValidator<'_> {
         }
     }
 
-    /// What stands in the definition as rules.
+    /// Evaluates the rules of the definition.
     fn rules(&mut self, schema: &Value, value: &Value, path: &mut String) {
         for (rule, message) in rules_at(schema) {
             if holds(rule, value, self.checks) == Some(false) {
@@ -253,7 +253,7 @@ impl SchemaValidator<'_> {
         self.inside(schema, value, path, Self::rules);
     }
 
-    /// The same for what is inside.
+    /// Validates the values within this one.
     fn inside(
         &mut self,
         schema: &Value,
@@ -300,10 +300,11 @@ fn of_field<'s>(schema: &'s Value, name: &str) -> &'s Value {
     schema["properties"].get(name).unwrap_or(&schema["additionalProperties"])
 }
 
-/// A rule in CEL, its blanks folded, and whether a value is as it wants it. The value is of the type that the schema says.
+/// A CEL rule with its whitespace folded, and whether a value satisfies it. The value has the type that the schema
+/// demands.
 pub type RuleCheck = (&'static str, fn(&Value) -> bool);
 
-/// Whether a value is as a rule wants it; `None` if the rule has no check.
+/// Whether a value satisfies a rule; `None` if the rule has no check.
 fn holds(rule: &str, value: &Value, checks: &[RuleCheck]) -> Option<bool> {
     find(rule, checks).map(|(_, check)| check(value))
 }
@@ -313,7 +314,7 @@ fn find<'c>(rule: &str, checks: &'c [RuleCheck]) -> Option<&'c RuleCheck> {
     checks.iter().find(|(text, _)| *text == rule)
 }
 
-/// The rules that stand in a schema at one place.
+/// The rules of one schema node.
 fn rules_at(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
     schema["x-kubernetes-validations"]
         .as_array()
@@ -323,7 +324,8 @@ fn rules_at(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// # Panics
-/// If a rule anywhere in a schema has no check, or uses what these checks know nothing of.
+///
+/// If a rule anywhere in a schema has no check, or uses something that these checks do not support.
 pub(super) fn expect_checks(schema: &Value, checks: &[RuleCheck]) {
     for (rule, _) in rules_at(schema) {
         assert!(find(rule, checks).is_some(), "nobody checks the rule {rule}");

@@ -1,4 +1,4 @@
-//! A definition with a bit of everything.
+//! A definition with some of every feature.
 
 use super::OpenApiTypes;
 use super::{CustomResource, ResourceDefinition, schema_validation};

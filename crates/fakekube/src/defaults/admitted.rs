@@ -49,8 +49,8 @@ fn pod_created(pod: &mut Value, admission: AdmissionDefaults) {
     pod["status"] = status;
 }
 
-/// A pod's priority, from the PriorityClass it names or that is the default. Without a class it is 0, or what the two
-/// classes of the system have.
+/// Sets a pod's priority from the PriorityClass that it names, or from the default class. Without a class it is 0, or
+/// the priority of one of the two system classes.
 pub fn priority(pod: &mut Value, class: Option<&Value>) {
     let spec = object(pod, "spec");
     let (value, policy) = match (class, text(spec, "priorityClassName")) {
@@ -70,7 +70,7 @@ pub fn priority(pod: &mut Value, class: Option<&Value>) {
     fill(spec, "preemptionPolicy", if policy.is_empty() { "PreemptLowerPriority" } else { policy });
 }
 
-/// AD-2, AD-4: a pod that says nothing of nodes that are not ready, or not reachable, bears them for five minutes.
+/// AD-2, AD-4: a pod without a toleration for not-ready or unreachable nodes tolerates them for five minutes.
 pub fn tolerations(pod: &mut Value) {
     let spec = object(pod, "spec");
     let mut all = list(spec, "tolerations").to_vec();
@@ -126,7 +126,7 @@ pub(super) fn template_generation(old: &Value, new: &mut Value) {
     object(object(new, "metadata"), "annotations")[TEMPLATE_GENERATION] = json!(count.to_string());
 }
 
-/// The quality of service a pod's resources give it.
+/// The quality-of-service class of a pod.
 fn qos(spec: &Value) -> &'static str {
     let mut sums: [BTreeMap<&str, Amount>; 2] = [BTreeMap::new(), BTreeMap::new()];
     let mut guaranteed = true;

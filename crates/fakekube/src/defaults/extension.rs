@@ -55,7 +55,7 @@ fn definition(definition: &mut Value) {
     fill(object(definition, "status"), "storedVersions", stored);
 }
 
-/// What becomes of a new definition: the kinds that are registered are there, others will not be.
+/// Sets the status of a new definition: registered kinds are established, others will not be.
 pub(super) fn defined(definition: &mut Value) {
     let (spec, now) = (&definition["spec"], definition["metadata"]["creationTimestamp"].clone());
     let same = |known: &Value| {

@@ -64,14 +64,14 @@ fn container(container: &mut Value) {
     }
 }
 
-/// The tag of an image is `latest`, or it has neither tag nor digest.
+/// Whether the tag of an image is `latest`, or there is neither tag nor digest.
 fn is_latest(image: &str) -> bool {
     let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
     let last = name.rsplit('/').next().unwrap_or_default();
     last.split_once(':').map_or(!digest, |(_, tag)| tag == "latest")
 }
 
-/// Requests that were left out are the limits.
+/// Missing requests default to the limits.
 fn requests(container: &mut Value) {
     let Some(resources) = container.get_mut("resources") else { return };
     let Some(limits) = resources["limits"].as_object().cloned() else { return };

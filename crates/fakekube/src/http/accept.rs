@@ -22,13 +22,13 @@ impl Accept {
         Self { encoding, view, refusals, refused: found.is_none() }
     }
 
-    /// Refuses what cannot be had.
+    /// Rejects a request for forms that are not available.
     pub(super) fn check(self) -> Result<Self, StatusError> {
         if self.refused { Err(StatusError::not_acceptable()) } else { Ok(self) }
     }
 }
 
-/// One form of the list.
+/// One clause of the header.
 struct AcceptClause<'a> {
     kind: &'a str,
     quality: f32,
@@ -54,7 +54,7 @@ impl<'a> AcceptClause<'a> {
         clause
     }
 
-    /// The form, if it can be had at this path.
+    /// The form, if it is available at this path.
     fn form(&self, path: &str) -> Option<(ResponseEncoding, Representation)> {
         let encoding = match self.kind {
             "application/json" | "*/*" => ResponseEncoding::Json,

@@ -12,7 +12,7 @@ const RELEASE: (&str, &str, &str) = ("1", "36", "v1.36.3");
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// The same, in the order in which custom kinds have them.
+/// The same verbs, in the order in which custom kinds list them.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
@@ -48,12 +48,12 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-/// Whether a path is one of a group that is there, where a refusal is a `Status`.
+/// Whether a path is in a known group, where errors are a `Status`.
 pub(super) fn is_known(path: &str) -> bool {
     let mut parts = path.split('/').skip(1);
     match parts.next() {
         Some("api") => true,
-        // A custom group is only its kinds: there is nobody to refuse what it has not.
+        // A custom group has only its kinds; below it, no handler answers with a `Status`.
         Some("apis") if parts.clone().next().is_some_and(custom::is_group) => false,
         Some("apis") => parts.next().is_some_and(|group| groups().iter().any(|(one, _)| *one == group)),
         _ => false,
@@ -70,7 +70,7 @@ pub(super) fn answer(path: &str, request: &HttpRequest) -> Result<Option<HttpAns
         let document = aggregated(parts == ["api"]).to_string();
         return Ok(Some(HttpAnswer::new(200, AGGREGATED, Bytes::from(document))));
     }
-    // No document of discovery has a type in the protobuf schema: they are JSON, whatever is wanted.
+    // Discovery documents have no type in the protobuf schema: they are JSON, whatever the client accepts.
     Ok(document(&parts).map(|document| HttpAnswer::json(&document)))
 }
 
@@ -123,7 +123,7 @@ fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static Resou
     ResourceType::all().filter(move |one| one.group == group && one.version == version)
 }
 
-/// The resources of a version, one entry for each of their parts.
+/// The resources of a version, with one entry for each subresource.
 fn resources(group: &str, version: &str) -> Option<Value> {
     let mut entries = Vec::new();
     for resource in of_version(group, version) {
@@ -144,7 +144,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
                 "namespaced": resource.namespaced, "kind": sub.kind().map_or(resource.kind, |(_, _, kind)| kind),
                 "verbs": sub_verbs(sub.name()),
             });
-            // What is not said is as it is of the whole.
+            // Fields that are absent here default to those of the resource.
             let other = sub
                 .kind()
                 .filter(|(group, version, _)| (*group, *version) != (resource.group, resource.version));
@@ -162,7 +162,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     }
     let whole = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let mut document = json!({"kind": "APIResourceList", "groupVersion": whole, "resources": entries});
-    // The core is older than the convention.
+    // The core group is older than the convention.
     if !group.is_empty() {
         document["apiVersion"] = json!("v1");
     }
@@ -187,7 +187,7 @@ fn sub_verbs(sub: &str) -> Vec<&'static str> {
     }
 }
 
-/// Everything in one document.
+/// All of discovery in one document.
 fn aggregated(core: bool) -> Value {
     let groups = groups().into_iter().filter(|(group, _)| group.is_empty() == core);
     let items: Vec<Value> = groups.map(|(group, versions)| aggregated_group(group, &versions)).collect();
@@ -210,7 +210,7 @@ fn aggregated_group(group: &str, versions: &[&str]) -> Value {
 fn aggregated_resource(resource: &ResourceType) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
-    // Empty is the group and version that the resource is told under.
+    // An empty group and version mean those of the resource.
     let own = kind("", "", resource.kind);
     let mut entry = json!({
         "resource": resource.plural, "responseKind": own,
@@ -239,7 +239,7 @@ fn aggregated_resource(resource: &ResourceType) -> Value {
     entry
 }
 
-/// All that is checked: what answers at all is well.
+/// The only health check: a server that answers is healthy.
 const PING: &str = "ping";
 
 /// The answer of a health endpoint, whatever the method.

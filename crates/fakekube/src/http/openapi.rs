@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const TITLE: &str = "Kubernetes";
 const VERSION: &str = "v1.36.3";
 
-/// The document at a path; that of v2 also in protobuf.
+/// The document at a path; the v2 document also in protobuf.
 pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
     if path == "/openapi/v2" {
         return Some(legacy(packed));
@@ -29,7 +29,8 @@ pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
     (!resources.is_empty()).then(|| HttpAnswer::json(&document(&resources)))
 }
 
-/// The older form of it all. kubectl reads it for Lists; where it says nothing of a kind, checking is left to the server.
+/// The v2 document, which is empty. kubectl reads it for Lists; it leaves the validation of kinds without a schema to
+/// the server.
 fn legacy(packed: bool) -> HttpAnswer {
     let info = json!({"title": TITLE, "version": VERSION});
     if !packed {
@@ -118,7 +119,7 @@ fn operation(resource: &ResourceType, action: &str) -> Value {
     })
 }
 
-/// The name of a type among the components, in the form that tools expect.
+/// The component name of a type, in the form that tools expect.
 fn component(id: TypeId) -> String {
     let name = &Schema::get().at(id).name;
     match name.split_once('/') {

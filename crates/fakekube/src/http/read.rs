@@ -66,7 +66,7 @@ impl ApiServer {
         })
     }
 
-    /// A list, or a watch if one is asked for.
+    /// A list, or a watch if the request asks for one.
     pub(super) fn list(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         if request.watches {
             return self.watch(request, on);
@@ -87,7 +87,7 @@ impl ApiServer {
         page: &ListContinuation,
     ) -> Result<ListResult, StatusError> {
         let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-        // What a selector leaves out does not count: pages are cut after selecting.
+        // Objects that the selector excludes do not count: pages are cut after selecting.
         let range = ListRange { namespace, after: page.after.as_deref() };
         let at = match (&page.at, &page.after) {
             (None, None) => self.list_version(options)?,
@@ -107,7 +107,7 @@ impl ApiServer {
         })
     }
 
-    /// The version a list is asked for; `None` is the latest.
+    /// The version at which to list; `None` is the latest.
     fn list_version(&self, options: &ListOptions) -> Result<Option<u64>, StatusError> {
         if options.version.is_empty() {
             return Ok(None);
@@ -115,12 +115,12 @@ impl ApiServer {
         let version = parse_version(&options.version)
             .map_err(|why| StatusError::bad_request(format!("invalid resource version: {why}")))?;
         let known = self.known_version(version)?;
-        // With a limit and no rule, the version is meant exactly.
+        // With a limit and no `resourceVersionMatch`, the version must match exactly.
         let exact = options.exact || !options.matching && version > 0 && options.limit > 0;
         Ok(exact.then_some(known))
     }
 
-    /// A version of the past or of now.
+    /// A version that is not in the future.
     fn known_version(&self, version: u64) -> Result<u64, StatusError> {
         let now = self.store().version();
         if version <= now {
@@ -132,12 +132,12 @@ impl ApiServer {
     }
 }
 
-/// What went wrong where a real server did not think of it.
+/// An error that a real server passes on as it is.
 fn unexpected(why: String) -> StatusError {
     StatusError::new(500, "", why)
 }
 
-/// What a request is limited to.
+/// The selector of a request.
 pub(super) fn selector(request: &HttpRequest, on: &ResourcePath) -> Result<ObjectSelector, StatusError> {
     ObjectSelector::read(
         on.number.get(),
@@ -146,20 +146,20 @@ pub(super) fn selector(request: &HttpRequest, on: &ResourcePath) -> Result<Objec
     )
 }
 
-/// Options that contradict themselves.
+/// The error for options that contradict each other.
 pub(super) fn invalid_options(kind: &str, field: &str, reason: &str, message: &str) -> StatusError {
     let short = message.strip_prefix(&format!("{field}: ")).unwrap_or(message);
     let cause = json!({"reason": reason, "message": short, "field": field});
     StatusError::invalid("meta.k8s.io", kind, "", &[message.to_owned()], vec![cause])
 }
 
-/// What is asked, and understood.
+/// The parsed options of a list or a watch.
 struct ListOptions {
     /// 0 is all.
     limit: usize,
-    /// 0 is for ever.
+    /// 0 is no timeout.
     seconds: u64,
-    /// `resourceVersion`, as it was typed.
+    /// `resourceVersion`, as the client sent it.
     version: String,
     exact: bool,
     matching: bool,
@@ -167,7 +167,7 @@ struct ListOptions {
     bookmarks: bool,
 }
 
-/// A field, the reason it is refused for, and the sentence.
+/// A field, the reason why it is invalid, and the message.
 type OptionCause = (&'static str, &'static str, String);
 
 const MATCH: &str = "resourceVersionMatch";
@@ -176,7 +176,7 @@ const FORBIDDEN: &str = "FieldValueForbidden";
 const UNSUPPORTED: &str = "FieldValueNotSupported";
 
 impl ListOptions {
-    /// Those of a list.
+    /// The options of a list.
     fn of_list(request: &HttpRequest) -> Result<Self, StatusError> {
         let (options, mut causes) = (Self::read(request)?, Vec::new());
         let matching = request.query.get(MATCH);
@@ -202,7 +202,7 @@ impl ListOptions {
         options.unless(causes)
     }
 
-    /// Those of a watch.
+    /// The options of a watch.
     fn of_watch(request: &HttpRequest) -> Result<Self, StatusError> {
         let (options, mut causes) = (Self::read(request)?, Vec::new());
         let matching = request.query.get(MATCH);
@@ -260,13 +260,13 @@ fn with_continue(request: &HttpRequest) -> Option<OptionCause> {
     (!request.query.get("continue").is_empty()).then(|| forbidden(MATCH, why))
 }
 
-/// A whole number; what is not there is 0, and what is there must be one.
+/// An integer parameter; 0 if it is absent, an error if it is not an integer.
 fn number(request: &HttpRequest, name: &str) -> Result<i64, StatusError> {
     let Some(text) = request.query.find(name) else { return Ok(0) };
     text.parse().map_err(|_| StatusError::bad_request(format!("{name}: {text:?} is no number")))
 }
 
-/// What is wrong with a version, in the words that stand in all messages about it.
+/// Parses a version; the error is the part that all messages about versions share.
 fn parse_version(text: &str) -> Result<u64, String> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
@@ -275,7 +275,7 @@ fn parse_version(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("resourceVersion: Invalid value: {text:?}: no version"))
 }
 
-/// Which part of a list. Keys within it leave out the namespace if there is one.
+/// The position of a page in a list. Keys leave out the namespace if the list is of one namespace.
 struct ListContinuation {
     limit: usize,
     prefix: String,
@@ -288,7 +288,7 @@ struct ListContinuation {
 impl ListContinuation {
     fn of(request: &HttpRequest, options: &ListOptions, namespace: &str) -> Result<Self, StatusError> {
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-        // What a cache answers is not cut.
+        // Lists from the watch cache are not limited.
         let limit = if options.version == "0" { 0 } else { options.limit };
         let token = request.query.get("continue");
         if token.is_empty() {
@@ -304,13 +304,13 @@ impl ListContinuation {
         Ok(Self { limit, prefix, after, at: u64::try_from(version).ok() })
     }
 
-    /// The token for going on here, in a list of now.
+    /// The token to continue here, in the latest list.
     fn onward(&self) -> String {
         self.token(-1, self.after.as_deref().unwrap_or_default())
     }
 
-    /// Cuts the page out of what matches. It is full as soon as so many match; whether any of those behind it does
-    /// is not looked at.
+    /// Cuts the page out of the matching objects. It is full as soon as `limit` match; whether any object behind it
+    /// matches is not checked.
     fn turn(&self, listed: ListResult, selector: &ObjectSelector) -> (Value, Vec<Arc<StoredObject>>) {
         let mut metadata = json!({"resourceVersion": listed.version.to_string()});
         let (mut kept, mut left) = (Vec::new(), listed.objects.len());

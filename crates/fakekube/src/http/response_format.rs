@@ -1,6 +1,6 @@
-//! Encodes objects, lists and watch events in the form that was asked for.
+//! Encodes objects, lists and watch events in the requested form.
 //!
-//! - See `accept.rs` for the forms there are.
+//! - See `accept.rs` for the forms that exist.
 
 use super::{Accept, HttpAnswer, JSON, PROTOBUF, Representation, ResponseContent, ResponseEncoding};
 use crate::api;
@@ -15,35 +15,35 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A long list is written in pieces of about this size.
+/// The approximate size of the pieces of a long list.
 const PIECE: usize = 32 << 10;
 
-/// How objects are to be told of.
+/// The form in which objects are encoded.
 #[derive(Clone, Copy)]
 pub(crate) struct ResponseFormat {
     resource: &'static ResourceType,
     accept: Accept,
-    /// What a table's rows carry.
+    /// What the rows of a table include of their objects.
     include: TableInclude,
-    /// Whether a table names its columns.
+    /// Whether a table includes its column definitions.
     headers: bool,
     now: Timestamp,
 }
 
 impl HttpAnswer {
-    /// A refusal in the form that was asked for.
+    /// An error in the requested form.
     pub(super) fn refusal(failure: StatusError, accept: Accept) -> Self {
         let answer = Self::encoded(failure.code, &failure.status(), accept.refusals);
         answer.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
     }
 
-    /// An object that is not kept.
+    /// A value that is not a stored object.
     pub(super) fn encoded(code: u16, value: &Value, encoding: ResponseEncoding) -> Self {
         Self::new(code, content_type(encoding), encoded(value, encoding))
     }
 }
 
-/// An object that is not kept, as bytes.
+/// A value that is not a stored object, as bytes.
 fn encoded(value: &Value, encoding: ResponseEncoding) -> Bytes {
     match encoding {
         ResponseEncoding::Json => Bytes::from(value.to_string() + "\n"),
@@ -62,7 +62,7 @@ const fn content_type(encoding: ResponseEncoding) -> &'static str {
 }
 
 impl ResponseFormat {
-    /// What a request accepts; of a table, what its rows carry and whether it has `headers`.
+    /// The form that a request accepts; for a table, also what its rows include and whether it has `headers`.
     pub(crate) const fn new(
         resource: &'static ResourceType,
         accept: Accept,
@@ -72,7 +72,7 @@ impl ResponseFormat {
         Self { resource, accept, include, headers, now }
     }
 
-    /// The rest of a table does not name its columns again.
+    /// Leaves out the column definitions of all further tables.
     pub(crate) const fn omit_headers(&mut self) {
         self.headers = false;
     }
@@ -81,7 +81,7 @@ impl ResponseFormat {
         self.accept.encoding
     }
 
-    /// An answer with one object.
+    /// A response with one object.
     pub(crate) fn single(&self, code: u16, object: &StoredObject) -> HttpAnswer {
         let bytes = match (self.accept.view, self.accept.encoding) {
             (Representation::Whole, ResponseEncoding::Json) if self.is_home() => {
@@ -107,7 +107,7 @@ impl ResponseFormat {
         }
     }
 
-    /// In the form of this resource: another group may show the same objects.
+    /// The object as this resource shows it: two groups may serve the same objects.
     fn whole(&self, object: &StoredObject) -> Value {
         api::shown(self.resource, object.value())
     }
@@ -128,7 +128,7 @@ impl ResponseFormat {
         table
     }
 
-    /// An answer with a list and its metadata.
+    /// A response with a list and its metadata.
     pub(crate) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpAnswer {
         HttpAnswer::of(content_type(self.accept.encoding), self.list_content(metadata, objects))
     }
@@ -177,15 +177,15 @@ impl ResponseFormat {
         ResponseContent::Whole(bytes)
     }
 
-    /// A list of whole objects in JSON, whose items leave out what the list says already: no object is parsed, and of a
-    /// long list only the piece that is being sent is written.
+    /// A list of whole objects in JSON. Its items leave out `apiVersion` and `kind`. It parses no object, and produces
+    /// a long list in pieces as they are sent.
     fn plain_list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> ResponseContent {
         let (api_version, kind) = (self.resource.api_version(), self.resource.kind);
         let head = format!(
             "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
         );
         let known = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",");
-        // Items of a custom kind say it each.
+        // Items of custom kinds repeat `apiVersion` and `kind`.
         let known = (!self.is_custom()).then_some(known);
         let mut left = objects.into_iter().peekable();
         let mut opening = Some(head);
@@ -227,7 +227,7 @@ impl ResponseFormat {
         }
     }
 
-    /// The encoding, if whole objects in it are the same for everybody who watches.
+    /// The encoding, if whole objects in it are the same for all watches.
     pub(crate) fn shared(&self) -> Option<ResponseEncoding> {
         (self.accept.view == Representation::Whole && self.is_home()).then_some(self.accept.encoding)
     }
@@ -258,7 +258,7 @@ impl ResponseFormat {
         self.event_of("BOOKMARK", &value, self.accept.encoding)
     }
 
-    /// A watch event of something that is not kept: a bookmark, an error.
+    /// A watch event of something that is not stored: a bookmark, an error.
     pub(crate) fn event_of(&self, what: &str, value: &Value, encoding: ResponseEncoding) -> Bytes {
         match encoding {
             ResponseEncoding::Protobuf => {
@@ -274,7 +274,7 @@ fn metadata_of(whole: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]})
 }
 
-/// An item of a list, which says its kind for all of them.
+/// Writes an item of a list, without the `apiVersion` and `kind` that the list implies.
 fn put_item(bytes: &mut BytesMut, object: &StoredObject, known: &[u8]) {
     match object.json.strip_prefix(known) {
         Some(rest) => {

@@ -11,14 +11,14 @@ pub(super) enum Route {
     Object(ResourcePath),
     /// All objects of a resource, or those of a namespace.
     Collection(ResourcePath),
-    /// Nothing, and this is why.
+    /// No resource, for this reason.
     Nothing(StatusError),
     /// Something that is not a resource: discovery, health.
     Fixed,
 }
 
 impl Route {
-    /// Reads a path; `None` if nothing can be there.
+    /// Parses a path; `None` if it is not a valid path.
     pub(super) fn of(path: &str) -> Option<Self> {
         let parts = parts(path);
         let (group, version, rest) = match parts.as_slice() {
@@ -29,7 +29,7 @@ impl Route {
         if rest.is_empty() {
             return Some(Self::Fixed);
         }
-        // No namespace is all of them; any other name must be there.
+        // An absent namespace means all of them; any other segment must not be empty.
         let named = |parts: &[&str]| parts.iter().all(|part| !part.is_empty());
         let is_named = match rest {
             ["namespaces", "", rest @ ..] => !rest.is_empty() && named(rest),
@@ -73,13 +73,13 @@ impl Route {
     }
 }
 
-/// A path's parts; a slash at its end is none.
+/// A path's segments, without a trailing slash.
 fn parts(path: &str) -> Vec<&str> {
     let path = path.strip_prefix('/').unwrap_or(path);
     path.strip_suffix('/').unwrap_or(path).split('/').collect()
 }
 
-/// What a real server has and this one cannot: nothing runs here.
+/// The error for subresources that a real server has and this one cannot have, because nothing runs here.
 fn without(number: ResourceId, sub: &str, name: &str) -> Option<StatusError> {
     if custom::is_group(number.get().group) && ["status", "scale"].contains(&sub) {
         return Some(StatusError::not_found(number.get(), name));

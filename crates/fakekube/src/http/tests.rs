@@ -14,7 +14,7 @@ fn request(method: Method, path: &str, body: &'static str) -> Request<Full<bytes
     request.body(Full::new(body.into())).expect("a request")
 }
 
-/// Controllers look at what they have heard once their write is answered; what is still to come they take for stale.
+/// When a write is answered, controllers expect its event to have arrived; later events look stale to them.
 #[tokio::test]
 async fn a_watch_tells_of_a_write_before_it_is_answered() {
     let server = ApiServer::new(ApiServerSettings::default());
@@ -40,7 +40,7 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
     listening.abort();
 }
 
-/// As a real server's watch cache: where a watch began is nothing to tell.
+/// As in a real server's watch cache: the version at which the watch began is not sent again.
 #[tokio::test(start_paused = true)]
 async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
     let server = ApiServer::new(ApiServerSettings::default());

@@ -78,7 +78,7 @@ impl ApiServer {
 
     fn post(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
         let (object, options) = body_and_options(request, "CreateOptions")?;
-        // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
+        // A binding may only be posted to a collection of its own kind; all other bodies must match the path.
         check_body(on.number.get(), &object)?;
         let made = self.create(on, object, &options)?;
         self.made(request, on, made)
@@ -115,7 +115,7 @@ impl ApiServer {
         self.success(request, 201, None)
     }
 
-    /// The Scale that a write made.
+    /// The response to a write of a Scale.
     fn scaled(
         &self,
         request: &HttpRequest,
@@ -160,9 +160,9 @@ impl ApiServer {
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             let one = ResourcePath::object(on.number, namespace, name);
             match self.delete(&one, &how, &options) {
-                // As it was listed, and not as it went.
+                // The object as it was listed, not as it was deleted.
                 Ok(_) => objects.push(object),
-                // Somebody was faster.
+                // Another writer deleted it first.
                 Err(failure) if failure.code == 404 => {}
                 Err(failure) => return Err(failure),
             }
@@ -187,11 +187,11 @@ impl ApiServer {
     }
 }
 
-/// The patches there are of custom kinds.
+/// The patch types that custom kinds support.
 const CUSTOM_PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// Kinds whose deletion answers with the object itself.
+/// Kinds whose deletion returns the object itself.
 fn returns_deleted(resource: &ResourceType) -> bool {
     matches!(
         resource.kind,
@@ -214,7 +214,7 @@ fn returns_deleted(resource: &ResourceType) -> bool {
     )
 }
 
-/// The body and how it is to be written.
+/// The body and the write options.
 fn body_and_options(request: &HttpRequest, kind: &str) -> Result<(Value, WriteOptions), StatusError> {
     let options = write_options(request, kind)?;
     Ok((object(request)?, options))
@@ -261,7 +261,7 @@ fn patch_options(request: &HttpRequest) -> Result<WriteOptions, StatusError> {
 
 const KNOWN: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/// The object in a body, whatever it is of.
+/// The object in a body, whatever its kind.
 fn object(request: &HttpRequest) -> Result<Value, StatusError> {
     let unread =
         |why: &dyn std::fmt::Display| StatusError::bad_request(format!("the body cannot be read: {why}"));
@@ -280,7 +280,7 @@ fn object(request: &HttpRequest) -> Result<Value, StatusError> {
     }
 }
 
-/// `DeleteOptions` that were sent.
+/// The `DeleteOptions` of a request.
 fn options(request: &HttpRequest) -> Result<Value, StatusError> {
     if request.body.is_empty() {
         return Ok(Value::Null);
@@ -293,12 +293,12 @@ fn options(request: &HttpRequest) -> Result<Value, StatusError> {
     read.map(|read| read.value).map_err(|fault| StatusError::bad_request(fault.to_string()))
 }
 
-/// How something is to be deleted: the query, and over it the body.
+/// How to delete: the query parameters, overridden by the body.
 fn deletion(request: &HttpRequest) -> Result<(DeleteOptions, bool), StatusError> {
     of_options(request, &options(request)?)
 }
 
-/// How something is to be deleted, from `DeleteOptions`.
+/// How to delete, from `DeleteOptions`.
 fn of_options(request: &HttpRequest, options: &Value) -> Result<(DeleteOptions, bool), StatusError> {
     let text = |value: &Value| value.as_str().map(String::from);
     let propagation = match (&options["propagationPolicy"], request.query.get("propagationPolicy")) {
@@ -343,10 +343,10 @@ fn of_options(request: &HttpRequest, options: &Value) -> Result<(DeleteOptions, 
     Ok((how, dry_run))
 }
 
-/// The longest name of an owner of fields.
+/// The longest name of a field manager.
 const MANAGER_MOST: usize = 128;
 
-/// How a write is to be done.
+/// The write options of a request.
 fn write_options(request: &HttpRequest, kind: &str) -> Result<WriteOptions, StatusError> {
     dry_run(kind, &request.query.all("dryRun").collect::<Vec<_>>())?;
     let manager = request.query.get("fieldManager");
@@ -370,7 +370,7 @@ fn write_options(request: &HttpRequest, kind: &str) -> Result<WriteOptions, Stat
     Ok(request.write_options())
 }
 
-/// Everything, or it is no dry run.
+/// `All`, or it is not a dry run.
 fn dry_run(kind: &str, value: &[&str]) -> Result<(), StatusError> {
     if value.iter().all(|one| *one == "All") {
         return Ok(());

@@ -37,7 +37,7 @@ const WHOLE: [&str; 22] = [
     "rbac/v1.Subject",
 ];
 
-/// Fields that are owned otherwise than their type or their merge key says.
+/// Fields that are owned differently than their type or merge key implies.
 const FIELDS: [(&str, &str, MergeGrain); 16] = [
     ("batch/v1.JobStatus", "conditions", MergeGrain::Whole),
     ("batch/v1.PodFailurePolicyOnExitCodesRequirement", "values", MergeGrain::Set),
@@ -61,7 +61,7 @@ const FIELDS: [(&str, &str, MergeGrain); 16] = [
     ("storage/v1.CSIDriverSpec", "volumeLifecycleModes", MergeGrain::Set),
 ];
 
-/// What tells the items of a list apart, by what they are, where it is more than the merge key.
+/// By item type: the fields that identify list items, where there are more than the merge key.
 const ITEMS: [(&str, &[&str]); 6] = [
     ("core/v1.ContainerPort", &["containerPort", "protocol"]),
     ("core/v1.ResourceClaim", &["name"]),
@@ -71,7 +71,7 @@ const ITEMS: [(&str, &[&str]); 6] = [
     ("resource/v1.AllocatedDeviceStatus", &["device", "driver", "pool", "shareID"]),
 ];
 
-/// The fields that tell the items of a list apart, sorted.
+/// The fields that identify the items of a list, sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MergeKeys {
     One(&'static str),
@@ -87,38 +87,38 @@ impl MergeKeys {
     }
 }
 
-/// In how many parts a value is owned.
+/// How finely a value is owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MergeGrain {
-    /// In one.
+    /// As one field.
     Whole,
     /// Field by field.
     Parts,
-    /// Item by item, told apart by these fields.
+    /// Item by item, identified by these fields.
     Keyed(MergeKeys),
-    /// Item by item, told apart by what they are.
+    /// Item by item, identified by their values.
     Set,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 enum SchemaKind {
     Scalar(&'static Shape),
     Object(TypeId),
     Map(&'static Shape),
     List(&'static Shape),
-    /// Nothing is known of it; objects are taken field by field, lists as a whole.
+    /// Unknown: objects are handled field by field, lists as a whole.
     Any,
 }
 
-/// What a value is, and in how many parts it is owned.
+/// The kind of a value, and how finely it is owned.
 #[derive(Clone, Copy, Debug)]
 struct MergeRule {
     what: SchemaKind,
     grain: MergeGrain,
 }
 
-/// How a rule looks at values.
+/// How a rule treats values.
 enum ValueForm<'v> {
     Leaf,
     Fields(Option<&'v Map<String, Value>>, Option<&'v Map<String, Value>>),
@@ -131,7 +131,7 @@ impl MergeRule {
         Self { what: SchemaKind::Object(of), grain: MergeGrain::Parts }
     }
 
-    /// The rule for what nothing is known of.
+    /// The rule for unknown values.
     const ANY: Self = Self { what: SchemaKind::Any, grain: MergeGrain::Parts };
 
     fn of_shape(shape: &'static Shape) -> Self {
@@ -169,7 +169,7 @@ impl MergeRule {
         }
     }
 
-    /// The rule of a field; `None` if there can be none of this name.
+    /// The rule of a field; `None` if there is no field of this name.
     fn field(&self, name: &str) -> Option<Self> {
         match self.what {
             SchemaKind::Object(id) => {
@@ -181,7 +181,7 @@ impl MergeRule {
         }
     }
 
-    /// As [`Self::field`], and for what is not known, anything goes.
+    /// As [`Self::field`]; for unknown values, any field is allowed.
     fn field_or_any(&self, name: &str) -> Self {
         self.field(name).unwrap_or(Self::ANY)
     }
@@ -199,7 +199,7 @@ impl MergeRule {
         }
     }
 
-    /// What a missing key of an item stands for: fields that are never left out have a default.
+    /// The default of a missing key of an item. Fields that are never omitted have one.
     fn key_default(&self, key: &str) -> Option<Value> {
         let SchemaKind::List(Shape::Object(id)) = self.what else { return None };
         let (of, field) = declared(*id, key)?;
@@ -214,8 +214,8 @@ impl MergeRule {
         }
     }
 
-    /// How two values (absent ones are none) are to be looked at together. Where both are empty, they are one thing,
-    /// which keeps empty and absent apart.
+    /// How two values, each possibly absent, are treated together. Two empty values are one thing, so that empty and
+    /// absent stay distinct.
     fn form<'v>(&self, one: Option<&'v Value>, other: Option<&'v Value>) -> ValueForm<'v> {
         let fields = |value: Option<&'v Value>| value.and_then(Value::as_object);
         let items = |value: Option<&'v Value>| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -243,7 +243,7 @@ fn item_keys(name: &str) -> Option<&'static [&'static str]> {
 
 const TEXT: MergeRule = MergeRule { what: SchemaKind::Scalar(&Shape::String), grain: MergeGrain::Whole };
 
-/// A field, and the type it stands in, which is another one for inlined fields.
+/// A field, and the type that declares it, which is a different one for inlined fields.
 fn declared(of: TypeId, name: &str) -> Option<(TypeId, &'static SchemaField)> {
     let all = Schema::get().at(of);
     let own = all.own(name).map(|field| (of, field));
@@ -275,7 +275,7 @@ fn is_what(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind")
 }
 
-/// Whether a type's objects say what they are.
+/// Whether a type's objects have an `apiVersion` and a kind.
 fn is_kind(of: TypeId) -> bool {
     declared(of, "metadata").is_some()
 }

@@ -33,17 +33,17 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, S
     merge_fields(document, patch, PatchTarget::Object(of)).map(Value::Object)
 }
 
-/// What the fields of an object are known by.
+/// What is known of the fields of an object.
 #[derive(Clone, Copy)]
 enum PatchTarget {
     Object(TypeId),
-    /// No object with fields in the server's eyes; its name there.
+    /// Not an object with fields in the server's view; the name that it has there.
     Other(&'static str),
 }
 
 /// What is known of a field.
 struct PatchField {
-    /// Of its fields, or of its items' fields.
+    /// The target of its fields, or of its items' fields.
     spot: PatchTarget,
     merge: MergeStrategy,
     replaced: bool,
@@ -146,13 +146,13 @@ fn set(into: &mut JsonFields, name: String, value: Option<Value>) {
     };
 }
 
-/// The field a directive is about: `None` if `name` is no such directive, `Some(None)` if it is a bad one.
+/// The field that a directive is about: `None` if `name` is not such a directive, `Some(None)` if it is invalid.
 fn target<'n>(name: &'n str, directive: &str) -> Option<Option<&'n str>> {
     let rest = name.strip_prefix(directive)?;
     Some(rest.strip_prefix('/'))
 }
 
-/// Takes out of `into` what `$retainKeys` does not name.
+/// Removes the fields of `into` that `$retainKeys` does not name.
 fn retain_keys(into: &mut JsonFields, patch: &mut JsonFields) -> Result<(), StatusError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || StatusError::bad_request("invalid patch format of retainKeys");
@@ -166,7 +166,7 @@ fn retain_keys(into: &mut JsonFields, patch: &mut JsonFields) -> Result<(), Stat
     Ok(())
 }
 
-/// Without fields that are null, however deep.
+/// Removes null fields, at any depth.
 fn discard_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -178,7 +178,7 @@ fn discard_nulls(value: Value) -> Value {
     }
 }
 
-/// Without whatever carries a directive; `None` if that is the value itself.
+/// Removes values with a directive; `None` if that is the value itself.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(PATCH) => None,

@@ -65,7 +65,7 @@ fn json_patches_have_limits() {
     let error = json_patch(&json!({}), &Value::Array(vec![operation; 10_001])).unwrap_err();
     assert_eq!(error.code, 413);
     assert!(error.message.ends_with("The allowed maximum operations in a JSON patch is 10000, got 10001"));
-    // Each copy doubles what there is: text, then depth.
+    // Each copy doubles the size: first the text, then the depth.
     let wide = json!({"a": ["x".repeat(100)]});
     let copy = json!({"op": "copy", "from": "/a", "path": "/a/0"});
     assert_eq!(json_patch(&wide, &Value::Array(vec![copy; 40])).unwrap_err().code, 422);

@@ -11,12 +11,12 @@ use super::{
 use crate::canonicalize::{BASE64, EPOCH, complete, time_value, zero};
 use crate::schema::{Shape, TypeId};
 
-/// Reads an object in its envelope.
+/// Decodes an object from its envelope.
 pub(super) fn envelope(bytes: &[u8]) -> Result<Value, ProtobufError> {
     ProtobufReader { depth: 0, messages: 0 }.envelope(bytes)
 }
 
-/// Reads one body.
+/// The state of decoding one body.
 struct ProtobufReader {
     depth: u32,
     messages: u32,
@@ -58,7 +58,7 @@ impl ProtobufReader {
         Ok(Value::Object(object))
     }
 
-    /// A message into an object, which may have been begun: a field that comes twice is merged.
+    /// Decodes a message into an object, which may exist already: a repeated message is merged.
     fn message(
         &mut self,
         of: TypeId,
@@ -203,7 +203,7 @@ impl ProtobufReader {
         })
     }
 
-    /// Messages that are no objects in JSON.
+    /// Messages that are not objects in JSON.
     fn special(&mut self, shape: &Shape, name: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
         self.enter()?;
         let (mut numbers, mut content) = ([0_u64; 2], None);
@@ -223,7 +223,7 @@ impl ProtobufReader {
             }
         }
         let value = match shape {
-            // An empty message is the zero time; one that says so is the year 1970.
+            // An empty message is the zero time; one with explicit zeros is the year 1970.
             Shape::Time | Shape::MicroTime if bytes.is_empty() => Value::Null,
             Shape::Time | Shape::MicroTime => time(numbers, *shape == Shape::MicroTime)?,
             Shape::Quantity => match content.unwrap_or_default() {
@@ -260,7 +260,7 @@ impl ProtobufReader {
 
 fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, ProtobufError> {
     let seconds = seconds.cast_signed();
-    // What is left of a time in JSON: whole seconds, or whole microseconds.
+    // JSON keeps whole seconds, or whole microseconds.
     let nanos = if micro { i32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
     let time = EPOCH
         .checked_add(SignedDuration::new(seconds, nanos))
@@ -287,12 +287,12 @@ fn wrong(name: &str, found: u8) -> ProtobufError {
     ProtobufError::WrongWireType { field: name.to_owned(), found }
 }
 
-/// Text as it will stand in JSON, where Go replaces what is no UTF-8.
+/// Text for JSON; invalid UTF-8 is replaced as in Go.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 struct WireCursor<'a>(&'a [u8]);
 
 impl<'a> WireCursor<'a> {
@@ -336,7 +336,7 @@ impl<'a> WireCursor<'a> {
         Ok(piece)
     }
 
-    /// Steps over a field of this wire type, groups and all.
+    /// Skips a field of this wire type, including groups.
     fn skip(&mut self, number: u32, wire: u8) -> Result<(), ProtobufError> {
         let mut open = 0;
         let mut wire = wire;

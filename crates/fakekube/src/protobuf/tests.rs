@@ -9,7 +9,7 @@ use super::{ProtobufError, decode, encode, encode_watch_event};
 use crate::canonicalize::normal;
 use crate::schema::{Schema, Shape, TypeId};
 
-/// A small generator of numbers; the seed says it all.
+/// A small random number generator, reproducible by its seed.
 struct Random(u64);
 
 impl Random {
@@ -106,7 +106,7 @@ fn enveloped(kind: &str, raw: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// All that have a form in protobuf, which custom kinds have not.
+/// All kinds with a form in protobuf, which custom kinds do not have.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str, TypeId)> {
     Schema::get().kinds()
 }
@@ -212,7 +212,7 @@ fn every_kind_has_a_form_when_it_is_empty() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For every kind: what is normal comes back from protobuf, and stays normal.
+    /// For every kind: a canonical object survives the round trip through protobuf unchanged.
     #[test]
     fn random_objects_of_all_kinds_come_back(seed in any::<u64>()) {
         let mut random = Random::new(seed);
@@ -227,7 +227,7 @@ proptest! {
         }
     }
 
-    /// Changed, cut and foreign bytes are refused or read, and that is all.
+    /// Changed, truncated and foreign bytes are rejected or decoded, and never panic.
     #[test]
     fn mangled_bytes_are_harmless(seed in any::<u64>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut in any::<prop::sample::Index>()) {
         let mut random = Random::new(seed);
@@ -250,7 +250,7 @@ proptest! {
         }
     }
 
-    /// Values that are no objects of their kind are left out, and that is all.
+    /// Values of a wrong type are left out, and never panic.
     #[test]
     fn foreign_values_are_harmless(seed in any::<u64>()) {
         let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! Tables for quantities; `crates/sandbox/tests/quantities.rs` holds their form against the Go functions.
+//! Tests quantities by tables; `crates/sandbox/tests/quantities.rs` compares their form with the Go functions.
 
 use super::{Amount, AmountError, canonical};
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn what_is_no_quantity_says_why() {
     assert_eq!(Suffix.to_string(), "unable to parse quantity's suffix");
 }
 
-/// Strange, but an API server takes them.
+/// An API server accepts these.
 #[test]
 fn without_digits_it_is_zero() {
     for text in ["-", "+", ".", "Ki", "Ti", "e5", "m", "-.", "0Pi", "."] {

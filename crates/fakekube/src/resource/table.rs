@@ -3,8 +3,8 @@
 use super::{ResourceType, Subresource};
 use std::sync::LazyLock;
 
-/// Everything that is served, a resource a line: the version, the plural, the kind, the scope, abbreviations that kubectl
-/// understands, categories, subresources. Objects whose scope ends with `-review` are questions and are not kept.
+/// One resource per line: the version, the plural, the kind, the scope, abbreviations that kubectl understands,
+/// categories, subresources. Objects whose scope ends with `-review` are queries and are not stored.
 const TABLE: &str = "\
 v1 bindings Binding namespaced-review - - -
 v1 configmaps ConfigMap namespaced cm - -
@@ -81,7 +81,7 @@ const SUBRESOURCES: [Subresource; 8] = [
     Subresource::Token,
 ];
 
-/// Everything that is served.
+/// All resources of the table.
 pub(super) static RESOURCES: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let read = |line| read(line).unwrap_or_else(|| panic!("a resource: {line}"));
     TABLE.lines().map(read).collect()

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelQuery {
     requirements: Vec<LabelRequirement>,
-    /// A selector that is absent matches nothing where an empty one matches all.
+    /// Whether it matches nothing: an absent selector matches nothing, an empty one matches everything.
     nothing: bool,
 }
 
@@ -31,10 +31,10 @@ enum LabelOperator {
 }
 
 impl LabelQuery {
-    /// Reads the text of a query.
+    /// Parses a query.
     ///
     /// # Errors
-    /// 400, in a real server's words.
+    /// 400, with a real server's message.
     pub fn read(query: &str) -> Result<Self, StatusError> {
         let unable = |why: String| StatusError::bad_request(format!("unable to parse requirement: {why}"));
         let found = |word: &str, expected: &str| {
@@ -101,8 +101,7 @@ impl LabelQuery {
     }
 }
 
-/// Reads a `LabelSelector` object; none matches nothing, an empty one everything, and one that cannot be understood
-/// nothing.
+/// Converts a `LabelSelector` object. An absent or invalid one matches nothing, an empty one everything.
 pub fn from_object(selector: &Value) -> LabelQuery {
     if selector.is_null() {
         return LabelQuery { requirements: Vec::new(), nothing: true };
@@ -133,7 +132,7 @@ pub fn from_object(selector: &Value) -> LabelQuery {
     LabelQuery { requirements, nothing }
 }
 
-/// Labels as text. The order is that of the whole text: `=` comes after `-` and `.`, which may continue a key.
+/// Labels as text, sorted as whole texts: `=` sorts after `-` and `.`, which may continue a key.
 pub(crate) fn format_labels(labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     let mut pairs: Vec<String> =
@@ -142,7 +141,7 @@ pub(crate) fn format_labels(labels: &Value) -> String {
     pairs.join(",")
 }
 
-/// A `LabelSelector` as text, empty if it selects everything or nothing; `None` if it makes no sense.
+/// A `LabelSelector` as text, empty if it selects everything or nothing; `None` if it is invalid.
 pub(crate) fn format_selector(selector: &Value) -> Option<String> {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all: Vec<(&str, String)> = labels
@@ -165,7 +164,7 @@ pub(crate) fn format_selector(selector: &Value) -> Option<String> {
     Some(all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(","))
 }
 
-/// The words of a selector.
+/// The tokens of a selector.
 struct SelectorTokens<'a> {
     rest: &'a str,
 }
@@ -252,7 +251,7 @@ impl<'a> SelectorTokens<'a> {
             match self.next() {
                 ")" => return Ok(values),
                 "," => {
-                    // Nothing between two commas is the empty value.
+                    // An empty text between two commas is the empty value.
                     if !std::mem::take(&mut read) || self.peek() == ")" {
                         values.insert(String::new());
                     }
@@ -269,7 +268,7 @@ impl<'a> SelectorTokens<'a> {
     }
 }
 
-/// Whether a word is none.
+/// Whether a token is a symbol.
 fn is_symbol(word: &str) -> bool {
     matches!(word, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
 }

@@ -11,14 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
 
-/// Connections that wait to be taken over.
+/// Accepted connections that wait for the server.
 const WAITING_MOST: usize = 64;
 
-/// What requests can be read from.
+/// A stream of bytes that requests are read from.
 pub(super) trait ConnectionIo: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ConnectionIo for S {}
 
-/// A connection, and its place among all.
+/// A connection, with its permit.
 type AcceptedConnection = (Box<dyn ConnectionIo>, OwnedSemaphorePermit);
 
 struct ConnectionAcceptor {
@@ -26,10 +26,10 @@ struct ConnectionAcceptor {
     limits: ListenerLimits,
 }
 
-/// Begins to accept; it ends with the receiver.
+/// Starts to accept; ends with the receiver.
 ///
 /// # Panics
-/// If the system has no thread or no reactor left for it.
+/// If the system has no thread or no reactor for it.
 pub(super) fn accept(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
@@ -41,7 +41,7 @@ pub(super) fn accept(
 impl ConnectionAcceptor {
     fn open(self, listener: TcpListener) -> mpsc::Receiver<AcceptedConnection> {
         let (hand, arrived) = mpsc::channel(WAITING_MOST);
-        // It was this runtime's until now, which may be busy.
+        // The socket moves away from this runtime, which may be busy.
         let listener = listener.into_std().expect("a socket can be taken out of its runtime");
         let receive = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -62,7 +62,7 @@ impl ConnectionAcceptor {
         let connections = Arc::new(Semaphore::new(self.limits.connections));
         while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of file handles, most likely: others are closed meanwhile.
+                // Most likely there are no free file handles. Other connections close meanwhile.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -76,7 +76,7 @@ impl ConnectionAcceptor {
     }
 }
 
-/// A connection, once TLS is agreed upon.
+/// A connection after its TLS handshake.
 async fn begun(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,

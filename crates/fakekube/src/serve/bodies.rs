@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-/// Bodies up to this size are read without asking for room.
+/// Bodies up to this size need no permit.
 const SMALL: usize = 64 << 10;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -25,7 +25,7 @@ pub(super) struct TimedBody<B> {
     read: usize,
     room: Arc<Semaphore>,
     wanted: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
-    /// The right to be large, for as long as it is read.
+    /// The permit for a large body while it is read.
     large: Option<OwnedSemaphorePermit>,
 }
 

@@ -10,10 +10,10 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, Method};
 use std::net::SocketAddr;
 
-/// What a real server answers to anybody: its ClusterRole `system:public-info-viewer`.
+/// The endpoints that a real server shows to everyone: its ClusterRole `system:public-info-viewer`.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
-/// Where it stands, and what opens it.
+/// The address and the token of the server.
 pub(super) struct RequestGuard {
     site: SiteGuard,
     token: BearerToken,
@@ -24,10 +24,10 @@ impl RequestGuard {
         Self { site: SiteGuard::new(address), token }
     }
 
-    /// Whether a request may be answered; its body has not been read yet.
+    /// Checks a request before its body is read.
     ///
     /// # Errors
-    /// Why not: 403, 401, 415.
+    /// Why it is rejected: 403, 401, 415.
     pub(super) fn check<B>(&self, request: &http::Request<B>, empty: bool) -> Result<(), StatusError> {
         let (uri, headers) = (request.uri(), request.headers());
         if !self.site.is_meant(uri, headers) {
@@ -46,7 +46,7 @@ impl RequestGuard {
                 return Err(StatusError::new(401, "Unauthorized", "Unauthorized"));
             }
         }
-        // A browser sends what has no type without asking whether it may.
+        // A browser sends requests without a content type without a preflight.
         let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         if writes && !empty && !headers.contains_key(CONTENT_TYPE) {
             return Err(StatusError::untyped());

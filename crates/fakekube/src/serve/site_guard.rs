@@ -1,6 +1,6 @@
-//! Tells requests for a server of this machine from those that a browser sends for another site's page.
+//! Distinguishes requests for a server of this machine from those that a browser sends for another site's page.
 //!
-//! - Invariant: only names and addresses of the machine lead here (DNS rebinding).
+//! - Invariant: only names and addresses of the machine are accepted (DNS rebinding).
 
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
@@ -16,13 +16,13 @@ pub struct SiteGuard {
 }
 
 impl SiteGuard {
-    /// A server that listens here.
+    /// A guard for a server with this address.
     pub const fn new(address: SocketAddr) -> Self {
         Self { address }
     }
 
-    /// Whether every name that the request gives the server is one of its own. The owner of a
-    /// name can make it lead here.
+    /// Whether every name by which the request addresses the server is one of its own. The owner of a foreign name can
+    /// make it resolve to this machine.
     pub fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());
         let all_ours =
@@ -32,7 +32,7 @@ impl SiteGuard {
         some && all_ours && in_target.is_none_or(|target| self.is_ours(target.host()))
     }
 
-    /// Whether no browser sends this, or one for a page of this machine's own.
+    /// Whether the request comes from no browser, or from a page of this machine's own.
     pub(super) fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let ours = headers.get_all(ORIGIN).iter().all(|origin| {
             let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
@@ -52,7 +52,8 @@ impl SiteGuard {
             || host.parse::<IpAddr>().ok().filter(IpAddr::is_ipv4),
             |bare| bare.parse::<Ipv6Addr>().ok().map(IpAddr::from),
         );
-        // Listening on all addresses, each of the machine's is its own; and an address, unlike a name, leads where it says.
+        // A server on all addresses accepts each of the machine's. An IP address, unlike a name, cannot be made to lead
+        // elsewhere.
         address.is_some_and(|ip| {
             ip.is_loopback() || ip == self.address.ip() || self.address.ip().is_unspecified()
         })

@@ -1,4 +1,4 @@
-//! Ends connections whose client takes nothing of what is written to it.
+//! Closes connections whose client does not read what is written to it.
 
 use std::io;
 use std::pin::Pin;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose other end may take nothing for at most `limit`.
+/// A stream whose peer may stop reading for at most `limit`.
 pub(super) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Since something could not be written.
+    /// The timeout since the last write that blocked.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -20,7 +20,7 @@ impl<S> WriteTimeout<S> {
         Self { stream, limit, stalled: None }
     }
 
-    /// Whatever could be written ends the wait.
+    /// Any successful write resets the timeout.
     fn or_timed_out<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.stalled = None;
@@ -49,7 +49,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_flush(cx);
-        // A flush with nothing to do says nothing about who reads.
+        // A flush with nothing to do says nothing about whether the peer reads.
         if done.is_ready() { done } else { self.or_timed_out(cx, done) }
     }
 

@@ -1,32 +1,32 @@
-//! Defines one change, encoded once for all watches.
+//! Defines a change, which is encoded once for all watches.
 
 use super::StoredObject;
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
-/// What happened to an object.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// The object was created.
     Added,
-    /// It was there, otherwise.
+    /// The object existed and has changed.
     Modified,
-    /// It is there no more.
+    /// The object was deleted.
     Deleted,
 }
 
 /// A change.
 #[derive(Debug)]
 pub struct StoreEvent {
-    /// Its version.
+    /// The version.
     pub version: u64,
-    /// What happened.
+    /// The kind.
     pub change: ChangeKind,
     /// The object's key.
     pub key: Arc<str>,
-    /// After it; for a deletion the last state, with the deletion's version.
+    /// The object after the change; for a deletion its last state, with the deletion's version.
     pub object: Arc<StoredObject>,
-    /// Before it.
+    /// The object before the change.
     pub before: Option<Arc<StoredObject>>,
     json: OnceLock<Bytes>,
     protobuf: OnceLock<Bytes>,
@@ -43,12 +43,12 @@ impl StoreEvent {
         Self { version, change, key, object, before, json: OnceLock::new(), protobuf: OnceLock::new() }
     }
 
-    /// The JSON bytes, made by the first who asks.
+    /// The JSON bytes, encoded by the first caller.
     pub fn json(&self, make: impl FnOnce() -> Bytes) -> Bytes {
         self.json.get_or_init(make).clone()
     }
 
-    /// The protobuf bytes, made by the first who asks.
+    /// The protobuf bytes, encoded by the first caller.
     pub fn protobuf(&self, make: impl FnOnce() -> Bytes) -> Bytes {
         self.protobuf.get_or_init(make).clone()
     }

@@ -60,7 +60,7 @@ const EVENTS: &[TableColumn] = &[
 ];
 
 fn node_status(node: &Value) -> String {
-    // Should a type be there twice, the later one counts.
+    // If a type occurs twice, the later one counts.
     let mut conditions = list(node, "status.conditions").iter().rev();
     let ready = conditions.find(|condition| string(condition, "type") == "Ready");
     let ready = match ready.map(|condition| string(condition, "status")) {
@@ -129,7 +129,7 @@ fn target(event: &Value) -> String {
     }
 }
 
-/// Which component saw it and where; what is not said the old way may be said the new way.
+/// The component and host of an event, from the older fields or else from the newer ones.
 fn source(event: &Value) -> String {
     let component = string_or(event, "source.component", string(event, "reportingComponent"));
     match string_or(event, "source.host", string(event, "reportingInstance")) {

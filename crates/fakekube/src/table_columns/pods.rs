@@ -29,7 +29,7 @@ fn restarts(pod: &Value, now: Timestamp) -> String {
     }
 }
 
-/// What the containers tell.
+/// A summary of the containers' states.
 struct PodStatusSummary {
     reason: String,
     ready: usize,
@@ -73,8 +73,8 @@ fn summary(pod: &Value) -> PodStatusSummary {
     summary
 }
 
-/// Tells of the init containers up to the first that is not done. Returns the restarts of the sidecars among them, as an
-/// error if one was not done.
+/// Summarizes the init containers up to the first that is not done. Returns the restarts of the sidecars among them, as
+/// an error if one was not done.
 fn initializing(pod: &Value, summary: &mut PodStatusSummary) -> Result<RestartCount, RestartCount> {
     let mut of_sidecars = RestartCount::default();
     for (place, status) in list(pod, "status.initContainerStatuses").iter().enumerate() {
@@ -102,7 +102,7 @@ fn initializing(pod: &Value, summary: &mut PodStatusSummary) -> Result<RestartCo
     Ok(of_sidecars)
 }
 
-/// Tells of the containers; the first one has the last word.
+/// Summarizes the containers; the first one takes precedence.
 fn running(pod: &Value, summary: &mut PodStatusSummary) {
     let (mut runs, mut failure) = (false, None);
     for status in list(pod, "status.containerStatuses").iter().rev() {
@@ -132,7 +132,7 @@ fn running(pod: &Value, summary: &mut PodStatusSummary) {
     };
 }
 
-/// A pod that is being deleted says so, unless it has ended; on a lost node no one knows.
+/// The status of a pod that is being deleted, unless it has ended: `Terminating`, or `Unknown` on a lost node.
 fn leaving(pod: &Value, summary: &mut PodStatusSummary) {
     if given(pod, "metadata.deletionTimestamp").is_none() {
         return;
@@ -168,7 +168,7 @@ fn total(pod: &Value) -> usize {
     list(pod, "spec.containers").len() + sidecars.count()
 }
 
-/// `podIP` has the word; a list that begins with another is of an old kubelet.
+/// `podIP` takes precedence; a list that begins with another address comes from an old kubelet.
 fn ip(pod: &Value) -> String {
     let first = list(pod, "status.podIPs").first().map_or("", |ip| string(ip, "ip"));
     or_none(string_or(pod, "status.podIP", first).to_owned())
@@ -183,7 +183,7 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{}/{}", open.count(), gates.len())
 }
 
-/// kubectl may leave out the rows of pods that have ended.
+/// The condition by which kubectl can leave out the rows of pods that have ended.
 pub(super) fn ended(pod: &Value) -> Option<Value> {
     let (reason, message) = match string(pod, "status.phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),

@@ -112,7 +112,7 @@ fn completions(job: &Value) -> String {
     }
 }
 
-/// A job that has not ended takes until now.
+/// The duration of a job; one that has not ended lasts until now.
 fn duration(job: &Value, now: Timestamp) -> String {
     time(job, "status.startTime").map_or_else(String::new, |start| {
         human(seconds(start, time(job, "status.completionTime").unwrap_or(now)))

@@ -1,4 +1,4 @@
-//! Validates metadata, and what of it may not change.
+//! Validates metadata, and the fields that may not change.
 
 use super::NameValidator;
 use super::{check_annotations, check_label_map};
@@ -7,12 +7,12 @@ use crate::json_ext::{at, has, list, number, text};
 use crate::name_format;
 use serde_json::{Value, json};
 
-/// On create, and again on update.
+/// Validates on create, and again on update.
 pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, name_format: NameValidator) {
     let meta = &object["metadata"];
     let (name, generate) = (text(meta, "name"), text(meta, "generateName"));
     if !generate.is_empty() {
-        // The server puts a letter in place of the dash and of what is before it.
+        // The server replaces the dash and the character before it by a letter.
         let masked = match generate.strip_suffix('-').and_then(|rest| rest.char_indices().next_back()) {
             Some((last, _)) => format!("{}a", &generate[..last]),
             None => generate.to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn whole(faults: &mut FieldErrors, object: &Value, namespaced: bool, 
     finalizers(faults, meta);
 }
 
-/// As [`whole`], for kinds that also know which finalizers have a name of their own.
+/// As [`whole`], for kinds whose finalizers without a domain must be known ones.
 pub(super) fn known(faults: &mut FieldErrors, object: &Value, namespaced: bool, name_format: NameValidator) {
     whole(faults, object, namespaced, name_format);
     known_finalizers(faults, &object["metadata"]["finalizers"], "metadata.finalizers", true);
@@ -49,7 +49,7 @@ pub(super) fn known_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     known_finalizers(faults, &new["metadata"]["finalizers"], "metadata.finalizers", true);
 }
 
-/// Finalizers without a domain are the few that Kubernetes knows. `each`: the path names which.
+/// Finalizers without a domain must be among those that Kubernetes knows. With `each`, the path names the finalizer.
 pub(super) fn known_finalizers(faults: &mut FieldErrors, names: &Value, path: &str, each: bool) {
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
     for (index, name) in names.enumerate() {
@@ -60,7 +60,7 @@ pub(super) fn known_finalizers(faults: &mut FieldErrors, names: &Value, path: &s
     }
 }
 
-/// On update.
+/// Validates on update.
 pub(super) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let (old, new) = (&old["metadata"], &new["metadata"]);
     if has(old, "deletionTimestamp") {

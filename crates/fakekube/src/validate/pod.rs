@@ -16,7 +16,7 @@ use crate::quantity::Amount;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// On create.
+/// Validates on create.
 pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
     whole(faults, pod);
     let spec = &pod["spec"];
@@ -28,13 +28,13 @@ pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
     }
 }
 
-/// On create, and again on update.
+/// Validates on create, and again on update.
 fn whole(faults: &mut FieldErrors, pod: &Value) {
     meta::known(faults, pod, true, name_format::dns_subdomain);
     spec(faults, &pod["spec"], "spec");
 }
 
-/// A template at a path; what its owner demands besides is not here.
+/// Validates a template at a path, without its owner's additional rules.
 pub(super) fn template(faults: &mut FieldErrors, template: &Value, path: &str) {
     check_label_map(faults, &template["metadata"]["labels"], &format!("{path}.labels"));
     check_annotations(faults, &template["metadata"], &format!("{path}.annotations"));
@@ -96,7 +96,7 @@ fn container_itself<'a>(
     }
 }
 
-/// A field that has one of a few words.
+/// Validates a field with a fixed set of values.
 fn one_of(faults: &mut FieldErrors, of: &Value, name: &str, known: &[&str], path: &str) {
     match text(of, name) {
         "" => faults.required(format!("{path}.{name}"), ""),
@@ -120,7 +120,7 @@ fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
     }
 }
 
-/// An amount of a resource: not below zero, and whole where halves make no sense.
+/// Validates an amount of a resource: not negative, and whole if the resource cannot be divided.
 pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Amount, path: &str) {
     if quantity.is_negative() {
         faults.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
@@ -130,7 +130,7 @@ pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Amount, pat
     }
 }
 
-/// A request is not above its limit; of special hardware, it is the limit.
+/// A request may not exceed its limit; for extended resources it must equal the limit.
 fn within_limit(faults: &mut FieldErrors, name: &str, request: Amount, limits: &Value, path: &str) {
     let wrong = match Amount::read(&limits[name]) {
         Some(limit) if is_extended(name) && request != limit => {
@@ -146,7 +146,7 @@ fn within_limit(faults: &mut FieldErrors, name: &str, request: Amount, limits: &
     faults.invalid(format!("{path}.requests"), request.to_string(), &wrong);
 }
 
-/// Special hardware: a resource of somebody's own domain.
+/// Whether a resource is an extended one, with a domain that is not Kubernetes' own.
 fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/")
 }
@@ -162,7 +162,7 @@ fn scheduling_gates(faults: &mut FieldErrors, spec: &Value, path: &str) {
     }
 }
 
-/// What the owner of a template demands of its labels.
+/// Checks that the template's labels match the selector of its owner.
 pub(super) fn picked(faults: &mut FieldErrors, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
     if (picks.is_null() || !is_empty_selector(picks)) && !selector_picks(picks, labels) {

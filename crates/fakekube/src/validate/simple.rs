@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
-/// What is wrong with one of these objects by itself.
+/// Validates one of these objects by itself.
 pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
         ("", "nodes") => node(faults, object),
@@ -27,7 +27,7 @@ pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &
     }
 }
 
-/// What of one of these objects may not change.
+/// Validates a change of one of these objects.
 pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
         ("", "nodes") => node_update(faults, old, new),
@@ -37,12 +37,12 @@ pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, ol
     }
 }
 
-/// What is wrong with a Namespace whose finalizers are asked for by themselves.
+/// Validates the finalizers of a Namespace on its subresource `finalize`.
 pub(super) fn check_finalize(faults: &mut FieldErrors, object: &Value) {
     namespace(faults, object, true);
 }
 
-/// VAL-8, and what of the status a node may bring.
+/// VAL-8, and the status that a node may be created with.
 fn node(faults: &mut FieldErrors, node: &Value) {
     taints::taints(faults, node);
     node_resources(faults, node);
@@ -72,7 +72,7 @@ fn node_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     taints::taints(faults, new);
 }
 
-/// A Namespace's own finalizers, at a path that may name each.
+/// Validates a Namespace's own finalizers; with `each`, the path names the finalizer.
 fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
     for (index, name) in list(&namespace["spec"], "finalizers").iter().enumerate() {
         let name = name.as_str().unwrap_or_default();
@@ -82,7 +82,7 @@ fn namespace(faults: &mut FieldErrors, namespace: &Value, each: bool) {
     }
 }
 
-/// An Event, in the form in which it is kept. One of the `newer` group says who reports what and when.
+/// Validates an Event in its stored form. One of the `newer` group must name its reporter and its time.
 fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
     let namespace = text(&event["metadata"], "namespace");
     let about = text(&event["involvedObject"], "namespace");
@@ -137,7 +137,7 @@ fn event(faults: &mut FieldErrors, event: &Value, newer: bool) {
     }
 }
 
-/// Only the series of an Event of the newer group may go on.
+/// Only the series of an Event of the newer group may change.
 fn event_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     for name in ["reportingInstance", "action", "reason", "message", "type"] {
         if text(old, name) != text(new, name) {
@@ -181,7 +181,7 @@ fn priority_class(faults: &mut FieldErrors, class: &Value) {
     }
 }
 
-/// What of a PriorityClass may not change.
+/// Validates a change of a PriorityClass.
 fn priority_class_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if number(old, "value").unwrap_or_default() != number(new, "value").unwrap_or_default() {
         faults.forbidden("value", "may not be changed in an update.");

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// VAL-8: the path is not the field's.
+/// VAL-8. As in a real server, the path in messages is `metadata.taints`, not the field's.
 pub(super) fn taints(faults: &mut FieldErrors, node: &Value) {
     let mut seen = HashSet::new();
     for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
@@ -36,7 +36,7 @@ fn known_effect(faults: &mut FieldErrors, effect: &str, path: &str) {
     }
 }
 
-/// VAL-1 to VAL-5, of `spec.tolerations` of a pod or a template.
+/// VAL-1 to VAL-5, for `spec.tolerations` of a pod or a template.
 pub(super) fn tolerations(faults: &mut FieldErrors, spec: &Value, path: &str) {
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         let path = format!("{path}[{index}]");
@@ -59,7 +59,7 @@ pub(super) fn tolerations(faults: &mut FieldErrors, spec: &Value, path: &str) {
     }
 }
 
-/// VAL-3, and VAL-4 without the comparison operators, which are off unless asked for.
+/// VAL-3, and VAL-4 without the comparison operators, which are off by default.
 fn operator(faults: &mut FieldErrors, toleration: &Value, path: &str) {
     let value = text(toleration, "value");
     let path = format!("{path}.operator");
@@ -80,7 +80,7 @@ fn operator(faults: &mut FieldErrors, toleration: &Value, path: &str) {
     }
 }
 
-/// VAL-6: those there were are still there, but for their seconds.
+/// VAL-6: the old tolerations must still be there, except for their seconds.
 pub(super) fn only_added(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let same = |a: &Value, b: &Value| {
         ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name))

@@ -10,7 +10,7 @@ use crate::resource::ResourceType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What is wrong with a workload by itself.
+/// Validates a workload by itself.
 pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
         ("apps", "deployments") => deployment(faults, object),
@@ -21,7 +21,7 @@ pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &
     }
 }
 
-/// What is wrong with a change of a workload; of one that keeps pods running, also with what it is then.
+/// Validates a change of a workload; for those that keep pods running, also its new state.
 pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
         ("apps", "deployments" | "replicasets" | "daemonsets") => {
@@ -33,7 +33,7 @@ pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, ol
     }
 }
 
-/// A selector that must be there and pick the template's pods, which are kept running.
+/// Validates the selector of a workload that keeps pods running: it must be present and match the template's labels.
 fn runs_pods(faults: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
     let picks = &spec["selector"];
     if picks.is_null() {
@@ -112,7 +112,7 @@ fn job(faults: &mut FieldErrors, job: &Value) {
     job_spec(faults, &job["spec"]);
 }
 
-/// The labels and the selector that are made for a Job that does not bring its own.
+/// Checks the labels and the selector that are generated for a Job without its own.
 fn generated(faults: &mut FieldErrors, job: &Value) {
     let (spec, meta) = (&job["spec"], &job["metadata"]);
     if spec["manualSelector"] == json!(true) || spec["selector"].is_null() {
@@ -156,7 +156,7 @@ fn job_spec(faults: &mut FieldErrors, spec: &Value) {
     }
 }
 
-/// What of a Job may not change.
+/// Validates a change of a Job.
 fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let (was, is) = (&old["spec"], &new["spec"]);
     job_spec(faults, is);
@@ -167,7 +167,7 @@ fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     same_selector(faults, old, new);
     let mut template = was["template"].clone();
     if was["suspend"] == json!(true) {
-        // Where its pods go may change while it is suspended.
+        // The scheduling fields of the template may change while the Job is suspended.
         for name in ["nodeSelector", "tolerations", "schedulingGates", "affinity"] {
             put(&mut template["spec"], &is["template"]["spec"], name);
         }
@@ -178,7 +178,7 @@ fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     }
 }
 
-/// The selector stays.
+/// Checks that the selector does not change.
 fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
     if old["spec"]["selector"] != new["spec"]["selector"] {
         faults.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");

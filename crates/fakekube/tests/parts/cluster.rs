@@ -4,7 +4,7 @@ use fakekube::api::{ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
 use fakekube::resource::known;
 use serde_json::json;
 
-/// A server with so many nodes.
+/// A server with `count` nodes.
 pub(crate) fn with_nodes(count: usize) -> ApiServer {
     let server = ApiServer::new(ApiServerSettings::default());
     server.bootstrap();

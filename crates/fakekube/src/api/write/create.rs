@@ -9,18 +9,18 @@ use crate::{defaults, validate};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What is said of pods whose hosts could be taken for others.
+/// The warning about pods whose host names could be ambiguous.
 const DOTTED: &str = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; \
     a DNS label is recommended: [must not contain dots]";
 
-/// A write that was done.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct CreateResult {
-    /// The object as it is kept now.
+    /// The object as it is stored now.
     pub object: Arc<StoredObject>,
-    /// Whether it is new.
+    /// Whether the write created it.
     pub new: bool,
-    /// Warnings for the answer's headers.
+    /// Warnings for the response headers.
     pub warnings: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl ApiServer {
     /// Creates an object.
     ///
     /// # Errors
-    /// Whatever a real server refuses.
+    /// Whatever a real server rejects.
     pub fn create(
         &self,
         on: &ResourcePath,
@@ -39,7 +39,7 @@ impl ApiServer {
         self.store().write(|txn| self.create_in(txn, on, body, options, warned))
     }
 
-    /// Creates an object that was read already.
+    /// Creates an object that has been read already.
     pub(super) fn create_in(
         &self,
         txn: &mut Transaction<'_>,
@@ -57,7 +57,7 @@ impl ApiServer {
         begin(resource, &mut body, self);
         defaults::apply_defaults(resource, &mut body);
         body = complete(body)?;
-        // Before admission: what it gives an object is nobody's.
+        // Before admission: its changes have no field manager.
         track(resource, None, &mut body, options, None, self.clock());
         let class = priority_class(txn, resource, &body)?;
         defaults::on_create(resource, &mut body, self.shared.admission);
@@ -70,7 +70,7 @@ impl ApiServer {
         refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;
         body = complete(body)?;
-        // What is no number counts as none.
+        // A version that is not a number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(StatusError::new(500, "", why));
@@ -101,7 +101,7 @@ impl ApiServer {
     }
 }
 
-/// The namespace must be there and not on its way out.
+/// Rejects a namespace that is missing or terminating.
 fn check_namespace(txn: &Transaction<'_>, on: &ResourcePath, body: &Value) -> Result<(), StatusError> {
     let namespaces = known("", "namespaces");
     let Some(namespace) = txn.get(namespaces, &on.namespace) else {
@@ -123,7 +123,7 @@ fn check_namespace(txn: &Transaction<'_>, on: &ResourcePath, body: &Value) -> Re
     Err(failure.with(details))
 }
 
-/// The PriorityClass of a new pod, which must be there if the pod names one.
+/// The PriorityClass of a new pod. It must exist if the pod names one.
 fn priority_class(
     txn: &Transaction<'_>,
     resource: &ResourceType,
@@ -152,7 +152,7 @@ fn priority_class(
     }
 }
 
-/// The class of this name, or the default one.
+/// The class of this name, or the default class.
 fn class(txn: &Transaction<'_>, name: &str) -> Option<Value> {
     let classes = known("scheduling.k8s.io", "priorityclasses");
     if !name.is_empty() {

@@ -12,31 +12,31 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A pod's grace period if it names none.
+/// The grace period of a pod that names none.
 const POD_GRACE: i64 = 30;
 
-/// Namespaces that stay.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// How an object is to go.
+/// How to delete an object.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// Only this one.
+    /// Deletes only the object with this UID.
     pub uid: Option<String>,
-    /// Only this version of it.
+    /// Deletes only this version of it.
     pub version: Option<String>,
-    /// Instead of the object's own.
+    /// Overrides the object's own grace period.
     pub grace: Option<i64>,
-    /// What becomes of its dependents.
+    /// What happens to its dependents.
     pub propagation: Option<Propagation>,
 }
 
-/// What became of it.
+/// The result of a deletion.
 #[derive(Clone, Debug)]
 pub struct DeleteResult {
-    /// Its last, or its present, state.
+    /// The last state if it is gone, otherwise the present state.
     pub object: Arc<StoredObject>,
-    /// Whether it is no more.
+    /// Whether the object is gone.
     pub gone: bool,
 }
 
@@ -75,7 +75,7 @@ impl ApiServer {
         };
         let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         let stays = grace > 0 || is_held(&after) || is_namespace_in_use(resource, &after);
-        // Only pods are told to end before they do, however short their grace period is.
+        // Only pods get a deletion timestamp before they are removed, however short their grace period is.
         let is_pod = resource.kind == "Pod";
         let object = match (options.dry_run, stays) {
             (true, false) if !is_pod => old,
@@ -129,7 +129,7 @@ fn check(
     }
 }
 
-/// The object with its end written into it; `None` if that is so already.
+/// The object with its deletion timestamp; `None` if it has one already.
 fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Timestamp) -> Option<Value> {
     let mut after = before.clone();
     let grace = grace(resource, before, how);
@@ -141,7 +141,7 @@ fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Tim
         }
     }
     let began = match before["metadata"]["deletionTimestamp"].as_str() {
-        // The earlier deletion's beginning counts.
+        // A second deletion keeps the start of the first.
         Some(end) => {
             let running = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
             let end: Option<Timestamp> = end.parse().ok();
@@ -164,7 +164,7 @@ fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Tim
     Some(after)
 }
 
-/// Only pods that may run somewhere have a grace period.
+/// Only pods that may be running somewhere have a grace period.
 fn grace(resource: &ResourceType, object: &Value, how: &DeleteOptions) -> i64 {
     if resource.kind != "Pod" {
         return 0;
@@ -174,14 +174,14 @@ fn grace(resource: &ResourceType, object: &Value, how: &DeleteOptions) -> i64 {
         return 0;
     }
     let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(POD_GRACE);
-    // What a negative number asks for is one second.
+    // A negative number means one second.
     match how.grace.unwrap_or(own) {
         negative if negative < 0 => 1,
         grace => grace,
     }
 }
 
-/// Finalizers that hold the object for its dependents' sake.
+/// Sets the finalizers that keep the object until its dependents are handled.
 fn settle_dependents(object: &mut Value, propagation: Option<Propagation>) {
     let wanted = match propagation {
         Some(Propagation::Foreground) => Some("foregroundDeletion"),

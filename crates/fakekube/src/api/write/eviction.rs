@@ -1,6 +1,6 @@
 //! Implements the subresources `pods/binding` and `pods/eviction`.
 //!
-//! - The disruption controller, which computes the status of budgets, is no part of an API server.
+//! - The disruption controller, which computes the status of budgets, is not part of an API server.
 
 use super::{check_uid, is_ending, metadata, track};
 use crate::api::{ApiServer, DeleteOptions, DeleteResult, ResourcePath, WriteOptions};
@@ -12,10 +12,10 @@ use crate::store::Transaction;
 use serde_json::{Value, json};
 
 impl ApiServer {
-    /// Gives a pod a node.
+    /// Binds a pod to a node.
     ///
     /// # Errors
-    /// 409 if it has one; 404.
+    /// 409 if it is bound already; 404.
     pub fn bind(
         &self,
         on: &ResourcePath,
@@ -117,7 +117,7 @@ static BINDING: crate::resource::ResourceType = crate::resource::ResourceType {
     kept: false,
 };
 
-/// Pods that serve nobody (yet, or any more) break no budget.
+/// Whether no budget applies to a pod: it is terminating, has ended, or does not run yet.
 fn needs_no_budget(pod: &Value) -> bool {
     is_ending(pod) || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"))
 }
@@ -206,8 +206,8 @@ fn too_many(message: &str, why: &str) -> StatusError {
     StatusError::new(429, "TooManyRequests", message).with(causes)
 }
 
-/// Puts a condition in the place of the one of its type, or after the others. The time of one that does not change
-/// stays.
+/// Replaces the condition of the same type, or appends a new one. Keeps the transition time of a condition that does
+/// not change.
 pub fn set_condition(object: &mut Value, mut condition: Value) {
     let slot = &mut object["status"]["conditions"];
     if !slot.is_array() {

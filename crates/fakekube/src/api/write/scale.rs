@@ -26,7 +26,7 @@ pub(crate) fn of(object: &Value) -> Value {
     scale
 }
 
-/// A Scale that was sent.
+/// Reads the Scale of a request.
 fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
     let read = crate::canonicalize::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
         StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
@@ -43,10 +43,10 @@ fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
 }
 
 impl ApiServer {
-    /// Replaces the Scale of an object; answers with the new one.
+    /// Replaces the Scale of an object and returns the new one.
     ///
     /// # Errors
-    /// 400, 404, 409, and what validation says.
+    /// 400, 404, 409, and validation errors.
     pub(crate) fn update_scale(
         &self,
         on: &ResourcePath,
@@ -57,10 +57,10 @@ impl ApiServer {
         self.rescale(on, |_| Ok(scale), options)
     }
 
-    /// Patches the Scale of an object; answers with the new one.
+    /// Patches the Scale of an object and returns the new one.
     ///
     /// # Errors
-    /// 400, 404, 409, and what validation says.
+    /// 400, 404, 409, and validation errors.
     pub(crate) fn patch_scale(
         &self,
         on: &ResourcePath,
@@ -93,7 +93,7 @@ impl ApiServer {
                 return Err(StatusError::invalid("autoscaling", "Scale", &on.name, &[message], vec![cause]));
             }
             object["spec"]["replicas"] = json!(replicas);
-            // A Scale without a version is meant whatever the version is.
+            // A Scale without a version applies to any version.
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
             self.replace(txn, on, (&old, old.value()), object, options, Vec::new())
         })?;

@@ -18,10 +18,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl ApiServer {
-    /// Replaces an object, or a part of it.
+    /// Replaces an object or a subresource.
     ///
     /// # Errors
-    /// Whatever a real server refuses.
+    /// Whatever a real server rejects.
     pub fn update(
         &self,
         on: &ResourcePath,
@@ -43,10 +43,10 @@ impl ApiServer {
         })
     }
 
-    /// Patches an object, or a part of it. Server-side apply makes it if it is not there.
+    /// Patches an object or a subresource. Server-side apply creates a missing object.
     ///
     /// # Errors
-    /// Whatever a real server refuses.
+    /// Whatever a real server rejects.
     pub fn patch(
         &self,
         on: &ResourcePath,
@@ -71,7 +71,7 @@ impl ApiServer {
             let (mut body, warnings) = read_patched(resource, patched, patch, options)?;
             settle_place(resource, on, &mut body)?;
             let options = match patch {
-                // What is applied is owned already.
+                // Server-side apply has set the owners already.
                 PatchBody::Apply(_) => &WriteOptions { manager: String::new(), ..options.clone() },
                 _ => options,
             };
@@ -89,10 +89,10 @@ impl ApiServer {
         })
     }
 
-    /// Changes an object within the process: no reading of unknown fields, no lost update.
+    /// Changes an object within the process. Ignores unknown fields and never loses a concurrent update.
     ///
     /// # Errors
-    /// 404, and whatever validation says.
+    /// 404, and validation errors.
     pub fn change(
         &self,
         on: &ResourcePath,
@@ -109,7 +109,7 @@ impl ApiServer {
         })
     }
 
-    /// Puts a body in the place of an object that is there, and was read.
+    /// Replaces an existing object with a body that has been read.
     pub(super) fn replace(
         &self,
         txn: &mut Transaction<'_>,
@@ -128,7 +128,7 @@ impl ApiServer {
             true => &events::from_home(resource, before.clone()),
             false => &before,
         };
-        // Before admission: what it gives an object is nobody's.
+        // Before admission: its changes have no field manager.
         track(resource, Some(shown), &mut body, options, on.sub, self.clock());
         events::to_home(resource, &mut body);
         defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
@@ -148,7 +148,8 @@ impl ApiServer {
         let object = match (options.dry_run, over) {
             (true, _) => unkept(&body),
             (false, true) => {
-                // This change is never kept: what goes is what was there, and the answer bears its version.
+                // This change is never stored. The object is removed as it was before, and the response carries that
+                // version.
                 body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
                 txn.remove(on.number, &on.key(), before);
                 unkept(&body)
@@ -163,14 +164,14 @@ fn no_such_uid(uid: &str) -> String {
     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
 }
 
-/// A pod's grace period is somebody else's to end.
+/// Whether the object stays: its grace period, or a namespace's own finalizers, have not ended yet.
 fn is_graceful(body: &Value) -> bool {
     body["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds > 0)
         || body["kind"] == "Namespace"
             && body["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// The version a body was made from, if it says so.
+/// The version that a body was made from, if it names one.
 fn check_preconditions(
     resource: &ResourceType,
     on: &ResourcePath,
@@ -190,7 +191,7 @@ fn check_preconditions(
     }
 }
 
-/// Whether nothing differs but the version a body may name.
+/// Whether nothing differs except the version, which a body may omit.
 fn is_same(old: &Value, new: &Value) -> bool {
     same_but(old, new, "metadata") && same_but(&old["metadata"], &new["metadata"], "resourceVersion")
 }

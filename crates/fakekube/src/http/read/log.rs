@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The log of a container.
 ///
 /// # Errors
-/// 400 for a container that is not there, has not started, or is not named though there are several.
+/// 400 if the container does not exist, has not started, or is not named in a pod of several.
 pub(super) fn answer(request: &HttpRequest, pod: &Value) -> Result<HttpAnswer, StatusError> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let container = container(pod, request.query.get("container"), name)?;

@@ -20,22 +20,22 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Events told at once, at most.
+/// The largest number of events in one piece.
 const AT_ONCE: usize = 256;
 
-/// After so many bytes no further event is told at once: a client that does not read holds no more than this.
+/// The size at which a piece takes no further event. It bounds the memory of a client that does not read.
 const BYTES_AT_ONCE: usize = 64 << 10;
 
-/// How often a quiet stream says where it stands.
+/// How often an idle stream sends a bookmark.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// How long before its end a stream says where it stands.
+/// How long before its end a stream sends a bookmark.
 const BEFORE_THE_END: Duration = Duration::from_secs(2);
 
-/// How long a stream lasts if nothing is asked for.
+/// The duration of a watch without `timeoutSeconds`.
 const LONGEST: Duration = Duration::from_secs(1800);
 
-/// Longer than a year no stream lasts, whatever is asked for.
+/// The longest duration of a watch: about a year.
 const SECONDS_MOST: u64 = 366 * 24 * 3600;
 
 struct WatchResponse {
@@ -44,13 +44,13 @@ struct WatchResponse {
     namespace: String,
     selector: ObjectSelector,
     form: ResponseFormat,
-    /// Told up to here.
+    /// The version up to which events were sent.
     at: u64,
-    /// From here on.
+    /// The version at which the watch began.
     began: u64,
-    /// What there was at the beginning.
+    /// The initial objects.
     first: VecDeque<Arc<StoredObject>>,
-    /// What the end of the beginning is marked with.
+    /// The version of the bookmark that ends the initial events.
     mark: Option<u64>,
     moved: watch::Receiver<u64>,
     bookmarks: bool,
@@ -113,26 +113,27 @@ impl ApiServer {
             Some(false) => (self.store().version(), VecDeque::new()),
             _ => all(),
         };
-        // Whoever names no version is told the end of the first events without asking for it.
+        // A watch without a version gets the bookmark at the end of the initial events without asking for it.
         let marked = options.initial.unwrap_or(options.version.is_empty());
         Ok(WatchStart { at, first, mark: (marked && options.bookmarks).then_some(at) })
     }
 }
 
-/// When a stream says where it stands: now and then, and before it ends, so that nothing has to be told again.
+/// When to send the next bookmark: from time to time, and before the end, so that a client misses no event and receives
+/// none twice.
 fn next_bookmark(now: Instant, until: Instant) -> Instant {
     let (soon, last) = (now + BOOKMARK_EVERY, until - BEFORE_THE_END);
     if last > now { soon.min(last) } else { soon }
 }
 
-/// Where a stream begins.
+/// Where a watch starts.
 struct WatchStart {
     at: u64,
     first: VecDeque<Arc<StoredObject>>,
     mark: Option<u64>,
 }
 
-/// What is told at once. One event alone, the usual case, goes out as the bytes that all streams share.
+/// The events of one piece. A single event, the usual case, is sent as the bytes that all streams share.
 #[derive(Default)]
 struct WatchChunk {
     first: Bytes,
@@ -176,7 +177,7 @@ impl WatchResponse {
                 false => self.until,
             };
             tokio::select! {
-                // The same story each time for the same seed: no order by chance.
+                // Polls in a fixed order, so that the same seed gives the same run.
                 biased;
                 moved = self.moved.changed() => moved.ok()?,
                 () = sleep_until(until) => {
@@ -191,7 +192,7 @@ impl WatchResponse {
         }
     }
 
-    /// What can be told at once.
+    /// The events that can be sent now.
     fn ready(&mut self) -> Bytes {
         let mut bytes = WatchChunk::default();
         while bytes.len() < BYTES_AT_ONCE {
@@ -234,7 +235,7 @@ impl WatchResponse {
         bytes.whole()
     }
 
-    /// An event as this stream sees it: an object that comes into the selection is new, one that leaves it is gone.
+    /// An event as this stream sees it: an object that starts to match is added, one that stops matching is deleted.
     fn tell(&self, event: &StoreEvent) -> Option<Bytes> {
         if !self.namespace.is_empty() {
             event.key.strip_prefix(&*self.namespace)?.strip_prefix('/')?;
@@ -257,7 +258,7 @@ impl WatchResponse {
         }
     }
 
-    /// The last state in which it matched, with the version of now.
+    /// The last state in which the object matched, with the present version.
     fn left(&self, event: &StoreEvent) -> Bytes {
         let Some(before) = &event.before else { return Bytes::new() };
         let mut value = before.value();
@@ -267,7 +268,7 @@ impl WatchResponse {
         self.form.event("DELETED", &object)
     }
 
-    /// Most streams want the same bytes: they are made once.
+    /// The encoded event. Most streams share the same bytes, which are encoded once.
     fn bytes(&self, what: &str, event: &StoreEvent) -> Bytes {
         match self.form.shared() {
             Some(ResponseEncoding::Json) => event.json(|| self.form.event(what, &event.object)),
@@ -276,13 +277,13 @@ impl WatchResponse {
         }
     }
 
-    /// Up to where nothing is left to be told.
+    /// The version up to which there is nothing left to send.
     fn stands(&self) -> u64 {
         self.server.store().version().max(self.at)
     }
 
-    /// Where the stream stands. As from a real server's watch cache, nothing comes of it while that is where the stream
-    /// began: one of a cluster where nothing happens is silent to its end.
+    /// A bookmark. As from a real server's watch cache, there is none while the version is the one at which the watch
+    /// began: a watch of a cluster where nothing changes stays silent to its end.
     fn bookmark(&self, ends_initial: bool) -> Bytes {
         let version = match ends_initial {
             true => self.at,

@@ -38,7 +38,7 @@ impl ApiServer {
         Ok(HttpAnswer::encoded(201, &review, encoding))
     }
 
-    /// A binding that names its pod itself.
+    /// Creates a binding that names its pod itself.
     fn bind_named(
         &self,
         request: &HttpRequest,
@@ -55,7 +55,7 @@ impl ApiServer {
         self.success(request, 201, None)
     }
 
-    /// Whether a token is this server's, whose only one it is.
+    /// Whether a token is this server's one.
     fn recognized(&self, review: &Value) -> Value {
         let token = review["spec"]["token"].as_str().unwrap_or_default();
         if self.token().is(token.as_bytes()) {
@@ -66,7 +66,7 @@ impl ApiServer {
         json!({"user": {}, "error": "invalid bearer token"})
     }
 
-    /// A token that gets its bearer in, as whom is not asked: the server has one for everybody.
+    /// Returns the server's token. The account does not matter: there is one token for all.
     pub(super) fn token_request(
         &self,
         request: &HttpRequest,

@@ -9,7 +9,7 @@ use super::{FieldWriter, MergeGrain, MergeRule, SchemaKind, ValueForm};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What differs between two objects.
+/// The differences between two objects.
 #[derive(Debug)]
 struct Comparison {
     /// What was added or changed.
@@ -17,7 +17,7 @@ struct Comparison {
     removed: FieldSet,
 }
 
-/// A set of places. A place in it need not have the places around it in the set.
+/// A set of field paths. A path in the set does not imply its parents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FieldSet(BTreeMap<String, FieldSetEntry>);
 
@@ -38,12 +38,12 @@ fn field_step(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// The step to an item that is told apart by itself.
+/// The step to an item that is identified by its value.
 fn value_step(value: &Value) -> String {
     format!("v:{value}")
 }
 
-/// The step to an item that is told apart by some of its fields.
+/// The step to an item that is identified by some of its fields.
 fn key_step(keys: Map<String, Value>) -> String {
     format!("k:{}", Value::Object(keys))
 }
@@ -64,7 +64,7 @@ impl FieldSet {
         }
     }
 
-    /// Takes in what there is at a step, if anything is.
+    /// Adds the fields at a step, if there are any.
     fn put(&mut self, step: impl FnOnce() -> String, place: FieldSetEntry) {
         if !place.is_empty() {
             self.0.insert(step(), place);
@@ -83,7 +83,7 @@ impl FieldSet {
         }
     }
 
-    /// What of the set lies below a step, if anything does.
+    /// The subset below a step, if there is any.
     fn below(&self, step: &str) -> Option<&Self> {
         self.0.get(step).map(|place| &place.below).filter(|below| !below.is_empty())
     }
@@ -94,7 +94,7 @@ impl FieldSet {
         all
     }
 
-    /// Takes the places of another set in.
+    /// Adds another set.
     fn add(&mut self, other: &Self) {
         for (step, theirs) in &other.0 {
             match self.0.get_mut(step) {
@@ -113,7 +113,7 @@ impl FieldSet {
         left
     }
 
-    /// Takes the places of another set out.
+    /// Subtracts another set.
     fn take_off(&mut self, other: &Self) {
         for (step, theirs) in &other.0 {
             let Some(place) = self.0.get_mut(step) else { continue };
@@ -137,7 +137,7 @@ impl FieldSet {
         Self(both.collect())
     }
 
-    /// Takes out a place and all that lies below it.
+    /// Removes a path and everything below it.
     fn cut(&mut self, path: &[&str]) {
         let Some((name, rest)) = path.split_first() else { return };
         let step = field_step(name);
@@ -151,7 +151,7 @@ impl FieldSet {
         }
     }
 
-    /// What lies at or below a path.
+    /// The subset at or below a path.
     fn only(&self, path: &[&str]) -> Self {
         let Some((name, rest)) = path.split_first() else { return self.clone() };
         let kept = self.0.iter().filter(|(step, _)| **step == field_step(name));
@@ -166,7 +166,7 @@ impl FieldSet {
         Self(kept.collect())
     }
 
-    /// With the declared fields on the way to each place.
+    /// Adds the declared parent fields of each path.
     fn with_named(&self, rule: MergeRule) -> Self {
         let all = self.0.iter().map(|(step, place)| {
             let (named, below) = match step.strip_prefix("f:") {
@@ -180,7 +180,7 @@ impl FieldSet {
         Self(all.collect())
     }
 
-    /// Each place as people read it: `.spec.containers[name="web"].image`; what lies deeper comes later.
+    /// Each path in readable form: `.spec.containers[name="web"].image`; deeper paths come later.
     fn paths(&self) -> Vec<(Vec<String>, String)> {
         let mut paths = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut String::new(), &mut paths);
@@ -217,7 +217,7 @@ impl FieldSet {
         places.collect()
     }
 
-    /// From FieldsV1; `None` if it is none.
+    /// From FieldsV1; `None` if it is invalid.
     fn decode(value: &Value) -> Option<Self> {
         let mut fields = Self::default();
         for (step, value) in value.as_object()?.iter().filter(|(step, _)| *step != ".") {
@@ -230,7 +230,7 @@ impl FieldSet {
     }
 }
 
-/// A step as this program writes it.
+/// A step in canonical encoding.
 fn canonical(step: &str) -> Option<String> {
     match step.split_at_checked(2)? {
         ("f:" | "i:", _) => Some(step.to_owned()),
@@ -239,7 +239,7 @@ fn canonical(step: &str) -> Option<String> {
     }
 }
 
-/// A step as people read it.
+/// A step in readable form.
 fn readable(step: &str) -> String {
     let parsed =
         || step.get(2..).and_then(|rest| serde_json::from_str::<Value>(rest).ok()).unwrap_or_default();

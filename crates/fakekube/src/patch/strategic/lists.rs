@@ -24,14 +24,14 @@ fn fields(item: &Value) -> Result<&JsonFields, StatusError> {
     item.as_object().ok_or_else(|| bad_type("an object"))
 }
 
-/// What tells an item apart.
+/// The value that identifies an item.
 fn key_of<'v>(item: &'v Value, key: Option<&str>) -> Result<&'v Value, StatusError> {
     let Some(key) = key else { return Ok(item) };
     let fields = fields(item)?;
     fields.get(key).ok_or_else(|| no_key(key))
 }
 
-/// The place of the item in `list` that is told apart by the same.
+/// The index of the item in `list` with the same identifying value.
 fn find(list: &[Value], same: &Value, key: Option<&str>) -> Result<Option<usize>, StatusError> {
     for (place, item) in list.iter().enumerate() {
         let found = match (item, key) {
@@ -46,7 +46,7 @@ fn find(list: &[Value], same: &Value, key: Option<&str>) -> Result<Option<usize>
     Ok(None)
 }
 
-/// Merges `change` into `there`, as the field says; `deletes` takes scalars out instead.
+/// Merges `change` into `there` by the field's strategy; `deletes` removes scalars instead.
 pub(super) fn merge(
     there: Vec<Value>,
     change: Vec<Value>,
@@ -86,7 +86,7 @@ fn of_objects(one: &[Value], other: &[Value]) -> Result<bool, StatusError> {
     Ok(first.is_object())
 }
 
-/// Each value once. A second occurrence's place is taken by the list's end, as in a real server.
+/// Removes duplicates. The last item takes the place of a removed one, as in a real server.
 fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
     let mut at = 0;
     while at < items.len() {
@@ -103,7 +103,7 @@ fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
     items
 }
 
-/// Runs the `$patch` directives among the items of a patch; what is left of both lists.
+/// Runs the `$patch` directives among the items of a patch. Returns what remains of both lists.
 fn run_directives(
     mut there: Vec<Value>,
     change: Vec<Value>,
@@ -152,8 +152,8 @@ fn merge_items(
     Ok(there)
 }
 
-/// Puts items that `wanted` has into its order, the others into that of `there`, and interleaves them: an item of
-/// `there` alone stands before the first wanted one that it stood before.
+/// Sorts the items in `wanted` into its order and the others into that of `there`, and interleaves them: an item only
+/// in `there` precedes the first wanted item that it preceded before.
 fn in_order(
     merged: Vec<Value>,
     wanted: &[Value],
@@ -189,7 +189,7 @@ fn in_order(
     Ok(ordered)
 }
 
-/// Merges the lists whose order the patch names, and takes them and the orders out of the patch.
+/// Merges the lists whose order the patch names, and removes them and their orders from the patch.
 pub(super) fn merge_ordered(
     into: &mut JsonFields,
     patch: &mut JsonFields,
@@ -227,7 +227,7 @@ fn items(value: &Value) -> Result<&[Value], StatusError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| bad_type("a list"))
 }
 
-/// What a patch has must stand in the order in the same sequence; deletions need not.
+/// Checks that the items of a patch occur in the same sequence in the order; deletions need not.
 fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(), StatusError> {
     if change.is_empty() || order.is_empty() {
         return Ok(());

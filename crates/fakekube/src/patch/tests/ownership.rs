@@ -30,7 +30,7 @@ fn ownership_moves_to_who_changes_a_field() {
     let taint = json!([{"key": "k", "effect": "NoExecute"}]);
     let first = tracked(None, node(taint.clone()), "Node", &at("a", "1"));
     assert_eq!(owners(&first), [("a", "1", &json!({"f:spec": {"f:taints": {}}}))]);
-    // The same again by somebody else is nobody's doing.
+    // The same value written by another manager adds no owner.
     let same = tracked(Some(&first), first.clone(), "Node", &at("b", "2"));
     assert_eq!(same, first);
     let mut changed = first.clone();
@@ -38,7 +38,7 @@ fn ownership_moves_to_who_changes_a_field() {
     changed["spec"]["unschedulable"] = true.into();
     let changed = tracked(Some(&first), changed, "Node", &at("b", "2"));
     assert_eq!(owners(&changed), [("b", "2", &json!({"f:spec": {"f:taints": {}, "f:unschedulable": {}}}))]);
-    // Another field of the same owner moves the time of its line, which is all there is of it.
+    // Another field of the same manager updates the time of its entry, which has only one time.
     let mut labelled = changed.clone();
     labelled["metadata"]["labels"] = json!({"x": "y"});
     let labelled = tracked(Some(&changed), labelled, "Node", &at("a", "3"));
@@ -46,7 +46,7 @@ fn ownership_moves_to_who_changes_a_field() {
         owners(&labelled).iter().map(|(who, when, _)| (*who, *when)).collect::<Vec<_>>(),
         [("b", "2"), ("a", "3")]
     );
-    // What is taken away moves no time.
+    // Removing fields updates no time.
     let mut cleared = labelled.clone();
     cleared["spec"].as_object_mut().unwrap().remove("taints");
     let cleared = tracked(Some(&labelled), cleared, "Node", &at("c", "4"));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::canonicalize::normal;
 use crate::protobuf::{decode, encode, encode_watch_event};
 
-/// The object in our envelope, as the oracle reads it. What the oracle writes of it is the object again.
+/// Decodes our bytes with the oracle. What the oracle encodes again is decoded to the same object.
 fn read<T: Message + Default>(api_version: &str, kind: &str, object: Value) -> T {
     let object = normal(api_version, kind, object).unwrap();
     assert!(object.unknown.is_empty(), "{:?}", object.unknown);

@@ -11,7 +11,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be \
     set to 1 if it was previously negative)";
 
-/// On update.
+/// Validates on update.
 pub(in crate::validate) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     super::whole(faults, new);
@@ -28,7 +28,7 @@ pub(in crate::validate) fn update(faults: &mut FieldErrors, old: &Value, new: &V
     rest(faults, &old["spec"], &new["spec"]);
 }
 
-/// True if nothing more can be said.
+/// Returns true if validation ends here.
 fn containers(faults: &mut FieldErrors, old: &Value, new: &Value, name: &str) -> bool {
     let (old, new) = (list(&old["spec"], name), list(&new["spec"], name));
     if old.len() != new.len() {
@@ -44,7 +44,7 @@ fn containers(faults: &mut FieldErrors, old: &Value, new: &Value, name: &str) ->
     false
 }
 
-/// True if nothing more can be said.
+/// Returns true if validation ends here.
 fn deadline(faults: &mut FieldErrors, old: &Value, new: &Value) -> bool {
     let name = "activeDeadlineSeconds";
     let path = "spec.activeDeadlineSeconds";
@@ -76,7 +76,7 @@ fn gates(faults: &mut FieldErrors, old: &Value, new: &Value) {
     }
 }
 
-/// Everything else stays: the new spec with what may change put back is the old one.
+/// Checks that nothing else changes: with the changeable fields put back, the new spec must equal the old one.
 fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let mut put_back = new.clone();
     for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
@@ -99,7 +99,7 @@ fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
     }
 }
 
-/// A pod that is not yet to be scheduled may say more exactly where it wants to be.
+/// A pod with scheduling gates may only narrow its node selector and affinity.
 fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
     let kept = crate::json_ext::entries(old, "nodeSelector")
         .all(|(key, value)| put_back["nodeSelector"][key] == *value);
@@ -118,7 +118,7 @@ fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
     }
 }
 
-/// On update of the status.
+/// Validates on update of the status.
 pub(in crate::validate) fn status(faults: &mut FieldErrors, old: &Value, new: &Value) {
     meta::known_update(faults, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
@@ -141,7 +141,7 @@ pub(in crate::validate) fn status(faults: &mut FieldErrors, old: &Value, new: &V
     }
 }
 
-/// A container that has ended and is not to be started again stays ended.
+/// A container that has ended and is not to be restarted stays ended.
 fn terminated(faults: &mut FieldErrors, old: &Value, new: &Value) {
     let never = text(&old["spec"], "restartPolicy") == "Never";
     for (index, was) in list(&old["status"], "containerStatuses").iter().enumerate() {

@@ -14,13 +14,13 @@ use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// How many lines of operation `Update` there may be; the oldest ones are merged.
+/// The largest number of entries of operation `Update`; the oldest ones are merged.
 const UPDATES_MAX: usize = 10;
 
-/// Who owns what was merged.
+/// The manager of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// How an owner writes.
+/// The operation of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ManagerOperation {
     Apply,
@@ -36,7 +36,7 @@ impl ManagerOperation {
     }
 }
 
-/// One owner.
+/// The entry of one manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ManagedFieldsEntry {
     manager: String,
@@ -59,14 +59,14 @@ impl ManagedFieldsEntry {
         }
     }
 
-    /// Whether two lines are of one owner. Who applies stays who they are across versions.
+    /// Whether two entries are of the same manager. A manager that applies stays the same across versions.
     fn same_owner(&self, other: &Self) -> bool {
         (self.operation, &self.manager, &self.subresource)
             == (other.operation, &other.manager, &other.subresource)
             && (self.operation == ManagerOperation::Apply || self.version == other.version)
     }
 
-    /// The owner, as messages name it.
+    /// The manager, as messages name it.
     fn owner(&self) -> String {
         let mut owner = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -120,14 +120,14 @@ impl ManagedFieldsEntry {
     }
 }
 
-/// All owners of an object.
+/// All managers of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ManagedFields {
     lines: Vec<ManagedFieldsEntry>,
 }
 
 impl ManagedFields {
-    /// Reads managedFields; `None` if they are not what they should be.
+    /// Decodes managedFields; `None` if they are invalid.
     fn decode(managed: Option<&Value>) -> Option<Self> {
         let mut ledger = Self::default();
         for line in managed.and_then(Value::as_array).into_iter().flatten() {
@@ -138,7 +138,7 @@ impl ManagedFields {
         Some(ledger)
     }
 
-    /// managedFields, in a real server's order; null if nobody owns anything.
+    /// managedFields, in a real server's order; null if there are no managers.
     fn encode(mut self) -> Value {
         if self.lines.is_empty() {
             return Value::Null;
@@ -147,13 +147,13 @@ impl ManagedFields {
         self.lines.into_iter().map(ManagedFieldsEntry::encode).collect()
     }
 
-    /// Takes out the line of an owner.
+    /// Removes the entry of a manager.
     fn take(&mut self, of: &ManagedFieldsEntry) -> Option<ManagedFieldsEntry> {
         let place = self.lines.iter().position(|line| line.same_owner(of))?;
         Some(self.lines.remove(place))
     }
 
-    /// Takes places away from everybody. Who owns nothing any more is forgotten.
+    /// Removes fields from all managers. A manager without fields is removed.
     fn release(&mut self, places: &FieldSet) {
         for line in &mut self.lines {
             line.fields.take_off(places);
@@ -161,7 +161,7 @@ impl ManagedFields {
         self.lines.retain(|line| !line.fields.is_empty());
     }
 
-    /// What anybody owns.
+    /// All fields that have a manager.
     fn owned(&self) -> FieldSet {
         self.lines.iter().fold(FieldSet::default(), |all, line| all.union(&line.fields))
     }
@@ -196,7 +196,7 @@ impl ManagedFields {
     }
 }
 
-/// Places of metadata that nobody owns.
+/// Fields of metadata that are never owned.
 const NEVER_OWNED: [&[&str]; 11] = [
     &["apiVersion"],
     &["kind"],
@@ -220,7 +220,7 @@ static NEVER: LazyLock<FieldSet> = LazyLock::new(|| {
     never
 });
 
-/// The places of `fields` that can be owned.
+/// The subset of `fields` that can be owned.
 fn ownable(mut fields: FieldSet) -> FieldSet {
     fields.take_off(&NEVER);
     fields
@@ -254,11 +254,10 @@ fn with(mut object: Value, managed: Value) -> Value {
     object
 }
 
-/// managedFields of `new`, after `writer` made it out of `old`; null if nobody owns anything.
+/// managedFields of `new`, which `writer` made from `old`; null if there are no managers.
 ///
-/// Called with defaults in place, before admission. What `new` says in its own managedFields counts, unless a
-/// subresource is written; an empty list, or one empty entry, is a wish to forget, and then nothing is tracked until
-/// the next apply.
+/// Called with defaults in place, before admission. The managedFields of `new` itself count, unless a subresource is
+/// written. An empty list, or one empty entry, asks to stop tracking, and then nothing is tracked until the next apply.
 pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Value {
     let before = old.and_then(|old| old.pointer("/metadata/managedFields"));
     let said = new.pointer("/metadata/managedFields");
@@ -283,7 +282,7 @@ pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &FieldWriter<
     ledger.encode()
 }
 
-/// Enters a write into the ledger.
+/// Adds a write to the managers.
 fn write(ledger: &mut ManagedFields, old: &Value, new: &Value, of: TypeId, writer: &FieldWriter<'_>) {
     let Comparison { written, removed } = difference(old, new, of, writer);
     ledger.release(&written);
@@ -304,14 +303,14 @@ fn write(ledger: &mut ManagedFields, old: &Value, new: &Value, of: TypeId, write
     ledger.lines.push(line);
 }
 
-/// What differs between two objects, as far as a request to this subresource can change it.
+/// The differences between two objects, as far as a request to this subresource can change them.
 fn difference(old: &Value, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Comparison {
     let Comparison { written, removed } = Comparison::of(old, new, MergeRule::root(of));
     let settable = |places| settable(places, of, writer.subresource);
     Comparison { written: settable(written), removed: settable(removed) }
 }
 
-/// The places a request to this subresource can change.
+/// The fields that a request to this subresource can change.
 fn settable(mut places: FieldSet, of: TypeId, subresource: &str) -> FieldSet {
     let kind = Schema::get().at(of).name.as_str();
     let reset: &[&[&str]] = match (subresource, kind) {
@@ -341,7 +340,7 @@ fn settable(mut places: FieldSet, of: TypeId, subresource: &str) -> FieldSet {
     places
 }
 
-/// Takes `old`'s times over where nothing else differs: a write that changes nothing moves no time.
+/// Keeps the times of `old` where nothing else differs: a write that changes nothing updates no time.
 pub fn keep_times(old: &Value, new: &mut Value) {
     fn lines(object: &Value) -> &[Value] {
         let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array);

@@ -8,7 +8,7 @@ use crate::schema::Shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What tells an item of a list apart, or why nothing does.
+/// The fields or the value that identify an item of a list, or why nothing does.
 fn item_step(item: &Value, list: MergeRule) -> Result<String, String> {
     let MergeGrain::Keyed(keys) = list.grain else {
         return match item {
@@ -39,7 +39,7 @@ fn item_step(item: &Value, list: MergeRule) -> Result<String, String> {
     Ok(key_step(values))
 }
 
-/// The items of a list by what tells them apart, in the order they first occur; those without a step are left out.
+/// The items of a list by their identifying step, in the order of first occurrence; items without a step are left out.
 fn by_step(items: &[Value], list: MergeRule) -> Vec<(String, Vec<&Value>)> {
     let mut found: Vec<(String, Vec<&Value>)> = Vec::new();
     let mut places = BTreeMap::new();
@@ -59,7 +59,7 @@ fn by_step(items: &[Value], list: MergeRule) -> Vec<(String, Vec<&Value>)> {
     found
 }
 
-/// The places an object has.
+/// The field paths of an object.
 pub(super) fn places(object: &Value, rule: MergeRule) -> FieldSet {
     let mut places = FieldSet::default();
     collect(object, rule, &mut Vec::new(), &mut places);
@@ -100,7 +100,7 @@ fn collect(value: &Value, rule: MergeRule, path: &mut Vec<String>, into: &mut Fi
     }
 }
 
-/// `live` with `config` merged into it; of two values that are owned as a whole, the second is taken.
+/// `live` with `config` merged into it; where a value is owned as a whole, that of `config` is taken.
 pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: MergeRule) -> Option<Value> {
     match rule.form(live, config) {
         ValueForm::Leaf => config.or(live).cloned(),
@@ -120,12 +120,12 @@ pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: MergeRul
     }
 }
 
-/// Items that both have stand in the order of `config`; items of `live` alone stay where they are among them.
+/// Items in both lists are in the order of `config`; items only in `live` keep their places among them.
 fn merge_items(live: &[Value], config: &[Value], rule: MergeRule) -> Vec<Value> {
     let step = |item| item_step(item, rule).ok();
     let live: Vec<(String, &Value)> = live.iter().filter_map(|item| Some((step(item)?, item))).collect();
     let config: Vec<(String, &Value)> = config.iter().filter_map(|item| Some((step(item)?, item))).collect();
-    // A doubled item can't be merged with: it is as if there were null.
+    // A duplicate item cannot be merged with: it counts as null.
     let mut there: BTreeMap<&str, &Value> = BTreeMap::new();
     for (step, item) in &live {
         there.entry(step).and_modify(|item| *item = &Value::Null).or_insert(item);
@@ -167,7 +167,7 @@ fn merge_items(live: &[Value], config: &[Value], rule: MergeRule) -> Vec<Value> 
     merged
 }
 
-/// `value` without the places in `gone`; what becomes empty becomes null.
+/// `value` without the paths in `gone`; what becomes empty becomes null.
 pub(super) fn remove(value: &Value, gone: &FieldSet, rule: MergeRule) -> Option<Value> {
     match rule.form(Some(value), None) {
         ValueForm::Leaf => (!value.is_object() && !value.is_array()).then(|| value.clone()),
@@ -201,14 +201,14 @@ fn remove_at(value: &Value, gone: &FieldSet, step: &str, rule: MergeRule) -> Opt
 }
 
 impl Comparison {
-    /// What differs.
+    /// The differences between two values.
     pub(super) fn of(old: &Value, new: &Value, rule: MergeRule) -> Self {
         let found = ComparedField::of(Some(old), Some(new), rule);
         Self { written: found.written.below, removed: found.removed.below }
     }
 }
 
-/// What differs at a place and below it.
+/// The differences at a path and below it.
 #[derive(Default)]
 struct ComparedField {
     /// What was added or changed.
@@ -255,7 +255,7 @@ impl ComparedField {
         all
     }
 
-    /// Items that occur more than once are one place.
+    /// Items that occur more than once share one path.
     fn of_items(old: &[Value], new: &[Value], rule: MergeRule) -> Self {
         let mut all = Self::default();
         let mut now: BTreeMap<String, Vec<&Value>> = by_step(new, rule).into_iter().collect();
@@ -269,7 +269,7 @@ impl ComparedField {
         all
     }
 
-    /// What differs between the items of one step.
+    /// The differences between the items with the same step.
     fn of_same(then: &[&Value], now: &[&Value], rule: MergeRule) -> Self {
         let of = |then: &[&Value], now: &[&Value]| {
             Self::of(then.first().copied(), now.first().copied(), rule.item())
@@ -296,7 +296,7 @@ impl ComparedField {
     }
 }
 
-/// The faults of a configuration as one text; `Ok` if there are none.
+/// Validates a configuration; the error has all its faults as one text.
 pub(super) fn check(config: &Value, rule: MergeRule) -> Result<(), String> {
     let mut faults = Vec::new();
     walk(config, rule, &mut String::new(), &mut faults);

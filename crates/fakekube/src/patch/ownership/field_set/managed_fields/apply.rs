@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// The annotation of client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Who owned what there was before the first line of managedFields.
+/// The manager of the fields that existed before the first entry of managedFields.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// A field that another manager owns and that would change.
@@ -24,7 +24,7 @@ struct ApplyConflict {
     steps: Vec<String>,
 }
 
-/// The refusal of a configuration that would change fields of other managers.
+/// The error for a configuration that would change fields of other managers.
 fn refusal(conflicts: &[ApplyConflict]) -> StatusError {
     let cause = |conflict: &ApplyConflict| {
         let message = format!("conflict with {}", conflict.owner);
@@ -76,7 +76,7 @@ pub fn apply(
     Ok(super::with(object, ledger.encode()))
 }
 
-/// What can be said before the object is looked at.
+/// Checks a configuration before the object is looked at.
 fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), StatusError> {
     if !within_depth(applied, DEPTH_MAX) {
         return Err(StatusError::bad_request("error decoding YAML: exceeded max depth"));
@@ -104,7 +104,7 @@ fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), S
     })
 }
 
-/// One configuration, applied to one object.
+/// One apply of a configuration to an object.
 struct ApplyPass<'a> {
     live: &'a Value,
     applied: &'a Value,
@@ -143,8 +143,8 @@ impl ApplyPass<'_> {
         Ok((object, ledger))
     }
 
-    /// The conflicts that are not with what `kubectl apply` itself wrote from the client's side: of what its
-    /// annotation names and the object still has, server-side apply takes possession.
+    /// The conflicts without those with `kubectl apply`'s own client-side writes: server-side apply takes over the
+    /// fields in its annotation that the object still has.
     fn without_client_side(&self, conflicts: Vec<ApplyConflict>) -> Vec<ApplyConflict> {
         let rule = MergeRule::root(self.of);
         let annotation = self.live["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap_or_default();
@@ -158,7 +158,7 @@ impl ApplyPass<'_> {
     }
 }
 
-/// Who owns what was written.
+/// The conflicts with the managers of the written fields.
 fn conflicts(ledger: &ManagedFields, written: &FieldSet) -> Vec<ApplyConflict> {
     let mut lines: Vec<&ManagedFieldsEntry> = ledger.lines.iter().collect();
     lines.sort_by_key(|line| (&line.manager, line.operation, &line.version, &line.subresource));
@@ -170,7 +170,7 @@ fn conflicts(ledger: &ManagedFields, written: &FieldSet) -> Vec<ApplyConflict> {
     conflicts.collect()
 }
 
-/// Client-side apply's annotation is kept up to date where there is one.
+/// Updates the annotation of client-side apply if there is one.
 fn renew_last_applied(mut object: Value, applied: &Value) -> Value {
     let there = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     let there = there.and_then(|annotations| annotations.get_mut(LAST_APPLIED));
@@ -190,7 +190,7 @@ fn renew_last_applied(mut object: Value, applied: &Value) -> Value {
     object
 }
 
-/// `merged` without what only `last` owned.
+/// `merged` without the fields that only `last` owned.
 fn prune(merged: &Value, last: &FieldSet, owned: &FieldSet, rule: MergeRule) -> Value {
     if last.is_empty() {
         return merged.clone();
@@ -199,9 +199,9 @@ fn prune(merged: &Value, last: &FieldSet, owned: &FieldSet, rule: MergeRule) -> 
     let named = |fields: &FieldSet| fields.with_named(rule);
     let of = |object: &Value| named(&places(object, rule));
     let (all, last) = (of(merged), named(last));
-    // Removing an item or a field removes what lies below it; what of that is owned comes back …
+    // Removing an item or a field removes what lies below it. Fields below it that other managers own are restored …
     let pruned = without(&last);
     let pruned = without(&all.difference(&of(&pruned).union(&named(owned))));
-    // … and so does what was never this manager's to remove.
+    // … and so are those that this manager never owned.
     without(&all.difference(&of(&pruned)).intersection(&last))
 }
