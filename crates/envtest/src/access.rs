@@ -11,7 +11,7 @@ const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
 const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
 const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
-/// What of an object our account may change, whatever it is granted.
+/// Limits which fields of an object our account may change, whatever it is granted.
 const BOUNDS_MANIFEST: &str = include_str!("../../../deploy/bounds.yaml");
 
 const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedicated-pools.yaml");
@@ -19,28 +19,28 @@ const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedica
 /// The ClusterRole that deploy/rbac.yaml grants to our account.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
 
-/// Grants what deploy/rbac.yaml says, and nothing else; also after [`revoke`]. Within what deploy/bounds.yaml says.
+/// Grants what deploy/rbac.yaml grants, within deploy/bounds.yaml, and nothing else; also after [`revoke`].
 pub async fn grant(admin: &TestApi) -> Result<()> {
     apply(admin, BOUNDS_MANIFEST).await?;
     apply(admin, MANIFEST).await
 }
 
-/// Grants what `--stamp-taints` needs on top (deploy/rbac-stamp-taints.yaml).
+/// Additionally grants what `--stamp-taints` needs (deploy/rbac-stamp-taints.yaml).
 pub async fn grant_stamping(admin: &TestApi) -> Result<()> {
     apply(admin, STAMP_MANIFEST).await
 }
 
-/// Grants what node-lifecycle-controller needs on top (deploy/rbac-node-lifecycle.yaml).
+/// Additionally grants what node-lifecycle-controller needs (deploy/rbac-node-lifecycle.yaml).
 pub async fn grant_node_lifecycle(admin: &TestApi) -> Result<()> {
     apply(admin, NODE_LIFECYCLE_MANIFEST).await
 }
 
-/// Grants what dedicated-pool-controller needs on top (deploy/rbac-dedicated-pools.yaml).
+/// Additionally grants what dedicated-pool-controller needs (deploy/rbac-dedicated-pools.yaml).
 pub async fn grant_dedicated_pools(admin: &TestApi) -> Result<()> {
     apply(admin, DEDICATED_POOLS_MANIFEST).await
 }
 
-/// Takes a verb on a resource (`pods`, `pods/status` …) away from our account. Authorizers learn of it within moments.
+/// Revokes a verb on a resource (`pods`, `pods/status` …) from our account. Authorizers observe it within moments.
 pub async fn revoke(admin: &TestApi, verb: &str, resource: &str) -> Result<()> {
     let mut role = admin.get(ROLE).await?;
     let mut found = false;
@@ -62,7 +62,7 @@ pub async fn revoke(admin: &TestApi, verb: &str, resource: &str) -> Result<()> {
     Ok(())
 }
 
-/// Server-side apply of every document; the namespace may come into being a moment after the server is ready.
+/// Applies every document server-side. The namespace may be created a moment after the server is ready.
 async fn apply(admin: &TestApi, manifest: &str) -> Result<()> {
     for document in manifest.split("\n---\n") {
         let path = format!("{}?fieldManager=taintward-cluster&force=true", path_of(document)?);
@@ -78,7 +78,7 @@ async fn apply(admin: &TestApi, manifest: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where an object of our manifests lives. They are written one field a line, `metadata` before everything else.
+/// The path of an object of our manifests. They have one field per line, with `metadata` before everything else.
 fn path_of(document: &str) -> Result<String> {
     let field = |label: &str| document.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
     let kind = field("kind:").context("a manifest without kind")?;

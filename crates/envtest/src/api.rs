@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::path::Path;
 use tower::{BoxError, ServiceBuilder};
 
-/// Why a request brought no object.
+/// Why a request returned no object.
 #[derive(Debug, thiserror::Error)]
 pub enum TestApiError {
     /// The server answered with an error status.
@@ -24,16 +24,16 @@ pub enum TestApiError {
         code: u16,
         /// The machine-readable reason.
         reason: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// No usable answer.
+    /// There was no usable response.
     #[error("no answer: {0}")]
     Unanswered(String),
 }
 
 impl TestApiError {
-    /// The HTTP status, if the server answered.
+    /// The HTTP status, if the server responded.
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
@@ -53,7 +53,7 @@ impl From<kube::Error> for TestApiError {
     }
 }
 
-/// How a patch is to be read.
+/// The type of a patch.
 #[derive(Clone, Copy, Debug)]
 pub enum PatchType {
     /// RFC 7386.
@@ -66,14 +66,14 @@ pub enum PatchType {
     Apply,
 }
 
-/// Requests to one server as one account.
+/// Sends requests to one server as one account.
 #[derive(Clone)]
 pub struct TestApi {
     client: Client,
 }
 
 impl TestApi {
-    /// Connects as a kubeconfig says. Belongs to the async runtime it is made in.
+    /// Connects with a kubeconfig. Belongs to the async runtime in which it is created.
     pub async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
         let kubeconfig = Kubeconfig::read_from(path)?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
@@ -85,7 +85,7 @@ impl TestApi {
         self.send("GET", path, None, Vec::new()).await
     }
 
-    /// Reads an object that may not be there.
+    /// Reads an object that may not exist.
     pub async fn find(&self, path: &str) -> Result<Option<Value>, TestApiError> {
         match self.get(path).await {
             Ok(object) => Ok(Some(object)),
@@ -99,13 +99,13 @@ impl TestApi {
         Ok(self.client.request_text(request("GET", path, None, Vec::new())?).await?)
     }
 
-    /// Creates an object that is text already, and does not read the answer: for load that is to cost little here.
+    /// Creates an object from text, without reading the response: for load that must be cheap on this side.
     pub async fn create_text(&self, path: &str, object: String) -> Result<(), TestApiError> {
         let request = request("POST", path, Some("application/json"), object.into_bytes())?;
         self.client.request_text(request).await.map(drop).map_err(TestApiError::from)
     }
 
-    /// A merge patch of which the answer is not read.
+    /// Sends a merge patch without reading the response.
     pub async fn patch_text(&self, path: &str, body: &str) -> Result<(), TestApiError> {
         let request = request("PATCH", path, Some("application/merge-patch+json"), body.into())?;
         self.client.request_text(request).await.map(drop).map_err(TestApiError::from)
@@ -137,7 +137,7 @@ impl TestApi {
         self.send("DELETE", path, Some("application/json"), options.to_string().into_bytes()).await
     }
 
-    /// Watches: lines as they come, each one event as the server wrote it.
+    /// Watches: lines as they arrive, each one event as the server wrote it.
     pub async fn watch(
         &self,
         path: &str,
@@ -157,8 +157,8 @@ impl TestApi {
     }
 }
 
-/// A client whose small requests leave at once. kube's own leaves them to Nagle's algorithm, which holds some back for
-/// 40 ms: too long for a clock that measures milliseconds.
+/// A client that sends small requests at once. The default client leaves them to Nagle's algorithm, which delays some
+/// by 40 ms: too long for measurements in milliseconds.
 fn client(config: &Config) -> Result<Client, kube::Error> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 pub struct AuditEntry {
     /// `ResponseComplete`, or `ResponseStarted` for a watch that goes on.
     pub stage: String,
-    /// Who asked.
+    /// The user of the request.
     pub user: String,
-    /// The client program's name for itself.
+    /// The user agent.
     pub agent: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// The request's path and query.
+    /// The path and query of the request.
     pub uri: String,
     /// The resource, plural; with the subresource as in `pods/status`.
     pub resource: String,
@@ -26,48 +26,48 @@ pub struct AuditEntry {
     pub namespace: String,
     /// The object's name; empty for collections.
     pub name: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub code: u16,
-    /// The body sent; `Null` for reads.
+    /// The request body; `Null` for reads.
     pub request: Value,
-    /// The body answered; `Null` for reads.
+    /// The response body; `Null` for reads.
     pub response: Value,
     /// When the request arrived.
     pub received: Timestamp,
 }
 
 impl AuditEntry {
-    /// Whether the request asked for a change of the cluster. Reviews and dry runs change nothing.
+    /// Whether the request changes the cluster. Reviews and dry runs change nothing.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
             && !self.resource.ends_with("reviews")
             && !self.uri.contains("dryRun=All")
     }
 
-    /// Whether it asked for a streamed list, and the server, being without WatchList, refused.
+    /// Whether the request wanted a streamed list and the server, without WatchList, rejected it.
     pub fn is_refused_stream(&self) -> bool {
         self.code == 422 && self.verb == "watch" && self.uri.contains("sendInitialEvents=true")
     }
 }
 
-/// Reads every whole line of the given files. A line that is still being written is left for the next time.
+/// Reads every complete line of the given files. A line that is still being written is left for the next call.
 pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<AuditEntry>> {
     AuditTail::of(files).read()
 }
 
-/// Log files, each read up to some place.
+/// Log files, each read up to a position.
 #[derive(Debug)]
 pub struct AuditTail {
     files: Vec<(PathBuf, u64)>,
 }
 
 impl AuditTail {
-    /// The given files from their beginning.
+    /// Starts at the beginning of the given files.
     pub fn of<'a>(files: impl IntoIterator<Item = &'a Path>) -> Self {
         Self { files: files.into_iter().map(|file| (file.to_owned(), 0)).collect() }
     }
 
-    /// What was recorded since the last call, in the order it arrived.
+    /// The entries since the last call, in order of arrival.
     pub fn read(&mut self) -> Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
         for (path, place) in &mut self.files {

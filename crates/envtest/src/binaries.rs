@@ -31,8 +31,8 @@ const PROMTOOL: PinnedTool = PinnedTool {
     go_sum: include_str!("../../../xtask/promtool/go.sum"),
 };
 
-/// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first: what the others
-/// share with it need not be built again.
+/// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first, because the
+/// others reuse what they share with it.
 const PROGRAMS: [(&str, &str, ToolUse); 4] = [
     ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", ToolUse::Always),
     ("kubectl", "k8s.io/kubernetes/cmd/kubectl", ToolUse::Sometimes),
@@ -40,13 +40,13 @@ const PROGRAMS: [(&str, &str, ToolUse); 4] = [
     ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", ToolUse::Sometimes),
 ];
 
-/// One version, pinned with the default release, serves all of them.
+/// etcd, whose one version, pinned with the default release, serves all releases.
 const ETCD: (&str, &str) = ("etcd", "go.etcd.io/etcd/server/v3");
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToolUse {
     Always,
-    /// Comparisons and demonstrations; a folder given by `KUBEBUILDER_ASSETS` may lack it.
+    /// Comparisons and demonstrations; a folder in `KUBEBUILDER_ASSETS` may lack it.
     Sometimes,
 }
 
@@ -84,7 +84,7 @@ impl Binaries {
         })
     }
 
-    /// The same, and builds what is missing.
+    /// Finds the binaries of a pinned version, or builds the missing ones.
     pub fn build(release: &Release) -> Result<Self> {
         let programs = PROGRAMS.map(|(name, package, _)| (name, package));
         let what = format!("the control plane of Kubernetes {}", release.name());
@@ -103,7 +103,7 @@ impl Binaries {
         Ok(path)
     }
 
-    /// The minor version of Kubernetes 1, as the API server says it.
+    /// The minor version of Kubernetes 1, as reported by the API server.
     pub fn minor(&self) -> Result<u32> {
         let output = Command::new(self.path("kube-apiserver")?).arg("--version").output()?;
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -126,7 +126,7 @@ impl Binaries {
     }
 }
 
-/// The folder that is to be used as it is. Nothing says of what version it is, so that none can be chosen beside it.
+/// The folder that is used as it is. Its version is unknown, so no version can be chosen beside it.
 fn assets() -> Result<Option<PathBuf>> {
     let Some(folder) = env::var_os("KUBEBUILDER_ASSETS") else { return Ok(None) };
     let choice = releases::CHOICE;
@@ -137,13 +137,13 @@ fn assets() -> Result<Option<PathBuf>> {
     Ok(Some(folder.into()))
 }
 
-/// The binaries for a test, or `None` if they can't be had: then the test says so and counts as skipped, unless
-/// `CI=true`, where it fails. Skipped tests are also named in the file `TAINTWARD_SKIPPED` points to, if it is set.
+/// The binaries for a test, or `None` if they are not available: then it reports the test as skipped, unless `CI=true`,
+/// where the test fails. Skipped tests are also listed in the file that `TAINTWARD_SKIPPED` names, if it is set.
 pub fn for_test(test: &str) -> Option<Binaries> {
     had_for_test(test, "a real API server", Binaries::find())
 }
 
-/// Says that a test is skipped, and why.
+/// Reports that a test is skipped, and why.
 pub fn skipped(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
     if let Some(file) = env::var_os("TAINTWARD_SKIPPED")
@@ -192,17 +192,17 @@ fn find_or_build_on_request(tool: &PinnedTool, what: &str, package: &str, long: 
         .or_else(|_| Ok(tool.build(&[(tool.name, package)], what, long)?.join(tool.name)))
 }
 
-/// Helm for a test, or `None` where it was not built, as with [`for_test`].
+/// Helm for a test, or `None` if it was not built, as with [`for_test`].
 pub fn helm_for_test(test: &str) -> Option<PathBuf> {
     had_for_test(test, "Helm", find_on_request(&HELM, "Helm"))
 }
 
-/// promtool for a test, or `None` where it was not built, as with [`for_test`].
+/// promtool for a test, or `None` if it was not built, as with [`for_test`].
 pub fn promtool_for_test(test: &str) -> Option<PathBuf> {
     had_for_test(test, "promtool", find_on_request(&PROMTOOL, "promtool"))
 }
 
-/// KWOK for a test, or `None` where it was not built, as with [`for_test`].
+/// KWOK for a test, or `None` if it was not built, as with [`for_test`].
 pub fn kwok_for_test(test: &str) -> Option<PathBuf> {
     had_for_test(test, "KWOK", find_kwok())
 }

@@ -1,4 +1,4 @@
-//! Issues the certificates of servers and clients from an authority of the cluster.
+//! Issues the certificates of servers and clients from a certificate authority.
 
 use anyhow::Result;
 use rcgen::{
@@ -16,14 +16,14 @@ pub struct SignedIdentity {
     pub key: String,
 }
 
-/// An authority: the one everybody on a cluster trusts, or another that a test wants.
+/// A certificate authority: the one that the cluster trusts, or another one for a test.
 pub struct TestAuthority {
-    /// Its own certificate, PEM.
+    /// The authority's own certificate, PEM.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// Its key is nobody's business.
+/// Hides the private key.
 impl fmt::Debug for TestAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.certificate)
@@ -31,7 +31,7 @@ impl fmt::Debug for TestAuthority {
 }
 
 impl TestAuthority {
-    /// A new one.
+    /// Creates an authority.
     pub fn new() -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,23 +42,23 @@ impl TestAuthority {
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// What an API server shows.
+    /// The certificate of an API server.
     pub(crate) fn api_server(&self) -> Result<SignedIdentity> {
         self.server("kube-apiserver", &["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"])
     }
 
-    /// What a server of these names and addresses shows.
+    /// The certificate of a server with these names and addresses.
     pub fn server(&self, name: &str, called: &[&str]) -> Result<SignedIdentity> {
         let called: Vec<String> = called.iter().map(|name| String::from(*name)).collect();
         self.sign(CertificateParams::new(called)?, name, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// What a user shows; the API server reads the name and the group from it.
+    /// The certificate of a user; the API server reads the name and the group from it.
     pub fn client(&self, name: &str, group: &str) -> Result<SignedIdentity> {
         self.client_until(name, group, None)
     }
 
-    /// The same, with an end: so long after 1970.
+    /// The same, with an expiry: this long after 1970.
     pub fn client_until(&self, name: &str, group: &str, end: Option<Duration>) -> Result<SignedIdentity> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::OrganizationName, group);
@@ -86,7 +86,7 @@ impl TestAuthority {
     }
 }
 
-/// A pair of keys to sign service account tokens with and to check them: private, public.
+/// A key pair that signs and verifies service account tokens: private, public.
 pub(crate) fn token_keys() -> Result<(String, String)> {
     let key = KeyPair::generate()?;
     Ok((key.serialize_pem(), key.public_key_pem()))

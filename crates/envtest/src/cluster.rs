@@ -24,19 +24,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often a start is tried again when somebody else took a port between looking and starting.
+/// How often a start is retried when another process took a port between the search and the start.
 const STARTS: usize = 3;
 
 /// The first minor version with the gate TaintTolerationComparisonOperators.
 const COMPARISON_OPERATORS: u32 = 35;
 
-/// A running control plane. Dropped, or its owner killed, it ends and its folder is removed.
+/// A running control plane. It ends and its folder is removed when it is dropped or its owner is killed.
 #[derive(Debug)]
 pub struct Cluster {
     tools: Binaries,
     minor: u32,
     options: ClusterConfig,
-    // Order matters: programs end before the watchdog, which then removes the folder.
+    // Order matters: the processes end before the watchdog, which then removes the folder.
     servers: Vec<ApiServerProcess>,
     store: EtcdStore,
     authority: TestAuthority,
@@ -56,8 +56,8 @@ impl Cluster {
         kubeconfig::path(self.folder(), account, server)
     }
 
-    /// A new kubeconfig for the first API server, in which the admin acts as this user of these groups. The server adds
-    /// `system:authenticated`; and, to a service account of no groups, those of service accounts.
+    /// A new kubeconfig for the first API server, in which the admin impersonates this user with these groups. The
+    /// server adds `system:authenticated`, and the groups of service accounts to a service account without groups.
     pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
         kubeconfig::write_impersonating(self.folder(), user, groups)
     }
@@ -122,7 +122,7 @@ impl Cluster {
         )
     }
 
-    /// Waits until an API server says it is ready.
+    /// Waits until an API server is ready.
     pub async fn ready(&mut self, index: usize) -> Result<()> {
         let api = TestApi::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
         let (etcd, server) = (self.store.program(), &mut self.servers[index].program);
@@ -135,12 +135,12 @@ impl Cluster {
         .await
     }
 
-    /// Requests as an account, to the first API server.
+    /// A client of an account for the first API server.
     pub async fn api(&self, account: Account) -> Result<TestApi> {
         TestApi::from_kubeconfig(&self.kubeconfig(account, 0)).await
     }
 
-    /// A client certificate of an account and its key, PEM, good for so long.
+    /// A client certificate of an account and its key, PEM, valid for this long.
     pub fn identity(&self, account: Account, good_for: Duration) -> Result<SignedIdentity> {
         let end = SystemTime::now().duration_since(UNIX_EPOCH)? + good_for;
         self.authority.client_until(account.user(), account.group(), Some(end))
@@ -151,12 +151,12 @@ impl Cluster {
         self.minor
     }
 
-    /// Whether tolerations may compare numbers: it was asked for, and the version knows how.
+    /// Whether tolerations may compare numbers: the test wants it, and the version supports it.
     pub fn comparison_operators(&self) -> bool {
         self.options.comparison_operators
     }
 
-    /// Whether the version is older than a test, or a part of it, can do with: then it is said to be skipped, and why.
+    /// Whether the version is too old for a test or a part of it. If so, reports it as skipped, and why.
     pub fn is_before(&self, minor: u32, test: &str, why: &str) -> bool {
         let before = self.minor < minor;
         if before {
@@ -165,7 +165,7 @@ impl Cluster {
         before
     }
 
-    /// The private folder: a place for files that shall vanish with the cluster.
+    /// The private folder, for files that must be removed with the cluster.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -185,18 +185,18 @@ impl Cluster {
         self.store.program()
     }
 
-    /// Starts etcd again where it was, after it was killed. API servers wait for it, and go on.
+    /// Restarts etcd with its data after it was killed. API servers wait for it and continue.
     pub async fn restart_etcd(&mut self) -> Result<()> {
         self.store.again().await
     }
 
-    /// Copies all that etcd holds, for [`Cluster::restore`]. etcd is started anew for that; API servers wait for it.
+    /// Copies all data of etcd, for [`Cluster::restore`]. etcd is restarted for that; API servers wait for it.
     pub async fn back_up(&mut self) -> Result<()> {
         self.store.back_up().await
     }
 
-    /// Takes etcd and all API servers away and brings them back with what was copied last: whatever was written since
-    /// has not happened, and its resource versions are given out a second time.
+    /// Stops etcd and all API servers and restarts them with the last copy: later writes are undone, and their resource
+    /// versions are given out a second time.
     pub async fn restore(&mut self) -> Result<()> {
         for server in &mut self.servers {
             server.program.kill()?;
@@ -208,7 +208,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts an API server again on its old port, after it was killed, and waits until it is ready.
+    /// Restarts an API server on its old port after it was killed, and waits until it is ready.
     pub async fn restart(&mut self, server: usize) -> Result<()> {
         if self.servers[server].program.ended().is_none() {
             self.servers[server].program.kill()?;
@@ -217,13 +217,13 @@ impl Cluster {
         self.ready(server).await
     }
 
-    /// Makes etcd forget all history up to now. A server that has lost its own memory of it answers 410 to whoever
-    /// wants to go on from before.
+    /// Compacts etcd up to now. A restarted API server, whose watch cache is empty, responds with 410 to watches from
+    /// before.
     pub fn compact(&self) -> Result<()> {
         self.store.compact()
     }
 
-    /// Starts any program under the cluster's care: it ends with the cluster, its output is kept.
+    /// Starts any program under the cluster's care: it ends with the cluster, and its output is kept.
     pub fn run(&self, name: &str, command: Command) -> Result<ChildProcess> {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
         let log = self.folder.join(format!("{name}-{}.log", RUNS.fetch_add(1, Ordering::Relaxed)));
@@ -241,8 +241,9 @@ impl Cluster {
         self.run_until_listening("kube-controller-manager", command, port).await
     }
 
-    /// Starts kube-controller-manager's taint eviction and what makes the index of pods that it needs, and waits until
-    /// both are at work. Before 1.33 only node-lifecycle-controller makes it, which is kept from judging any node.
+    /// Starts kube-controller-manager's taint eviction and the controller that fills the index of pods that it needs,
+    /// and waits until both are at work. Before 1.33 only node-lifecycle-controller fills it; it is kept from tainting
+    /// nodes.
     pub async fn taint_eviction(&self) -> Result<ChildProcess> {
         const IDLE: [&str; 3] = [
             "--node-monitor-period=24h",
@@ -264,8 +265,8 @@ impl Cluster {
         Ok(program)
     }
 
-    /// Starts KWOK (`tools::find_kwok`): from then on nodes given to it ([`kwok::adopt`]) are Ready, their pods run, and
-    /// pods deleted there are gone within moments, whatever their grace period.
+    /// Starts KWOK (`tools::find_kwok`). From then on, nodes that it adopts ([`kwok::adopt`]) are Ready, their pods
+    /// run, and pods deleted there are gone within moments, whatever their grace period.
     pub async fn kwok(&self, program: &Path) -> Result<ChildProcess> {
         let port = servers::free_port()?;
         let command = kwok::command(program, &self.folder, &self.kubeconfig(Account::Admin, 0), port)?;
@@ -282,7 +283,7 @@ impl Cluster {
         Ok(program)
     }
 
-    /// Runs kubectl as admin against the first API server; fails with its words if it fails.
+    /// Runs kubectl as admin against the first API server. If it fails, returns its error message.
     pub fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<String> {
         let args: Vec<&str> = args.into_iter().collect();
         let output = self.kubectl_output(args.iter().copied())?;
@@ -292,19 +293,19 @@ impl Cluster {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The same, however it ends, with all it says.
+    /// Runs kubectl and returns its whole output, however it ends.
     pub fn kubectl_output<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Output> {
         let mut command = Command::new(self.tools.path("kubectl")?);
         command.env("KUBECONFIG", self.kubeconfig(Account::Admin, 0)).env("HOME", &self.folder);
         Ok(command.args(args).output()?)
     }
 
-    /// Everything the API servers recorded so far, in the order it arrived.
+    /// All audit entries of the API servers so far, in order of arrival.
     pub fn audit(&self) -> Result<Vec<AuditEntry>> {
         self.audit_tail().read()
     }
 
-    /// The API servers' audit logs, to be followed from their beginning.
+    /// Follows the API servers' audit logs from their beginning.
     pub fn audit_tail(&self) -> AuditTail {
         let logs: Vec<PathBuf> =
             (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
@@ -312,7 +313,7 @@ impl Cluster {
     }
 }
 
-/// A new folder only we can read: it will hold keys.
+/// Creates a folder that only this user can read, because it will hold keys.
 fn private_folder() -> Result<PathBuf> {
     static FOLDERS: AtomicUsize = AtomicUsize::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);

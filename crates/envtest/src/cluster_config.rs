@@ -1,33 +1,33 @@
-//! Defines which control plane a test wants, and as which account it talks to it.
+//! Defines which control plane a test wants, and which account the test uses.
 
 use std::time::Duration;
 
-/// A server on a busy machine has answered well within this.
+/// A server on a busy machine responds well within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What kind of cluster is wanted.
+/// The kind of cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
-    /// API servers on the one etcd.
+    /// How many API servers share the one etcd.
     pub servers: usize,
     /// Whether requests are recorded.
     pub audit: Audit,
-    /// Feature gates of the API servers, as in `A=true,B=false`.
+    /// Feature gates of the API servers, such as `A=true,B=false`.
     pub feature_gates: String,
-    /// Whether tolerations may compare numbers (`Lt`, `Gt`), where the version knows these operators: since 1.35.
+    /// Whether tolerations may compare numbers (`Lt`, `Gt`), if the version supports these operators (since 1.35).
     pub comparison_operators: bool,
-    /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
+    /// The admission plugins of each API server; servers beyond the list have the default ones.
     pub admission: Vec<AdmissionConfig>,
     /// Whether etcd waits for its disk.
     pub disk: DiskSync,
 }
 
-/// Plugins of an API server, besides those that are on by default.
+/// Plugins of an API server, besides the default ones.
 #[derive(Clone, Debug, Default)]
 pub struct AdmissionConfig {
-    /// Switched on, as in `ExtendedResourceToleration`.
+    /// Enabled plugins, such as `ExtendedResourceToleration`.
     pub on: Vec<&'static str>,
-    /// Switched off, besides ServiceAccount and TaintNodesByCondition (`servers.rs`).
+    /// Disabled plugins, besides ServiceAccount and TaintNodesByCondition (`servers.rs`).
     pub off: Vec<&'static str>,
     /// An `AdmissionConfiguration`, YAML or JSON; empty for none.
     pub configuration: String,
@@ -55,21 +55,21 @@ pub enum Audit {
     Off,
 }
 
-/// What etcd does before it says that something is written.
+/// What etcd does before it confirms a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskSync {
-    /// Nothing: what tests write does not outlive them.
+    /// Nothing: tests need no durability.
     Unsynced,
-    /// It waits until the disk has it, as every etcd that is meant to last: for benchmarks of writes.
+    /// It syncs the disk, as every durable etcd does: for benchmarks of writes.
     Synced,
 }
 
-/// Who talks to the API server.
+/// The account of requests to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     /// May do everything (group `system:masters`).
     Admin,
-    /// The account deploy/rbac.yaml describes; may do exactly what that file grants.
+    /// The account of deploy/rbac.yaml; may do exactly what that file grants.
     Taintward,
 }
 

@@ -12,7 +12,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// One etcd member, the same ports and folder for as long as the cluster lives.
+/// An etcd member, with the same ports and folder for as long as the cluster lives.
 #[derive(Debug)]
 pub(crate) struct EtcdStore {
     program: ChildProcess,
@@ -25,7 +25,7 @@ pub(crate) struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// Starts an empty one and waits until it listens.
+    /// Starts an empty member and waits until it listens.
     pub(crate) async fn start(
         binary: &Path,
         folder: &Path,
@@ -50,21 +50,21 @@ impl EtcdStore {
         &mut self.program
     }
 
-    /// Copies what it holds. Only a stopped etcd's files belong together.
+    /// Copies its data. etcd is stopped meanwhile, because only then are its files consistent.
     pub(crate) async fn back_up(&mut self) -> Result<()> {
         self.program.kill()?;
         replace(&servers::etcd_data(&self.folder), &self.backup())?;
         self.again().await
     }
 
-    /// Goes on with what was copied last.
+    /// Restarts with the last copy.
     pub(crate) async fn restore(&mut self) -> Result<()> {
         self.program.kill()?;
         replace(&self.backup(), &servers::etcd_data(&self.folder))?;
         self.again().await
     }
 
-    /// Forgets all history up to now.
+    /// Compacts the history up to now.
     pub(crate) fn compact(&self) -> Result<()> {
         let etcd = |path: &str, body: String| -> Result<Value> {
             let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.client_port))?;
@@ -86,7 +86,7 @@ impl EtcdStore {
         self.folder.join("etcd-backup")
     }
 
-    /// Starts it again, after it was killed, with what it holds.
+    /// Restarts it with its data after it was killed.
     pub(crate) async fn again(&mut self) -> Result<()> {
         let ports = (self.client_port, self.peer_port);
         self.program = launch(&self.binary, &self.folder, ports, self.disk, &self.watchdog)?;

@@ -1,15 +1,15 @@
 //! Creates nodes, pods and taints for tests, demo and benchmarks.
 //!
-//! - There is no kubelet: a pod has no grace period unless one is given, so that a DELETE removes it at once.
+//! - There is no kubelet: a pod has no grace period by default, so that a DELETE removes it at once.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// The namespace pods live in unless another is given.
+/// The default namespace of pods.
 pub const NAMESPACE: &str = "default";
 
-/// A pod to be created.
+/// A pod to create.
 #[derive(Clone, Debug)]
 pub struct PodFixture {
     object: Value,
@@ -42,7 +42,7 @@ impl PodFixture {
         self
     }
 
-    /// Adds a toleration for every NoExecute taint with this key, for `seconds`, or for ever.
+    /// Adds a toleration for every NoExecute taint with this key, for `seconds`, or indefinitely.
     #[must_use]
     pub fn bearing(self, key: &str, seconds: Option<i64>) -> Self {
         let mut toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
@@ -52,7 +52,7 @@ impl PodFixture {
         self.tolerating(toleration)
     }
 
-    /// Gives it a grace period: deleted, it stays, terminating, until [`finish`] does the kubelet's part.
+    /// Gives it a grace period: after a DELETE it keeps terminating until [`finish`] does the kubelet's part.
     #[must_use]
     pub fn grace(self, seconds: i64) -> Self {
         self.with("/spec", "terminationGracePeriodSeconds", seconds.into())
@@ -78,7 +78,7 @@ impl PodFixture {
         self.object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Creates it; its UID comes back.
+    /// Creates it and returns its UID.
     pub async fn create(&self, api: &TestApi) -> Result<String> {
         let namespace = self.object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE);
         uid_of(&api.create(&format!("/api/v1/namespaces/{namespace}/pods"), &self.object).await?)
@@ -103,7 +103,7 @@ pub async fn delete_pod(api: &TestApi, name: &str) -> Result<(), TestApiError> {
     api.delete(&pod_path(name), &json!({})).await.map(drop)
 }
 
-/// Does the kubelet's part for a terminating pod: it is gone.
+/// Does the kubelet's part for a terminating pod: removes it.
 pub async fn finish(api: &TestApi, name: &str) -> Result<(), TestApiError> {
     api.delete(&pod_path(name), &json!({"gracePeriodSeconds": 0})).await.map(drop)
 }
@@ -114,8 +114,8 @@ pub async fn set_phase(api: &TestApi, name: &str, phase: &str) -> Result<(), Tes
     api.patch(&format!("{}/status", pod_path(name)), PatchType::Merge, &body).await.map(drop)
 }
 
-/// Adds a toleration to a running pod's list, at the end; the only change of the list an API server allows besides
-/// changed seconds (VAL-6).
+/// Appends a toleration to those of a running pod. Besides changed seconds, this is the only change that an API server
+/// allows (VAL-6).
 pub async fn add_toleration(api: &TestApi, name: &str, toleration: Value) -> Result<(), TestApiError> {
     let body = json!([{"op": "add", "path": "/spec/tolerations/-", "value": toleration}]).to_string();
     api.patch(&pod_path(name), PatchType::Json, &body).await.map(drop)
@@ -128,10 +128,10 @@ pub async fn set_seconds(api: &TestApi, name: &str, index: usize, seconds: i64) 
     api.patch(&pod_path(name), PatchType::Json, &body).await.map(drop)
 }
 
-/// Creates a node with these taints and a label that every kubelet sets; its UID comes back.
+/// Creates a node with these taints and a label that every kubelet sets. Returns its UID.
 ///
-/// An API server keeps no managedFields at all, then or later, for an object that is created without a single field of
-/// its own; a node without label would be unlike any real one.
+/// An API server never keeps managedFields for an object that is created without a single field of its own. A node
+/// without labels would differ from any real one.
 pub async fn create_node(api: &TestApi, name: &str, taints: &[Value]) -> Result<String> {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
@@ -146,13 +146,13 @@ pub async fn delete_node(api: &TestApi, name: &str) -> Result<(), TestApiError> 
     api.delete(&format!("/api/v1/nodes/{name}"), &json!({})).await.map(drop)
 }
 
-/// A NoExecute taint as the API writes it.
+/// A NoExecute taint.
 pub fn no_execute(key: &str, value: &str) -> Value {
     json!({"key": key, "value": value, "effect": "NoExecute"})
 }
 
-/// Replaces a node's taints as `kubectl taint` does: one patch of the whole list, under kubectl's name, without
-/// `timeAdded` unless a taint brings it.
+/// Replaces a node's taints as `kubectl taint` does: one patch of the whole list, with kubectl as field manager,
+/// without `timeAdded` unless a taint has it.
 pub async fn set_taints(api: &TestApi, node: &str, taints: &[Value]) -> Result<(), TestApiError> {
     let body = json!({"spec": {"taints": taints}}).to_string();
     let path = format!("/api/v1/nodes/{node}?fieldManager=kubectl-taint");

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: renewals run on their own thread, so that a blocking test does not delay them; their lateness is
 //!   measured.
-//! - See `node_history.rs` for what becomes of the nodes.
+//! - See `node_history.rs` for a record of the nodes' changes.
 
 mod objects;
 mod renewal_schedule;
@@ -18,37 +18,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Objects created at the same time.
+/// Objects created concurrently.
 const CREATING: usize = 32;
 
-/// A node to be.
+/// A node to create.
 #[derive(Clone, Debug)]
 pub struct FakeNode {
     /// Its name.
     pub name: String,
     /// Its zone (`topology.kubernetes.io/zone`).
     pub zone: String,
-    /// Container images its status lists: what makes a real node's status big. Ten are about 3 KB.
+    /// Container images in its status, which account for the size of a real node's status. Ten are about 3 KB.
     pub images: usize,
 }
 
-/// Kubelets of a fleet of nodes.
+/// The kubelets of a fleet of nodes.
 #[derive(Debug)]
 pub struct Heartbeats {
     shared: Arc<HeartbeatState>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
-/// How late the renewals were since the last look. A test in which they were too late can say nothing about others.
+/// How late the renewals were since the last call. If they were too late, a test proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lateness {
-    /// The longest between two renewals of one node that was never silenced in between.
+    /// The longest interval between two renewals of a node that was not silenced in between.
     pub longest_gap: Duration,
-    /// The longest a renewal was sent after its turn.
+    /// The longest delay of a renewal after its scheduled time.
     pub latest_start: Duration,
-    /// Renewals that the server answered.
+    /// Renewals with a response.
     pub renewals: u64,
-    /// Requests that failed; each is tried again.
+    /// Requests that failed; each is retried.
     pub failures: u64,
 }
 
@@ -73,16 +73,16 @@ struct HeartbeatNode {
     zone: String,
     images: usize,
     alive: bool,
-    /// What its clock is wrong by, in seconds.
+    /// The error of its clock, in seconds.
     skew: i64,
-    /// How often it was silenced or revived: a renewal under way across such a change says nothing about gaps.
+    /// How often it was silenced or revived: a renewal in flight during such a change says nothing about gaps.
     turns: u64,
-    /// When the server last answered a renewal of its lease.
+    /// When the server last confirmed a renewal of its lease.
     renewed: Option<Instant>,
 }
 
 impl Heartbeats {
-    /// Creates the nodes, Ready, and their leases; renews each every `period` from then on.
+    /// Creates the nodes, Ready, with their leases, and renews each lease every `period` from then on.
     pub async fn start(kubeconfig: &Path, plans: Vec<FakeNode>, period: Duration) -> Result<Self> {
         let api = TestApi::from_kubeconfig(kubeconfig).await?;
         let places = plans.iter().enumerate().map(|(place, plan)| (plan.name.clone(), place)).collect();
@@ -90,7 +90,7 @@ impl Heartbeats {
         let state = HeartbeatNodes { nodes, places, lateness: Lateness::default() };
         let shared =
             Arc::new(HeartbeatState { period, ends: AtomicBool::new(false), state: Mutex::new(state) });
-        // Renewals begin before the last node is there: a big fleet takes longer to create than a grace period lasts.
+        // Renewals begin before the last node exists, because creating a big fleet takes longer than a grace period.
         let thread = renewal_schedule::spawn(&shared, kubeconfig)?;
         let heartbeats = Self { shared, thread: Some(thread) };
         let names = heartbeats.all();
@@ -99,7 +99,7 @@ impl Heartbeats {
         Ok(heartbeats)
     }
 
-    /// Creates a node of this fleet, again if it was deleted: Ready, with its lease, and alive from then on.
+    /// Creates a node of this fleet, or recreates a deleted one: Ready, with its lease, and alive from then on.
     pub async fn create(&self, api: &TestApi, name: &str) -> Result<()> {
         let (zone, images, skew) = {
             let state = self.state();
@@ -111,7 +111,7 @@ impl Heartbeats {
         let lease = objects::lease(name, uid, skew);
         match api.create(objects::LEASES, &lease).await {
             Err(TestApiError::Refused { code: 409, .. }) => {
-                // The predecessor's; nobody collects garbage here.
+                // The lease of a deleted predecessor, because no garbage collector runs here.
                 let body = json!({"metadata": lease["metadata"], "spec": lease["spec"]}).to_string();
                 api.patch(&objects::lease_path(name), PatchType::Merge, &body).await?;
             }
@@ -125,24 +125,24 @@ impl Heartbeats {
         self.state().nodes.iter().map(|node| node.name.clone()).collect()
     }
 
-    /// The names of a zone's nodes, as planned.
+    /// The planned nodes of a zone.
     pub fn zone(&self, zone: &str) -> Vec<String> {
         let state = self.state();
         state.nodes.iter().filter(|node| node.zone == zone).map(|node| node.name.clone()).collect()
     }
 
-    /// Those that renew their leases.
+    /// The nodes that renew their leases.
     pub fn alive(&self) -> Vec<String> {
         let state = self.state();
         state.nodes.iter().filter(|node| node.alive).map(|node| node.name.clone()).collect()
     }
 
-    /// They renew no more. A renewal that is under way may still arrive.
+    /// Stops renewals. One in flight may still arrive.
     pub fn silence<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<()> {
         names.into_iter().try_for_each(|name| self.turn(name.as_ref(), false))
     }
 
-    /// They are back, as a kubelet is: the lease is renewed and the status says Ready.
+    /// Restarts nodes as a kubelet does: the lease is renewed and the status says Ready.
     pub async fn revive<N: AsRef<str>>(
         &self,
         api: &TestApi,
@@ -157,39 +157,39 @@ impl Heartbeats {
         all.buffer_unordered(CREATING).try_for_each(async |()| Ok(())).await
     }
 
-    /// It is heard of again, and says nothing new about itself.
+    /// Renews the lease once, without a new status.
     pub async fn renew(&self, api: &TestApi, name: &str) -> Result<()> {
         let skew = self.state().node(name)?.skew;
         Ok(api.patch_text(&objects::lease_path(name), &objects::renewal(skew)).await?)
     }
 
-    /// Renews again, without a word about its status: it had been cut off, or paused.
+    /// Resumes renewals without a new status, as after a network failure or a pause.
     pub fn resume<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<()> {
         names.into_iter().try_for_each(|name| self.turn(name.as_ref(), true))
     }
 
-    /// From now on the node's clock is wrong by so many seconds.
+    /// Sets the error of the node's clock, in seconds.
     pub fn set_clock(&self, name: &str, skew: i64) -> Result<()> {
         let mut state = self.state();
         state.node_mut(name)?.skew = skew;
         Ok(())
     }
 
-    /// How late we were since the last look, those included that are late right now.
+    /// The lateness since the last call, including nodes that are late right now.
     pub fn lateness(&self) -> Lateness {
         let mut lateness = std::mem::take(&mut self.state().lateness);
         lateness.longest_gap = lateness.longest_gap.max(self.longest_wait());
         lateness
     }
 
-    /// For how long the live node that waits longest has not renewed.
+    /// The longest time since the last renewal among live nodes.
     pub fn longest_wait(&self) -> Duration {
         let state = self.state();
         let renewed = state.nodes.iter().filter(|node| node.alive).filter_map(|node| node.renewed);
         renewed.map(|renewed| renewed.elapsed()).max().unwrap_or_default()
     }
 
-    /// Fails, in words that blame nobody else, if a live node was not heard of for this long.
+    /// Fails if the renewals of a live node were missing for this long, which is an error of the test machine.
     pub fn expect_punctual(&self, within: Duration) -> Result<Lateness> {
         let lateness = self.lateness();
         anyhow::ensure!(
@@ -202,7 +202,7 @@ impl Heartbeats {
         Ok(lateness)
     }
 
-    /// How long ago the server last answered a renewal of this node's.
+    /// The time since the server last confirmed a renewal of this node.
     pub fn silent_for(&self, name: &str) -> Result<Duration> {
         let state = self.state();
         let renewed = state.node(name)?.renewed.with_context(|| format!("{name} never renewed"))?;
@@ -233,7 +233,7 @@ impl Drop for Heartbeats {
 
 impl HeartbeatState {
     fn state(&self) -> MutexGuard<'_, HeartbeatNodes> {
-        // Nothing in here is left half done by a panic.
+        // A panic leaves the state consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -257,7 +257,7 @@ impl From<FakeNode> for HeartbeatNode {
     }
 }
 
-/// `count` nodes spread over `zones` in turn: `node-00000` in `zone-0` and so on.
+/// `count` nodes distributed over `zones` in turn: `node-00000` in `zone-0` and so on.
 pub fn plans(count: usize, zones: usize, images: usize) -> Vec<FakeNode> {
     let plan = |number: usize| FakeNode {
         name: format!("node-{number:05}"),
@@ -267,14 +267,14 @@ pub fn plans(count: usize, zones: usize, images: usize) -> Vec<FakeNode> {
     (0..count).map(plan).collect()
 }
 
-/// The kubelet posts conditions, (type, status) each, heard of now.
+/// Writes conditions, each (type, status), as the kubelet does, with the current heartbeat time.
 pub async fn say(api: &TestApi, node: &str, conditions: &[(&str, &str)]) -> Result<()> {
     let path = format!("/api/v1/nodes/{node}/status");
     let body = json!({"status": {"conditions": objects::conditions(conditions)}}).to_string();
     Ok(api.patch(&path, PatchType::Strategic, &body).await.map(drop)?)
 }
 
-/// What `kubectl cordon` and `uncordon` do.
+/// Does what `kubectl cordon` and `uncordon` do.
 pub async fn cordon(api: &TestApi, node: &str, unschedulable: bool) -> Result<()> {
     let body = json!({"spec": {"unschedulable": unschedulable.then_some(true)}}).to_string();
     Ok(api.patch(&format!("/api/v1/nodes/{node}"), PatchType::Strategic, &body).await.map(drop)?)

@@ -13,7 +13,7 @@ pub(crate) fn path(folder: &Path, account: Account, server: usize) -> PathBuf {
     folder.join(format!("{}-{server}.kubeconfig", account.file()))
 }
 
-/// Writes a kubeconfig for the first API server, in which the admin acts as this user of these groups.
+/// Writes a kubeconfig for the first API server, in which the admin impersonates this user with these groups.
 pub(crate) fn write_impersonating(folder: &Path, user: &str, groups: &[&str]) -> Result<PathBuf> {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let mut kubeconfig = Kubeconfig::read_from(path(folder, Account::Admin, 0))?;
@@ -26,7 +26,7 @@ pub(crate) fn write_impersonating(folder: &Path, user: &str, groups: &[&str]) ->
     Ok(path)
 }
 
-/// Writes that of an account, with a certificate of its own.
+/// Writes the kubeconfig of an account, with its own certificate.
 pub(crate) fn write(
     folder: &Path,
     authority: &TestAuthority,

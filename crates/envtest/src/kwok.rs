@@ -1,4 +1,4 @@
-//! Builds the command line of KWOK, which plays the kubelets of labelled nodes.
+//! Builds the command line of KWOK, which simulates the kubelets of labelled nodes.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::Result;
@@ -9,11 +9,11 @@ use std::process::Command;
 
 const STAGES: &str = include_str!("../../../xtask/kwok/stages.yaml");
 
-/// The label, and its value, of nodes that KWOK looks after. A label, because KWOK overlooks a node that gets its
-/// annotation later.
+/// The label of nodes that KWOK manages. It is a label because KWOK ignores an annotation that is added later.
 pub const LABEL: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 
-/// Looks after labelled nodes and their pods, and renews the nodes' leases as kubelets do; `folder` is where it finds its stages and looks for its own settings.
+/// Manages labelled nodes and their pods, and renews the nodes' leases as kubelets do. `folder` contains its stages;
+/// KWOK also looks for its own settings there.
 pub(crate) fn command(program: &Path, folder: &Path, kubeconfig: &Path, port: u16) -> Result<Command> {
     let stages = folder.join("kwok-stages.yaml");
     fs::write(&stages, STAGES)?;

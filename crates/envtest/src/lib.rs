@@ -1,10 +1,10 @@
 //! Runs a real control plane for tests: etcd and kube-apiserver as child processes.
 //!
 //! Each [`Cluster`] listens on loopback only and is private to one test, demo or benchmark, with TLS, RBAC and an audit
-//! log: what the API server does here it does in production. The binaries come from `KUBEBUILDER_ASSETS` or are built
-//! into the user's cache folder ([`Binaries`]). A [`TestApi`] arranges objects. There is no scheduler (tests bind pods
-//! by `spec.nodeName`) and no kubelet unless [`Cluster::kwok`] plays one: a pod without grace period is gone when it is
-//! deleted.
+//! log. The API server behaves as in production. The binaries come from `KUBEBUILDER_ASSETS` or are built into the
+//! user's cache folder ([`Binaries`]). A [`TestApi`] arranges objects. There is no scheduler (tests bind pods by
+//! `spec.nodeName`) and no kubelet unless [`Cluster::kwok`] simulates one: a pod without grace period is gone when it
+//! is deleted.
 //!
 //! - Invariant: processes and folders never outlive their owner, even when it is killed.
 

@@ -20,17 +20,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long the end may be overlooked, and the pause before a watch that ended is taken up again.
+/// How long it may take to notice the end, and the pause before an ended watch is reopened.
 const NAP: Duration = Duration::from_millis(50);
 
-/// One node changed.
+/// A change of one node.
 #[derive(Clone, Debug)]
 pub struct NodeChangeRecord {
-    /// When we heard of it.
+    /// When the event arrived.
     pub at: Timestamp,
     /// Its name.
     pub node: String,
-    /// How it is since; nothing if it is gone.
+    /// Its state since then; `None` if it is gone.
     pub sight: Option<NodeView>,
 }
 
@@ -55,12 +55,12 @@ struct HistoryState {
     hole: Option<String>,
 }
 
-/// A place in the record.
+/// A position in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistoryPosition(usize);
 
 impl NodeHistory {
-    /// Sees all nodes as they are, and follows them from then on.
+    /// Reads all nodes and follows them from then on.
     pub async fn start(kubeconfig: &Path) -> Result<Self> {
         let shared = Arc::new(SharedHistory::default());
         let api = TestApi::from_kubeconfig(kubeconfig).await?;
@@ -76,35 +76,35 @@ impl NodeHistory {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// The place the record has reached.
+    /// The current end of the record.
     pub fn mark(&self) -> HistoryPosition {
         HistoryPosition(self.shared.state().changes.len())
     }
 
-    /// What happened since a place.
+    /// The changes since a position.
     pub fn since(&self, mark: HistoryPosition) -> Vec<NodeChangeRecord> {
         self.shared.state().changes[mark.0..].to_vec()
     }
 
-    /// How a node was at a place; nothing if there was none.
+    /// The state of a node at a position; `None` if it did not exist.
     pub fn before(&self, mark: HistoryPosition, node: &str) -> Option<NodeView> {
         let state = self.shared.state();
         let last = state.changes[..mark.0].iter().rev().find(|change| change.node == node);
         last.map_or_else(|| state.first.get(node).cloned(), |change| change.sight.clone())
     }
 
-    /// How a node is now; nothing if there is none.
+    /// The present state of a node; `None` if it does not exist.
     pub fn sight(&self, node: &str) -> Option<NodeView> {
         self.shared.state().now.get(node).cloned()
     }
 
-    /// The names of the nodes that are like this now.
+    /// The names of the nodes that are in such a state now.
     pub fn those(&self, fits: impl Fn(&NodeView) -> bool) -> BTreeSet<String> {
         let state = self.shared.state();
         state.now.iter().filter(|(_, sight)| fits(sight)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Fails if something may have been missed.
+    /// Fails if a change may have been missed.
     pub fn expect_whole(&self) -> Result<()> {
         let hole = self.shared.state().hole.clone();
         ensure!(hole.is_none(), "the record of nodes has a hole: {}", hole.unwrap_or_default());
@@ -121,7 +121,7 @@ impl Drop for NodeHistory {
 
 impl SharedHistory {
     fn state(&self) -> MutexGuard<'_, HistoryState> {
-        // Nothing in here is left half done by a panic.
+        // A panic leaves the state consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,7 +146,7 @@ fn version(object: &Value) -> Result<String> {
 
 async fn follow(shared: &SharedHistory, api: &TestApi, mut from: String) {
     while !shared.ends.load(Ordering::Relaxed) {
-        // Why a watch ended does not matter as long as the next one goes on from the same place.
+        // Why a watch ended does not matter, because the next one continues from the same version.
         let _ = watch(shared, api, &mut from).await;
         tokio::time::sleep(NAP).await;
     }

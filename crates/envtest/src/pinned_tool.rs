@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A pinned Go module; each builds into a folder of its own, so that a new pin of one leaves the other's binaries alone.
+/// A pinned Go module. Each builds into its own folder, so that a new pin of one keeps the other's binaries.
 #[derive(Debug)]
 pub(crate) struct PinnedTool {
     /// The folder in the cache.
@@ -19,7 +19,7 @@ pub(crate) struct PinnedTool {
     pub(crate) go_sum: &'static str,
 }
 
-/// Where everything that was built is kept.
+/// The folder of everything that was built.
 fn cache() -> Result<PathBuf> {
     let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
         (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
@@ -43,8 +43,8 @@ impl PinnedTool {
             .next()
     }
 
-    /// What the linker is told: no tables for debuggers; and Kubernetes' programs learn their version from it. Without
-    /// one, kubectl cannot compare it with a server's, and `kubectl version` fails.
+    /// The linker's flags: no debug tables, and the version for Kubernetes' programs. Without it kubectl cannot compare
+    /// versions, and `kubectl version` fails.
     fn link(&self) -> String {
         let mut link = "-s -w".to_owned();
         let Some(version) = self.kubernetes() else { return link };
@@ -57,14 +57,14 @@ impl PinnedTool {
         link
     }
 
-    /// The folder for the binaries of exactly these module versions, linked in just this way.
+    /// The folder for the binaries of exactly these module versions and linker flags.
     pub(crate) fn folder(&self) -> Result<PathBuf> {
         let link = self.link();
         let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(link.bytes());
         Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
     }
 
-    /// Builds what is not there yet; the folder of the binaries comes back.
+    /// Builds missing binaries and returns their folder.
     pub(crate) fn build(&self, programs: &[(&str, &str)], what: &str, long: &str) -> Result<PathBuf> {
         let folder = self.folder()?;
         let (source, bin) = (folder.join("source"), folder.join("bin"));
@@ -94,7 +94,7 @@ impl PinnedTool {
     }
 }
 
-/// Any Go since 1.21 fetches the very toolchain go.mod asks for.
+/// Any Go since 1.21 downloads the exact toolchain that go.mod requires.
 fn require_go() -> Result<()> {
     const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
                            kube-apiserver, kubectl, kube-controller-manager and kube-scheduler";

@@ -74,11 +74,11 @@ impl ChildProcess {
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
 
-    /// Stops it in its tracks (SIGSTOP): connections stay open, nothing answers. Returns once it stands: the
-    /// signal is sent before the last of its threads has stopped, and until then a request may be answered.
+    /// Pauses it (SIGSTOP): connections stay open, but get no response. Returns once all threads have stopped: until
+    /// then, which may be after the signal, a request may still get its response.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
-        // Left waitable, so that pausing what is paused already does not wait for ever.
+        // The state stays waitable, so that pausing a paused process does not wait indefinitely.
         let news = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let found = waitid(WaitId::Pid(self.id()?), news)
             .with_context(|| format!("waiting until {} stands still", self.name))?;
@@ -88,7 +88,7 @@ impl ChildProcess {
         Ok(())
     }
 
-    /// Lets a paused program go on (SIGCONT).
+    /// Resumes a paused process (SIGCONT).
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }
@@ -99,7 +99,7 @@ impl ChildProcess {
         Ok(self.child.wait()?)
     }
 
-    /// Asks it to end (SIGTERM) and waits; fails, and kills it, if it has not ended within `patience`.
+    /// Requests its end (SIGTERM) and waits; fails, and kills it, if it has not ended within `patience`.
     pub fn stop(&mut self, patience: Duration) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         let start = Instant::now();

@@ -1,14 +1,14 @@
-//! Lists the versions of Kubernetes whose control planes are pinned, and says which one is wanted.
+//! Lists the versions of Kubernetes whose control planes are pinned, and selects one.
 
 use crate::pinned_tool::PinnedTool;
 use anyhow::{Context as _, Result};
 use std::env;
 use std::path::PathBuf;
 
-/// The variable that chooses a version for everything that asks for binaries, as in `TAINTWARD_KUBERNETES=1.34`.
+/// The variable that selects the version of all binaries, such as `TAINTWARD_KUBERNETES=1.34`.
 pub const CHOICE: &str = "TAINTWARD_KUBERNETES";
 
-/// What is meant where no version is chosen. Its go.mod pins etcd, too, for all versions.
+/// The version if none is selected. Its go.mod also pins etcd, for all versions.
 const DEFAULT: &str = "1.36";
 
 /// A version of Kubernetes that is pinned.
@@ -25,7 +25,7 @@ macro_rules! pinned {
     };
 }
 
-/// All of them, the oldest first.
+/// All of them, oldest first.
 pub static RELEASES: [Release; 8] = [
     pinned!("cluster-1.30", "cluster/1.30"),
     pinned!("cluster-1.31", "cluster/1.31"),
@@ -47,18 +47,18 @@ impl Release {
         self.0.kubernetes().expect("each go.mod of a release pins Kubernetes")
     }
 
-    /// What people call it, such as `1.36`.
+    /// The short version, such as `1.36`.
     pub fn name(&self) -> &'static str {
         let version = self.version().trim_start_matches('v');
         version.rsplit_once('.').map_or(version, |(name, _)| name)
     }
 
-    /// Where its binaries lie, and what is known of exactly this pin.
+    /// The folder for the binaries and other data of exactly this pin.
     pub fn folder(&self) -> Result<PathBuf> {
         self.0.folder()
     }
 
-    /// The one of this name.
+    /// The release with this short version.
     pub fn named(name: &str) -> Result<&'static Self> {
         RELEASES.iter().find(|release| release.name() == name).with_context(|| {
             let names: Vec<&str> = RELEASES.iter().map(Self::name).collect();
@@ -66,7 +66,7 @@ impl Release {
         })
     }
 
-    /// The one that [`CHOICE`] names, or the default.
+    /// The release that [`CHOICE`] selects, or the default.
     pub fn chosen() -> Result<&'static Self> {
         match env::var(CHOICE) {
             Ok(name) => Self::named(&name).with_context(|| format!("reading {CHOICE}")),
@@ -74,7 +74,7 @@ impl Release {
         }
     }
 
-    /// The one that CI tests.
+    /// The release that CI tests.
     pub(crate) fn default() -> &'static Self {
         Self::named(DEFAULT).expect("the default is pinned")
     }

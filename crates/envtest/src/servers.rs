@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Reads are recorded without bodies; every write with what was asked and what was answered. The API server's requests
-/// to itself are nobody's business, and heartbeats come by the hundred a second.
+/// Reads are recorded without bodies, writes with the bodies of request and response. The API server's requests to
+/// itself are not recorded, nor are heartbeats, of which there are hundreds a second.
 pub(crate) const AUDIT_POLICY: &str = r#"apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -25,16 +25,16 @@ rules:
 - level: RequestResponse
 "#;
 
-/// Off on every server: nobody creates the accounts pods would need, and nobody would ever take the `not-ready` taint
-/// away again.
+/// Disabled on every server: there is no controller to create the service accounts of pods, nor one to remove the
+/// `not-ready` taint.
 const OFF: &str = "ServiceAccount,TaintNodesByCondition";
 
-/// A loopback port nobody uses at this moment.
+/// A loopback port that is free at the moment.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// Where etcd keeps what it holds.
+/// The folder of etcd's data.
 pub(crate) fn etcd_data(folder: &Path) -> PathBuf {
     folder.join("etcd")
 }
@@ -83,7 +83,7 @@ pub(crate) fn api_server(
         .arg(file("tls-cert-file", "server.crt"))
         .arg(file("tls-private-key-file", "server.key"))
         .arg(file("cert-dir", "apiserver"))
-        // The two built-in waits at the end only make stopping slow.
+        // The two built-in waits at the end would only slow down stopping.
         .args(["--shutdown-delay-duration=0s", "--profiling=false"]);
     if options.audit == Audit::Full {
         command

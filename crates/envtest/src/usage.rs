@@ -36,7 +36,7 @@ fn kibibytes(status: &str, label: &str) -> Result<u64> {
     Ok(1024 * number.with_context(|| format!("no {label} in /proc/…/status"))?)
 }
 
-/// Fields 14 and 15; the name in field 2 may hold anything, so counting starts behind its closing parenthesis.
+/// Reads fields 14 and 15. The name in field 2 may contain anything, so counting starts after its closing parenthesis.
 fn cpu(stat: &str) -> Option<Duration> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let ticks = fields.next()?.parse::<u32>().ok()?.checked_add(fields.next()?.parse().ok()?)?;

@@ -3,10 +3,10 @@
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
-/// How often a question is asked again.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Asks until the answer is `Some`, or fails once `patience` is over. `what` completes "waited for …".
+/// Repeats a check until it returns `Some`, or fails after `patience`. `what` completes "waited for …".
 pub async fn until<T>(
     what: &str,
     patience: Duration,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 
-/// Reads `+ pid` and `- pid` lines until the end of its input. Killed programs may still be writing for a moment, so
-/// the folder is removed until that succeeds.
+/// Reads `+ pid` and `- pid` lines until the end of its input. Killed processes may still be writing for a moment, so
+/// removal of the folder is retried until it succeeds.
 const SCRIPT: &str = r#"
 pids=
 while read -r sign pid; do
@@ -21,7 +21,7 @@ for p in $pids; do kill -KILL "$p" 2>/dev/null; done
 for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- "$1" 2>/dev/null && break; sleep 0.1; done
 "#;
 
-/// Guards one folder and the programs that work in it.
+/// Guards one folder and the processes that use it.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     pipe: Mutex<Option<ChildStdin>>,
@@ -37,7 +37,7 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A group of its own: Ctrl-C at the terminal must not take the cleaner with the rest.
+            // Its own process group: Ctrl-C at the terminal must not end the watchdog with the rest.
             .process_group(0)
             .spawn()
             .context("starting /bin/sh as watchdog")?;
@@ -52,7 +52,7 @@ impl Watchdog {
         self.tell(&format!("- {pid}\n"));
     }
 
-    /// A watchdog that is gone cannot guard; the programs' own `Drop` still ends them.
+    /// If the watchdog is gone, the processes' own `Drop` still ends them.
     fn tell(&self, line: &str) {
         if let Ok(mut pipe) = self.pipe.lock()
             && let Some(pipe) = pipe.as_mut()

@@ -27,7 +27,7 @@ async fn objects_accounts_and_audit_log_are_real() {
     let node = admin.get("/api/v1/nodes/n1").await.unwrap();
     assert_eq!(node["spec"]["taints"], json!([{"key": "k", "value": "v", "effect": "NoExecute"}]));
 
-    // The account may do what deploy/rbac.yaml says …
+    // The account may do what deploy/rbac.yaml grants …
     let ours = cluster.api(Account::Taintward).await.unwrap();
     let found = find_pod(&ours, "web").await.unwrap().unwrap();
     assert_eq!((&found["metadata"]["uid"], &found["spec"]["nodeName"]), (&json!(uid), &json!("n1")));
@@ -97,7 +97,7 @@ async fn two_servers_share_one_truth_and_one_can_fall() {
     assert!(!folder.exists() && !std::path::Path::new(&format!("/proc/{pid}")).exists());
 }
 
-/// The owner prints where its cluster is and is then killed without warning.
+/// The owner prints the cluster's folder and is then killed.
 #[tokio::test]
 async fn nothing_survives_a_killed_owner() {
     const ROLE: &str = "TAINTWARD_TEST_OWNER";
@@ -135,14 +135,14 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     };
     let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
-    // A dry run makes neither a namespace nor a kind for what comes after it.
+    // A dry run creates neither the namespace nor the kinds that later objects need.
     cluster.kubectl(["create", "namespace", "taintward-system"]).unwrap();
     cluster.kubectl(["apply", "-f", &format!("{deploy}/crds")]).unwrap();
     cluster.kubectl(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).unwrap();
     let applied = cluster.kubectl(["apply", "--dry-run=server", "-f", deploy]).unwrap();
     assert!(applied.contains("deployment.apps/taintward created (server dry run)"), "{applied}");
 
-    // What every service account may do is nothing that we grant; it differs by version.
+    // The rights of every service account, which we do not grant and which differ by version.
     let other = cluster.kubeconfig_as("system:serviceaccount:default:other", &[]).unwrap();
     let every_account = rules(&TestApi::from_kubeconfig(&other).await.unwrap()).await;
     let ours = rules(&cluster.api(Account::Taintward).await.unwrap()).await;
@@ -159,7 +159,7 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     );
 }
 
-/// What an account may do in kube-system, by what the API server tells it.
+/// The rights of an account in kube-system, according to the API server.
 async fn rules(api: &TestApi) -> BTreeSet<String> {
     let question = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "kube-system"},

@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// Where the leases of nodes live.
+/// The path of the nodes' leases.
 pub(super) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
-/// What a healthy node says.
+/// The conditions of a healthy node.
 pub(super) const HEALTHY: [(&str, &str); 4] =
     [("Ready", "True"), ("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False")];
 
@@ -14,7 +14,7 @@ pub(super) fn lease_path(node: &str) -> String {
     format!("{LEASES}/{node}")
 }
 
-/// The body of a renewal, by a clock that is wrong by `skew` seconds.
+/// The body of a renewal, from a clock that is wrong by `skew` seconds.
 pub(super) fn renewal(skew: i64) -> String {
     format!(r#"{{"spec":{{"renewTime":"{}"}}}}"#, micros(skew))
 }
@@ -32,7 +32,7 @@ pub(super) fn lease(node: &str, uid: &str, skew: i64) -> Value {
     })
 }
 
-/// Conditions with the times a kubelet puts on them.
+/// Conditions with a kubelet's times.
 pub(super) fn conditions(all: &[(&str, &str)]) -> Vec<Value> {
     let now = format!("{:.0}", Timestamp::now());
     let condition = |(kind, status): &(&str, &str)| {

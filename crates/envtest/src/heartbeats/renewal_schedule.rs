@@ -10,33 +10,33 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Renewals out at the same time: more would not be answered sooner.
+/// Renewals in flight: more would not be answered sooner.
 const IN_FLIGHT: usize = 48;
 
-/// Nobody waits longer for one answer.
+/// The timeout of one renewal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The pause before a renewal that failed is tried again, as a kubelet does.
+/// The pause before a failed renewal is retried, as in a kubelet.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the end may be overlooked.
+/// How long it may take to notice the end.
 const NAP: Duration = Duration::from_millis(50);
 
-/// A turn to renew.
+/// A scheduled renewal.
 struct Renewal {
     node: usize,
     name: String,
     skew: i64,
-    /// The node's count of changes: another one afterwards means it was silenced meanwhile.
+    /// The node's count of changes: if it differs afterwards, the node was silenced meanwhile.
     turns: u64,
 }
 
-/// Starts renewing.
+/// Starts the renewals.
 pub(super) fn spawn(shared: &Arc<HeartbeatState>, kubeconfig: &Path) -> Result<JoinHandle<Result<()>>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (shared, kubeconfig) = (Arc::clone(shared), kubeconfig.to_owned());
     let body = async move {
-        // A client belongs to the runtime it is made in.
+        // A client belongs to the runtime in which it is created.
         let api = TestApi::from_kubeconfig(&kubeconfig).await?;
         rounds(&shared, &api).await;
         Ok(())
@@ -53,7 +53,7 @@ async fn rounds(shared: &HeartbeatState, api: &TestApi) {
         let due = began + shared.period.mul_f64(slot as f64 / count as f64);
         let wait = due.saturating_duration_since(Instant::now());
         if !wait.is_zero() || out.len() >= IN_FLIGHT {
-            // Whatever comes first: an answer, the next turn, a look at whether all this ends.
+            // Waits for a response, the next renewal, or the next check for the end, whichever is first.
             let nap = if out.len() >= IN_FLIGHT { NAP } else { wait.min(NAP) };
             tokio::select! {
                 biased;
@@ -63,7 +63,7 @@ async fn rounds(shared: &HeartbeatState, api: &TestApi) {
             continue;
         }
         if due.elapsed() > shared.period {
-            // A whole period behind: its turn comes again right away.
+            // More than a whole period late: its next turn comes right away.
             slot = slot.max((began.elapsed().as_secs_f64() / shared.period.as_secs_f64()) as u64 * count);
         }
         if let Some(turn) = take(shared, slot % count, due) {
@@ -83,7 +83,7 @@ fn take(shared: &HeartbeatState, place: u64, due: Instant) -> Option<Renewal> {
     Some(turn)
 }
 
-/// Renews until it has worked, the node is silenced, or its next turn has come.
+/// Renews until it succeeds, the node is silenced, or its next renewal is due.
 async fn renew(shared: &HeartbeatState, api: &TestApi, turn: Renewal) {
     let began = Instant::now();
     let path = objects::lease_path(&turn.name);

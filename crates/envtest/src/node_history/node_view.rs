@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The keys of Kubernetes' own node health taints, without their prefix.
+/// The keys of Kubernetes' own node taints, without their prefix.
 const OWN: [&str; 7] = [
     "not-ready",
     "unreachable",
@@ -22,18 +22,18 @@ pub const NO_EXECUTE: [&str; 2] = ["not-ready:NoExecute", "unreachable:NoExecute
 /// One taint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaintView {
-    /// Key and effect, as in `key:NoExecute`.
+    /// Key and effect, such as `key:NoExecute`.
     pub name: String,
     /// Its value; empty if it has none.
     pub value: String,
-    /// When it was added, as far as it says.
+    /// When it was added, if it has a time.
     pub added: Option<String>,
 }
 
-/// What there is to see.
+/// The recorded state of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeView {
-    /// The incarnation.
+    /// The UID of the incarnation.
     pub uid: String,
     /// All taints, in order.
     pub taints: Vec<TaintView>,
@@ -77,7 +77,7 @@ impl NodeView {
         }
     }
 
-    /// The own taints in short, as in `unreachable:NoExecute`.
+    /// The own taints in short form, such as `unreachable:NoExecute`.
     pub fn own(&self) -> BTreeSet<String> {
         let own = self.taints.iter().filter(|taint| is_own(&taint.name));
         own.map(|taint| taint.name[PREFIX.len()..].to_owned()).collect()
@@ -88,7 +88,7 @@ impl NodeView {
         self.taints.iter().map(|taint| taint.name.as_str()).filter(|name| !is_own(name)).collect()
     }
 
-    /// Whether one of the two own NoExecute taints is there.
+    /// Whether the node has one of the two own NoExecute taints.
     pub fn is_evicting(&self) -> bool {
         self.own().iter().any(|taint| NO_EXECUTE.contains(&taint.as_str()))
     }
@@ -98,7 +98,7 @@ impl NodeView {
         self.conditions.get("Ready").map_or("", String::as_str)
     }
 
-    /// When an own taint was added, as it says.
+    /// When an own taint was added, if it has a time.
     pub fn added(&self, own: &str) -> Option<&str> {
         let found = self.taints.iter().find(|taint| taint.name.strip_prefix(PREFIX) == Some(own))?;
         found.added.as_deref()
