@@ -4,24 +4,24 @@
 
 use taintward_core::time::{Mono, Span};
 
-/// Fewest, first and most requests in flight. The most stays well below an API server's own limit of 200 mutating
-/// requests, so that others find room.
+/// The minimum, initial and maximum number of requests in flight. The maximum stays well below an API server's own
+/// limit of 200 mutating requests and leaves room for other clients.
 const FEWEST: f64 = 4.0;
 const FIRST: f64 = 16.0;
 const MOST: f64 = 96.0;
 
-/// What a cut leaves (as CUBIC): a server that is overloaded is so by all its clients, of whom we are one; half as much of
-/// us costs us half of our evictions and rarely frees as much of the server.
+/// The factor of a reduction (as in CUBIC). An overload is caused by all clients of the server, of which this process
+/// is one: halving the limit would cost half of the evictions and rarely relieve the server as much.
 const LEFT: f64 = 0.7;
 
-/// No second cut within this time.
+/// No second reduction within this time.
 const CUT_PAUSE: Span = Span::from_secs(1);
 
-/// An answer that took longer than this is no reason for more requests: they would only wait for each other, until they
-/// run out of time. With less, 96 in flight are still some 400 a second.
+/// A slower response does not raise the limit: more requests would only wait for each other until they time out. At
+/// this latency, 96 requests in flight are still about 400 a second.
 const QUICK: Span = Span::from_millis(250);
 
-/// The part of all requests that retries may take: a crowd of hopeless pods leaves most of the room to the others (L6).
+/// Retries may take one in this many requests: many hopeless pods leave most of the capacity to the others (L6).
 const RETRY_SHARE: usize = 4;
 
 /// The adaptive limit.
@@ -46,7 +46,7 @@ impl AimdLimit {
         (self.all() / RETRY_SHARE).max(1)
     }
 
-    /// A request ended after `took`, while `in_flight` were out, itself included.
+    /// Records that a request ended after `took`, while `in_flight` requests were out, including this one.
     pub(crate) fn answered(&mut self, overload: bool, took: Span, in_flight: usize, at: Mono) {
         if overload {
             if at >= self.no_cut_before {
@@ -54,7 +54,7 @@ impl AimdLimit {
                 self.no_cut_before = at.plus(CUT_PAUSE);
             }
         } else if in_flight >= self.all() && took <= QUICK {
-            // Only a limit that is used is known to be borne.
+            // The limit only grows while it is used.
             self.now = (self.now + 1.0 / self.now).min(MOST);
         }
     }

@@ -20,26 +20,26 @@ use std::time::Duration;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::time::{Mono, Span};
 
-/// Counts are published this often.
+/// How often counts are published.
 const PUBLISH_PERIOD: Span = Span::from_secs(1);
 
-/// Batches of watch events that are taken in before anything else is done, at most.
+/// The largest number of batches of watch events that are processed before anything else.
 const BATCHES_AT_ONCE: usize = 64;
 
-/// How long requests in flight have to end after the request to stop.
+/// How long requests in flight may take to end after a shutdown request.
 const DRAIN_MAX: Duration = Duration::from_millis(2_800);
 
-/// Lines about failed requests in a second, at most.
+/// The largest number of log lines about failed requests in a second.
 const FAILURE_LINES_PER_SECOND: u32 = 5;
 
-/// Without a turn for this long, a loop is stuck.
+/// A loop without a turn for this long is stuck.
 pub(crate) const LOOP_SILENCE_MAX: Span = Span::from_secs(30);
 
-/// What a control loop shows of itself. Clones are of the same loop.
+/// The health that a control loop publishes. Clones share it.
 #[derive(Clone)]
 pub(crate) struct LoopHealth {
     pub(crate) heartbeat: LoopHeartbeat,
-    /// Whether every list was complete once.
+    /// Whether every list has been complete once.
     pub(crate) synced: Arc<AtomicBool>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct ControlLoop<C: Controller> {
     engine: C::Engine,
     controller: C,
     context: ControllerContext,
-    /// To wait for changes of the permission.
+    /// Signals changes of the permission to write.
     permission: WritePermission,
     executor: EffectExecutor<InputOf<C>>,
     sink: ReportSink,
@@ -66,7 +66,7 @@ pub(crate) struct ControlLoop<C: Controller> {
 }
 
 impl<C: Controller> ControlLoop<C> {
-    /// A loop that shows in `health` that it runs.
+    /// Creates a loop that publishes its health in `health`.
     pub(crate) fn new(
         engine: C::Engine,
         controller: C,
@@ -92,7 +92,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Runs until it is asked to stop; then starts nothing more, and waits for what is in flight.
+    /// Runs until a shutdown is requested. Then it starts no further requests and waits for those in flight.
     pub(crate) async fn run(mut self, mut queues: WatchQueues<InputOf<C>>, mut stop: Shutdown) {
         loop {
             self.health.heartbeat.beat();
@@ -120,7 +120,7 @@ impl<C: Controller> ControlLoop<C> {
         self.drain().await;
     }
 
-    /// Where reports go.
+    /// The sink of reports.
     #[cfg(test)]
     pub(crate) fn sink_mut(&mut self) -> &mut ReportSink {
         &mut self.sink
@@ -133,7 +133,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Tells the engine what this process knows of itself, and lets time pass.
+    /// Passes the state of this process to the engine and lets time pass.
     fn tick(&mut self) {
         let now = self.context.clock.now();
         let can_write = self.context.may_write();
@@ -153,7 +153,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Sends what is due, first tries before retries, as long as there is room.
+    /// Sends the effects that are due, first tries before retries, as long as there is room.
     fn start_effects(&mut self) {
         while self.executor.has_room() && self.context.may_write() {
             let now = self.context.clock.now();
@@ -178,7 +178,7 @@ impl<C: Controller> ControlLoop<C> {
         self.engine.handle(result.input, now);
     }
 
-    /// A request that failed is tried again; the log does not have a line for every one of thousands.
+    /// Logs a failed request. It will be retried; the log is limited, because there may be thousands.
     fn log_failure(&mut self, result: &EffectResult<InputOf<C>>, now: Mono) {
         let Some(error) = &result.error else { return };
         let label = &result.label;
@@ -190,7 +190,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Reports what the engine has to report, and starts writing events.
+    /// Reports the engine's notices and starts writing events.
     fn report(&mut self) {
         let now = self.context.clock.now();
         for notice in self.engine.take_notices() {
@@ -202,7 +202,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Says once, and shows in readiness, that the lists were complete; the counts are published with it.
+    /// Logs once that all lists were complete, marks the loop as ready, and publishes the counts.
     fn note_sync(&mut self) {
         if self.engine.is_synced() && !self.health.synced.swap(true, Ordering::Relaxed) {
             self.published = None;
@@ -210,7 +210,7 @@ impl<C: Controller> ControlLoop<C> {
         }
     }
 
-    /// Publishes counts, once in a while.
+    /// Publishes the counts periodically.
     fn publish(&mut self) {
         let now = self.context.clock.now().mono;
         if self.published.is_some_and(|last| now < last.plus(PUBLISH_PERIOD)) {
@@ -221,8 +221,8 @@ impl<C: Controller> ControlLoop<C> {
         self.sink.sum_up(Some(now), self.context.permission.is_lost(now), &self.context);
     }
 
-    /// When the loop has to go round without an input. Effects that are due but may not be sent, or have no room, wait for a
-    /// result or for the lease.
+    /// When the loop has to go round without an input. Effects that are due but may not be sent, or have no room, wait
+    /// for a result or for the lease.
     fn next_wakeup(&self) -> Mono {
         let now = self.context.clock.now().mono;
         let publish = self.published.map_or(now, |last| last.plus(PUBLISH_PERIOD));
@@ -231,7 +231,7 @@ impl<C: Controller> ControlLoop<C> {
         controller.into_iter().chain(event).fold(publish, Mono::min)
     }
 
-    /// No new effects; those in flight end, within the time a supervisor grants.
+    /// Waits for the requests in flight, within the time that a supervisor grants. Starts no new ones.
     async fn drain(mut self) {
         let ending = async {
             while self.executor.in_flight() > 0 {

@@ -1,4 +1,5 @@
-//! Defines what one controller adds to the control loop: its requests, its reports, and what it shares with the others.
+//! Defines what one controller adds to the control loop: its requests, its reports, and what it shares with other
+//! controllers.
 
 use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResult};
@@ -18,24 +19,24 @@ pub(crate) type EffectOf<C> = <<C as Controller>::Engine as Engine>::Effect;
 /// The notices of a controller's engine.
 pub(crate) type NoticeOf<C> = <<C as Controller>::Engine as Engine>::Notice;
 
-/// What connects an engine to the API server and to people.
+/// Connects an engine to the API server and to its operators.
 pub(crate) trait Controller {
-    /// What decides.
+    /// The engine that decides.
     type Engine: Engine;
 
-    /// The controller, as logs name it.
+    /// The controller's name in logs.
     const NAME: &'static str;
-    /// Whose requests the concurrency limit counts; `None` where the engine limits them itself.
+    /// The controller whose requests the concurrency limit counts; `None` if the engine limits them itself.
     const LIMITED_AS: Option<metrics::Controller>;
     /// How many events may wait.
     const RECORDER_LIMITS: RecorderLimits;
-    /// The log line when the permission to write came or went.
+    /// The log line for a change of the permission to write.
     const PERMISSION_CHANGED: &'static str;
-    /// The log line when a request failed.
+    /// The log line for a failed request.
     const REQUEST_FAILED: &'static str;
 
-    /// What the engine has to know before time passes; `may_write_now`: the permission to write has just come. Starts
-    /// requests of the controller's own.
+    /// Passes inputs to the engine before time passes, and starts the controller's own requests. `may_write_now`: the
+    /// permission to write has just been gained.
     fn before_tick(
         &mut self,
         may_write_now: bool,
@@ -43,7 +44,7 @@ pub(crate) trait Controller {
         now: Now,
     ) -> Vec<InputOf<Self>>;
 
-    /// What follows from a tick that took so long.
+    /// Handles the consequences of a tick of this duration.
     fn after_tick(
         &mut self,
         _: &mut Self::Engine,
@@ -61,15 +62,15 @@ pub(crate) trait Controller {
         context: &ControllerContext,
     ) -> EffectRequest<InputOf<Self>>;
 
-    /// A request has ended.
+    /// Called when a request has ended.
     fn on_result(&self, _: &EffectResult<InputOf<Self>>, _: &ControllerContext, _now: Mono) {}
 
-    /// Whether a request may fail like this without a warning.
+    /// Whether such a failure needs no warning.
     fn is_expected(_: &RequestError) -> bool {
         false
     }
 
-    /// Tells other controllers what they depend on.
+    /// Shares state with other controllers that depend on it.
     fn share(&self, _: &Self::Engine) {}
 
     /// Reports one notice as log lines, metrics and events.
@@ -82,18 +83,18 @@ pub(crate) trait Controller {
         now: Now,
     );
 
-    /// Every list was complete for the first time.
+    /// Called when every list was complete for the first time.
     fn on_sync(&self, _: &Self::Engine, _now: Now) {}
 
     /// Publishes counts.
     fn publish(&mut self, engine: &Self::Engine, context: &ControllerContext, now: Mono);
 
-    /// Whether effects wait that come before events.
+    /// Whether effects are waiting, which take precedence over events.
     fn is_busy(_: &Self::Engine, _now: Mono) -> bool {
         false
     }
 
-    /// When the loop has to go round; `ticked`: when it last let time pass.
+    /// When the loop has to go round. `ticked`: when it last let time pass.
     fn next_wakeup(
         &self,
         engine: &Self::Engine,
@@ -104,16 +105,16 @@ pub(crate) trait Controller {
         engine.next_wakeup().filter(|at| *at > ticked)
     }
 
-    /// The next thing that happens beside watch events and results. Cancelled, it loses nothing.
+    /// The next input beside watch events and results. Cancel-safe.
     async fn side_event(&mut self, _: &ControllerContext) -> Option<InputOf<Self>> {
         std::future::pending().await
     }
 
-    /// Waits for requests of the controller's own.
+    /// Waits for the controller's own requests.
     async fn drain(&mut self, _: &ControllerContext) {}
 }
 
-/// Where reports go beside metrics.
+/// The destination of reports besides metrics.
 pub(crate) struct ReportSink {
     pub(crate) recorder: EventRecorder,
     pub(crate) lines: WriteLogLimits,
@@ -124,7 +125,8 @@ impl ReportSink {
         Self { recorder: EventRecorder::new(limits), lines: WriteLogLimits::default() }
     }
 
-    /// Counts and logs what was withheld; without `now`, the process ends. `gives_up`: events that wait are dropped.
+    /// Counts and logs what was withheld. Without `now`, the process is ending. `gives_up`: drops the events that are
+    /// waiting.
     pub(crate) fn sum_up(&mut self, now: Option<Mono>, gives_up: bool, context: &ControllerContext) {
         self.recorder.count_dropped(gives_up, &context.metrics);
         self.lines.sum_up(now);

@@ -1,7 +1,8 @@
-//! Connects the dedicated pools engine: nodes of pools get their taints and labels, pools their status.
+//! Connects the dedicated pools engine: sets the taints and labels of pools' nodes, and the pools' status.
 //!
-//! - Comes in: watch events of pools, nodes, namespaces and pods; whether the server has pools at all.
-//! - Goes out, beside requests: whether nodes, namespaces and pods have to be watched (`dedicated_pools/stream_demand.rs`).
+//! - Comes in: watch events of pools, nodes, namespaces and pods; whether the API server has the kind at all.
+//! - Goes out, beside requests: whether nodes, namespaces and pods have to be watched
+//!   (`dedicated_pools/stream_demand.rs`).
 
 mod effects;
 mod reporting;
@@ -31,13 +32,13 @@ use tokio::sync::watch;
 /// The adapter of the dedicated pools engine.
 pub(crate) struct DedicatedPoolController {
     requests: PoolRequests,
-    /// How the watch of pools is doing.
+    /// The health of the watch of pools.
     definition: watch::Receiver<StreamHealth>,
     demand: PoolStreamDemand,
 }
 
 impl DedicatedPoolController {
-    /// An adapter for pods without these exemptions.
+    /// Creates an adapter with these exemptions.
     pub(crate) fn new(
         definition: watch::Receiver<StreamHealth>,
         demand: PoolStreamDemand,

@@ -1,4 +1,4 @@
-//! Executes effects: holds the requests in flight, how many there may be, and what came of each.
+//! Executes effects: holds the requests in flight, limits their number, and returns their results.
 //!
 //! - Invariant: each effect comes back exactly once; a request is sent the moment it is accepted or not at all.
 
@@ -12,7 +12,7 @@ use taintward_core::time::Mono;
 use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 
-/// A response, as the engine takes it, and the error in words if the request failed.
+/// A response as an engine input, and the error if the request failed.
 pub(crate) type EffectResponse<I> = (I, Option<RequestError>);
 
 /// A request that carries out an effect.
@@ -21,14 +21,14 @@ pub(crate) struct EffectRequest<I> {
     pub(crate) response: BoxFuture<'static, EffectResponse<I>>,
 }
 
-/// What a request is about, for logs and metrics.
+/// Describes a request for logs and metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestLabel {
-    /// The kind of request, as metrics name it; the read of a pod has no name of its own.
+    /// The kind of request in metrics; `None` for the read of a pod.
     pub(crate) kind: Option<metrics::Effect>,
-    /// The object in words.
+    /// The object, as text.
     pub(crate) object: String,
-    /// The pod, unless it is about another object.
+    /// The pod, if the request is about one.
     pub(crate) pod: Option<PodRef>,
 }
 
@@ -44,11 +44,11 @@ impl RequestLabel {
     }
 }
 
-/// What came of one effect.
+/// The result of one effect.
 pub(crate) struct EffectResult<I> {
     /// The input for the engine.
     pub(crate) input: I,
-    /// Why it failed.
+    /// Why the request failed.
     pub(crate) error: Option<RequestError>,
     pub(crate) label: RequestLabel,
     /// When the request was sent.
@@ -66,7 +66,8 @@ pub(crate) struct EffectExecutor<I> {
 }
 
 impl<I: Send + 'static> EffectExecutor<I> {
-    /// An executor that adapts how many requests may be in flight; with `limited_as` `None`, the engine decides that.
+    /// Creates an executor that adapts the number of requests in flight; with `limited_as` `None`, the engine limits
+    /// it.
     pub(crate) fn new(limited_as: Option<metrics::Controller>, clock: Clock, metrics: EffectMetrics) -> Self {
         let limit = limited_as.map(|controller| (controller, AimdLimit::new()));
         let executor = Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0 };
@@ -79,7 +80,7 @@ impl<I: Send + 'static> EffectExecutor<I> {
         self.limit.as_ref().is_none_or(|(_, limit)| self.in_flight.len() < limit.all())
     }
 
-    /// Whether it may be a retry.
+    /// Whether one more retry may be sent.
     pub(crate) fn has_room_for_retry(&self) -> bool {
         self.has_room() && self.limit.as_ref().is_none_or(|(_, limit)| self.retries < limit.retries())
     }
@@ -103,7 +104,7 @@ impl<I: Send + 'static> EffectExecutor<I> {
         }));
     }
 
-    /// The next result; never, while nothing is in flight.
+    /// The next result; never returns while nothing is in flight.
     pub(crate) async fn next(&mut self) -> EffectResult<I> {
         let Some(result) = self.in_flight.next().await else { return std::future::pending().await };
         let now = self.clock.now().mono;
@@ -128,7 +129,7 @@ impl<I: Send + 'static> EffectExecutor<I> {
     }
 }
 
-/// The result for the engine, and the error in words.
+/// Splits a response into the result for the engine and the error.
 pub(crate) fn split_error<T>(
     result: Result<T, RequestError>,
 ) -> (Result<T, ApiFailure>, Option<RequestError>) {

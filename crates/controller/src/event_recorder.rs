@@ -1,8 +1,9 @@
 //! Records Kubernetes events: a bounded queue, and the few events that are being written.
 //!
-//! - Invariant: nothing is kept beyond fixed bounds, nor beyond the lead of this process; what is dropped is counted.
-//! - Invariant: effects come first (TE-35: the original's events share its request budget). While pods are evicted, events
-//!   of evictions only trickle.
+//! - Invariant: no event is kept beyond fixed bounds, or after this process has lost the lease; dropped events are
+//!   counted.
+//! - Invariant: effects come first (TE-35: the original's events share its request budget). While pods are evicted,
+//!   events of evictions only trickle.
 
 use crate::controller_context::ControllerContext;
 use crate::metrics::{ControllerMetrics, Effect};
@@ -14,36 +15,36 @@ use taintward_core::time::{Mono, Span, Wall};
 use taintward_kube::api::RequestError;
 use taintward_kube::events::{Event, EventReporter, Regarding};
 
-/// Nodes with aggregated events at most. What comes on top is dropped, and counted.
+/// The largest number of nodes with aggregated events. Events of further nodes are dropped and counted.
 const AGGREGATED_MAX: usize = 1_000;
 
-/// How many events a recorder holds and sends.
+/// Limits of a recorder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecorderLimits {
-    /// Events that wait at most.
+    /// The largest number of waiting events.
     pub(crate) waiting: usize,
-    /// Events being written at once, at most.
+    /// The largest number of events that are written concurrently.
     pub(crate) in_flight: usize,
-    /// While the controller is busy, at most one event in this time.
+    /// The minimum interval between events while the controller is busy.
     pub(crate) trickle: Option<Span>,
 }
 
-/// An event about a pod of a node, of a kind that may come by the thousand.
+/// An event about a pod of a node, of a kind that may occur thousands of times.
 pub(crate) struct PodEvent {
     pub(crate) node: NodeName,
     pub(crate) pod: PodName,
     pub(crate) uid: Uid,
     pub(crate) action: &'static str,
     pub(crate) note: String,
-    /// How the note about several pods begins.
+    /// The start of the note about several pods.
     pub(crate) aggregated_note: &'static str,
     pub(crate) at: Wall,
 }
 
-/// When an event was sent, and how it went.
+/// When an event was sent, and the result.
 pub(crate) type PublishResult = (Mono, Result<(), RequestError>);
 
-/// Events that wait, and those being written.
+/// Holds events that wait, and those being written.
 pub(crate) struct EventRecorder {
     limits: RecorderLimits,
     waiting: VecDeque<Event>,
@@ -73,7 +74,7 @@ impl EventRecorder {
         }
     }
 
-    /// Takes an event in, if there is room.
+    /// Adds an event if there is room.
     pub(crate) fn record(&mut self, event: Event) {
         match self.waiting.len() < self.limits.waiting {
             true => self.waiting.push_back(event),
@@ -81,7 +82,7 @@ impl EventRecorder {
         }
     }
 
-    /// Takes an event about a pod in; without room, it is added to the one event about its node.
+    /// Adds an event about a pod. Without room, it is aggregated into one event about the node.
     pub(crate) fn record_pod(&mut self, event: PodEvent) {
         let PodEvent { node, pod, uid, action, note, aggregated_note, at } = event;
         if self.waiting.len() < self.limits.waiting {
@@ -108,7 +109,7 @@ impl EventRecorder {
         (aggregated.last, aggregated.at) = (pod, at);
     }
 
-    /// Starts writing events, as long as there is room; `is_busy`: effects are in flight or wait.
+    /// Starts writing events as long as there is room. `is_busy`: effects are in flight or waiting.
     pub(crate) fn send(&mut self, context: &ControllerContext, is_busy: bool, now: Mono) {
         while self.in_flight.len() < self.limits.in_flight {
             let Some(event) = self.next(is_busy, now) else { break };
@@ -135,7 +136,7 @@ impl EventRecorder {
             note: format!(
                 "{note} {pods} more Pods of node {node}, Pod {last} the last of them (combined from similar events)"
             ),
-            // An event about a node carries the node's name as its UID, as kubelets write it: so describe finds it.
+            // As in kubelets' events, the UID of the node is its name, by which `kubectl describe` finds them.
             regarding: Regarding::Node(node.clone(), Uid::new(node.as_str())),
             action: action.into(),
             warning: false,
@@ -145,7 +146,7 @@ impl EventRecorder {
         })
     }
 
-    /// When events that only trickle are due; the others wait for one that is being written.
+    /// When the next trickling event is due. Other events wait for one that is being written.
     pub(crate) fn next_wakeup(&self, now: Mono) -> Option<Mono> {
         self.limits.trickle.filter(|_| !self.is_idle()).map(|pause| now.plus(pause))
     }
@@ -154,7 +155,7 @@ impl EventRecorder {
         self.waiting.is_empty() && self.aggregated.is_empty()
     }
 
-    /// The next event that was written, or was not; never, while none is being written.
+    /// The next event whose write has ended; never returns while none is being written.
     pub(crate) async fn published(&mut self) -> PublishResult {
         match self.in_flight.next().await {
             Some(result) => result,
@@ -162,7 +163,7 @@ impl EventRecorder {
         }
     }
 
-    /// Counts one that was written, or was not.
+    /// Counts an event whose write has ended.
     pub(crate) fn on_published(&self, (sent, result): PublishResult, context: &ControllerContext) {
         if let Err(error) = &result {
             tracing::debug!(err = %error.message, "event lost");
@@ -171,15 +172,15 @@ impl EventRecorder {
         context.metrics.effects.ended(Effect::Event, outcome, context.clock.now().mono.since(sent));
     }
 
-    /// Waits for those being written.
+    /// Waits for the events being written.
     pub(crate) async fn drain(&mut self, context: &ControllerContext) {
         while let Some(result) = self.in_flight.next().await {
             self.on_published(result, context);
         }
     }
 
-    /// Counts what was dropped. With `all`, because the lead is lost or the process ends, drops what waits: nothing is
-    /// written that the next leader may contradict, or that is old by then.
+    /// Counts dropped events. With `all`, because the lease is lost or the process is ending, drops the waiting ones
+    /// too: they could contradict the next leader, or be outdated.
     pub(crate) fn count_dropped(&mut self, all: bool, metrics: &ControllerMetrics) {
         if all {
             let aggregated: u64 = self.aggregated.values().map(|event| u64::from(event.pods)).sum();
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// How many were dropped so far, after `count_dropped`.
+    /// The number of dropped events after `count_dropped`.
     fn dropped(recorder: &mut EventRecorder, all: bool, metrics: &ControllerMetrics) -> u64 {
         recorder.count_dropped(all, metrics);
         metrics.effects.events_dropped.get()

@@ -1,4 +1,4 @@
-//! Connects the eviction engine: pods leave nodes because of NoExecute taints.
+//! Connects the eviction engine: evicts pods because of NoExecute taints.
 //!
 //! - Comes in: watch events of nodes and pods; whether node lifecycle holds countdowns (NL-48).
 //! - See `eviction/effects.rs` for the requests and `eviction/reporting.rs` for what operators read.
@@ -29,15 +29,15 @@ use tokio::sync::watch;
 
 /// The adapter of the eviction engine.
 pub(crate) struct EvictionController {
-    /// Whether countdowns are to be held (NL-48); never, where node lifecycle runs elsewhere.
+    /// Whether countdowns are on hold (NL-48); never if node lifecycle runs elsewhere.
     hold: watch::Receiver<bool>,
     holds: bool,
-    /// Writes `timeAdded`, where that is wanted.
+    /// Writes `timeAdded`, if enabled.
     time_added: Option<TimeAddedWriter>,
-    /// Has everything listed again.
+    /// Triggers a relist of everything.
     relist_now: RelistTrigger,
     other_controller_lines: LogRateLimit,
-    /// Pods that another client deleted while we were about to: so many may be chance.
+    /// Counts pods that another client deleted just before this process would have: a few may be coincidence.
     chance: LogRateLimit,
     relist_lines: LogRateLimit,
     scope: EvictionScope,
@@ -63,7 +63,7 @@ impl EvictionController {
     }
 }
 
-/// The queues of the engine: nodes before pods where both are waiting (TE-6).
+/// The queues of the engine: nodes before pods when both have events (TE-6).
 pub(crate) fn watch_queues(
     nodes: WatchReceiver<NodeFact>,
     pods: WatchReceiver<PodFact>,
@@ -152,8 +152,8 @@ impl Controller for EvictionController {
         engine.has_work(Lane::Fresh, now)
     }
 
-    /// A retry that is due waits for room or for the permission to write: a result or a change of leadership wakes the loop,
-    /// and it hides no deadline.
+    /// A retry that is due waits for room or for the permission to write. A result or a change of leadership wakes the
+    /// loop, so the retry must not hide another deadline.
     fn next_wakeup(
         &self,
         engine: &EvictionEngine,
@@ -176,7 +176,7 @@ impl Controller for EvictionController {
         };
         tokio::select! {
             () = time_added => None,
-            // What it says is read before the next tick.
+            // The value is read before the next tick.
             Ok(()) = self.hold.changed() => None,
         }
     }

@@ -16,24 +16,24 @@ use taintward_kube::decode::{Decoded, DecodedPod, NodeForAllControllers, Watched
 use taintward_kube::watch::WatchEvent;
 use tokio::sync::{mpsc, watch};
 
-/// An object that all controllers look at, each in its own way.
+/// An object that every controller reads in its own form.
 pub(crate) trait Split: Sized + Send + 'static {
-    /// What taint eviction wants to know.
+    /// The part for taint eviction.
     type Eviction: Send + 'static;
-    /// What node health wants to know.
+    /// The part for node lifecycle.
     type Health: Send + 'static;
-    /// What pools want to know.
+    /// The part for pools.
     type Pools: Send + 'static;
-    /// What holds want to know.
+    /// The part for holds.
     type Holds: Send + 'static;
 
-    /// The event for pools: for them the object may be deleted, or undecodable.
+    /// The event for pools, which may see the object as deleted or undecodable.
     fn for_pools(&self, listed: bool) -> ObjectEvent<Self::Pools>;
 
-    /// The event for holds: for them a pod that cannot leave any more is deleted.
+    /// The event for holds, which see a pod that cannot be evicted any more as deleted.
     fn for_holds(&self, listed: bool) -> ObjectEvent<Self::Holds>;
 
-    /// The event for taint eviction of guarded pods: for it every other pod is deleted.
+    /// The event for taint eviction of guarded pods, which sees every other pod as deleted.
     fn for_guard(&self, listed: bool) -> ObjectEvent<Self::Eviction>;
 
     fn split(self) -> (Self::Eviction, Self::Health);
@@ -131,7 +131,7 @@ impl<F> OnDemandConsumer<F> {
         Self { queue: Some(queue), needed, open: false }
     }
 
-    /// The events of a batch for pools: from the start of a list on. Objects that only they cannot decode are counted here.
+    /// The events of a batch for pools, from the start of a list on. Counts objects that only pools cannot decode.
     fn events<S: Split<Pools = F>>(
         &mut self,
         batch: &[ObjectEvent<S>],
@@ -208,7 +208,7 @@ pub(crate) async fn run<S: Split>(
     }
 }
 
-/// A batch in the form for one consumer.
+/// A batch in the form of one consumer.
 fn each<S, F>(batch: &[ObjectEvent<S>], form: fn(&S, bool) -> ObjectEvent<F>) -> Vec<ObjectEvent<F>> {
     let events = batch.iter().map(|event| match event.as_object() {
         Ok((object, listed)) => form(object, listed),

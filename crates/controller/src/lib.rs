@@ -1,8 +1,8 @@
 //! Runs the engines of the core against an API server.
 //!
 //! Each engine has a control loop: watches feed it, its effects become requests, its notices become log lines, metrics
-//! and events. [`run`] wires the loops of `taintward run`. Decisions are the core's (taintward-core), requests and watches are taintward-kube's, flags are the
-//! program's.
+//! and events. [`run`] wires the loops of `taintward run`. taintward-core decides, taintward-kube sends requests and
+//! watches, and the program defines the flags.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Limits how many log lines of a kind are written in a time, and counts those that are withheld.
+//! Limits the number of log lines of a kind in a period, and counts those that are withheld.
 
 use taintward_core::time::{Mono, Span};
 
-/// A few per time; the rest is counted.
+/// Allows a few lines per period and counts the rest.
 #[derive(Debug)]
 pub(crate) struct LogRateLimit {
     most: u32,
@@ -21,7 +21,7 @@ impl LogRateLimit {
         Self { most, per: Span::from_secs(60), since: None, used: 0, withheld: 0 }
     }
 
-    /// Whether one more may be said; with how many were withheld before it.
+    /// Whether one more line may be logged; if so, how many were withheld before it.
     pub(crate) fn take(&mut self, now: Mono) -> Option<u64> {
         if self.since.is_none_or(|since| now >= since.plus(self.per)) {
             (self.since, self.used) = (Some(now), 0);
@@ -34,7 +34,7 @@ impl LogRateLimit {
         Some(std::mem::take(&mut self.withheld))
     }
 
-    /// How many were withheld, once their time is over; without `now`, it is.
+    /// How many lines were withheld, once their period is over; without `now`, the period counts as over.
     pub(crate) fn take_withheld(&mut self, now: Option<Mono>) -> u64 {
         let goes_on = now.is_some_and(|now| self.since.is_some_and(|since| now < since.plus(self.per)));
         if goes_on { 0 } else { std::mem::take(&mut self.withheld) }

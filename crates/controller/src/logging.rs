@@ -23,20 +23,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// How to log.
+/// Settings of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
     /// The form.
     pub format: LogFormat,
-    /// How much, 0 to 10, as klog's `-v`.
+    /// The verbosity, 0 to 10, as in klog's `-v`.
     pub verbosity: u8,
 }
 
-/// The highest verbosity there is.
+/// The highest verbosity.
 pub const VERBOSITY_MAX: u8 = 10;
 
-/// The keys that records have, and what they hold; numbers and times that only one record has come on top. A field
-/// that would take one of the first four names gets an underscore after its own.
+/// The keys of log records, and what they hold; numbers and times that only one kind of record has are not listed. A
+/// field named like one of the first four keys gets an underscore appended.
 pub const KEYS: [(&str, &str); 13] = [
     ("ts", "the time, RFC 3339 in UTC with microseconds"),
     ("level", "`info`, `warning` or `error`"),
@@ -53,18 +53,18 @@ pub const KEYS: [(&str, &str); 13] = [
     ("place", "file and line of a bug"),
 ];
 
-/// Begins to log to standard error, for the rest of the process's life.
+/// Starts to log to standard error, for the rest of the process's life.
 ///
 /// # Errors
-/// If something else in the process already receives the log records.
+/// If another logger already receives the log records of this process.
 pub fn start(logging: LogSettings) -> Result<(), TryInitError> {
     subscriber(logging, io::stderr, jiff::Timestamp::now).try_init()?;
     log_panics();
     Ok(())
 }
 
-/// From now on a panic anywhere ends the process: half of a controller is worse than none, and a supervisor starts it
-/// again (P30). To be called after [`start`], or alone.
+/// From now on a panic anywhere ends the process: a supervisor restarts it, and half a controller is worse than none
+/// (P30). Call it after [`start`], or alone.
 pub fn end_on_panic() {
     let log = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -73,7 +73,7 @@ pub fn end_on_panic() {
     }));
 }
 
-/// Makes a panic, which is always a bug of ours, a log record like any other instead of free text.
+/// Turns the output of a panic, which is always a bug, into an ordinary log record.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn log_panics() {
     }));
 }
 
-/// What [`start`] installs, with a writer and a clock of the caller's choice.
+/// The subscriber of [`start`], with the caller's writer and clock.
 pub fn subscriber<W>(
     logging: LogSettings,
     writer: W,
@@ -102,8 +102,8 @@ where
         .with(log_counter::LogCounter.with_filter(shown(logging.verbosity)))
 }
 
-/// Which records are shown. Libraries speak of their own inner life, so they are shown two steps later, and never
-/// their finest records, which may hold what was sent.
+/// Selects the records that are shown. Records of libraries are shown two steps later; their finest records are never
+/// shown, because they may contain what was sent.
 fn shown(verbosity: u8) -> Targets {
     let (ours, libraries) = match verbosity {
         0..=1 => (LevelFilter::INFO, LevelFilter::WARN),

@@ -1,4 +1,4 @@
-//! Caches whether a bearer token may read the metrics, as the API server decides.
+//! Caches whether a bearer token may read the metrics, as decided by the API server.
 //!
 //! - Invariant: cache and concurrent checks are bounded for any number of tokens: unknown ones cost the API server
 //!   [`AT_ONCE`] requests at a time and never displace known ones.
@@ -13,36 +13,37 @@ use taintward_server::admin::{AccessCheck, AccessDecision, AccessDenied, AdminLi
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// How long an answer counts. A token that is withdrawn opens so long; a right that is granted is found after so long.
+/// How long a decision is cached. A revoked token is accepted for up to this long; a new permission takes effect after
+/// up to this long.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
 const DENIED_FOR: Duration = Duration::from_secs(10);
 
-/// How many of each are remembered.
+/// The largest number of cached decisions of each kind.
 const REMEMBERED_MOST: usize = 64;
 
-/// Strangers that are asked about at the same time; others are told that it cannot be found out now.
+/// Unknown tokens that are checked concurrently. Requests with others are rejected for now, without a decision.
 const AT_ONCE: usize = 2;
 
-/// How long each of two answers is waited for.
+/// The timeout of each of the two requests.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
 
-/// The path that is asked about.
+/// The path that a token must be allowed to read.
 const PATH: &str = "/metrics";
 
-/// What is asked, and what answers.
+/// Checks a token with the API server.
 type AccessQuery =
     Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<TokenAccess, String>> + Send>> + Send + Sync>;
 
-/// Lets whom the API server knows and lets.
+/// Admits the tokens that the API server authenticates and authorizes.
 struct MetricsReaders {
     ask: AccessQuery,
-    /// Who was let; they are asked about again without waiting for strangers.
+    /// Tokens that were allowed. They are checked again without waiting for unknown ones.
     allowed_until: Mutex<HashMap<String, Instant>>,
     denied: Mutex<HashMap<String, (AccessDenied, Instant)>>,
     strangers: Semaphore,
 }
 
-/// Has the API server say who may read the metrics, where the operator wants it.
+/// Lets the API server decide which tokens may read the metrics, if the operator wants it.
 pub(crate) fn guard(listening: AdminListener, client: &kube::Client) -> AdminListener {
     match listening.wants_guard() {
         true => listening.guarded(MetricsReaders::of(client.clone())),
@@ -51,7 +52,7 @@ pub(crate) fn guard(listening: AdminListener, client: &kube::Client) -> AdminLis
 }
 
 impl MetricsReaders {
-    /// Those of this server.
+    /// Checks tokens with the server of this client.
     fn of(client: kube::Client) -> Arc<Self> {
         Self::asking(Box::new(move |token| {
             let client = client.clone();
@@ -109,7 +110,7 @@ fn locked<T>(what: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts it in; what counts the shortest goes where there is no room.
+/// Adds a decision; without room, replaces the one that expires first.
 fn remember<T>(all: &mut HashMap<String, T>, token: &str, what: T, until: impl Fn(&T) -> Instant) {
     if all.len() >= REMEMBERED_MOST
         && !all.contains_key(token)
@@ -126,7 +127,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use tokio::time::advance;
 
-    /// A server that knows `good` and `poor`, and can fall silent or change its mind.
+    /// A server that knows `good` and `poor`, and can stop answering or revoke a token.
     #[derive(Default)]
     struct World {
         reviews: AtomicUsize,

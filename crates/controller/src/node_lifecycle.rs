@@ -1,6 +1,7 @@
-//! Connects the node lifecycle engine: nodes are tainted for their conditions and their silence.
+//! Connects the node lifecycle engine: taints nodes for their conditions and their silence.
 //!
-//! - Comes in: watch events of nodes, leases and pods; doubts about what this process observes (`StreamObserver`, `ApiServerProbe`).
+//! - Comes in: watch events of nodes, leases and pods; doubts about what this process observes (`StreamObserver`,
+//!   `ApiServerProbe`).
 //! - Goes out, beside requests: whether taint eviction has to hold countdowns (NL-48).
 //! - Invariant: whether the watches can be trusted is checked just before effects are pulled (S7).
 
@@ -27,7 +28,7 @@ use taintward_kube::watch::{StreamHealth, StreamPhase};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A question that failed is asked again after this, at the earliest.
+/// The minimum pause before a failed probe is repeated.
 const ASK_AGAIN: Span = Span::from_secs(1);
 
 /// The adapter of the node lifecycle engine.
@@ -38,8 +39,8 @@ pub(crate) struct NodeLifecycleController {
 }
 
 impl NodeLifecycleController {
-    /// An adapter that observes how the watches of nodes and leases are doing, and says by `hold` whether countdowns are to
-    /// be held (NL-48).
+    /// Creates an adapter that observes the health of the watches of nodes and leases, and publishes in `hold` whether
+    /// countdowns are to be held (NL-48).
     pub(crate) fn new(
         config: &NodeLifecycleConfig,
         nodes: watch::Receiver<StreamHealth>,
@@ -64,7 +65,8 @@ impl NodeLifecycleController {
     }
 }
 
-/// The queues of the engine. Leases first: a sign of life that waits is taken in before a node is called silent.
+/// The queues of the engine. Leases come first: a renewal that is waiting must be processed before a node counts as
+/// silent.
 pub(crate) fn watch_queues(
     leases: WatchReceiver<LeaseFact>,
     nodes: WatchReceiver<NodeHealthFact>,
@@ -97,7 +99,7 @@ impl Controller for NodeLifecycleController {
         let mut inputs: Vec<NodeLifecycleInput> = doubts.collect();
         inputs.extend(self.probe.renewed(&context.permission));
         if may_write_now {
-            // The leader before may have used up the rate (S6).
+            // The previous leader may have used up the rate (S6).
             inputs.push(NodeLifecycleInput::BecameLeader);
         }
         inputs
@@ -186,13 +188,13 @@ impl Controller for NodeLifecycleController {
     }
 }
 
-/// One stream.
+/// Observes the health of one watch.
 #[derive(Debug)]
 struct StreamObserver {
     stream: WatchedKind,
     health: watch::Receiver<StreamHealth>,
     last_heard: Option<Instant>,
-    /// When we noticed that something was heard.
+    /// When this process noticed the latest message of the watch.
     last_activity: Option<Mono>,
     failures: u64,
     lost: bool,
@@ -203,15 +205,15 @@ impl StreamObserver {
         Self { stream, health, last_heard: None, last_activity: None, failures: 0, lost: false }
     }
 
-    /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
-    /// before anybody looked, has lost nothing; one that broke has been silent since the last word from it.
+    /// The inputs for changes of the watch's health. A watch that the server closed properly, and that was reopened
+    /// before this call, has lost nothing. A broken one has been silent since its last message.
     fn poll(&mut self, now: Mono) -> Vec<NodeLifecycleInput> {
         if !self.health.has_changed().unwrap_or(false) {
             return Vec::new();
         }
         let health = self.health.borrow_and_update();
         let (in_step, before) = (health.phase == StreamPhase::Watching, self.last_activity);
-        // A list that failed beside the watch has cost nothing that the watch told.
+        // A failed relist beside the watch has lost no event of the watch.
         let failures = health.counters.failures - health.counters.failures_beside;
         let failed = std::mem::replace(&mut self.failures, failures) < failures;
         if health.last_heard != self.last_heard {
@@ -230,12 +232,12 @@ impl StreamObserver {
     }
 }
 
-/// The answer to a question, and when it was asked.
+/// When a probe was sent, and its result.
 type ProbeResult = (Mono, Result<(), RequestError>);
 
-/// Whether the API server takes our requests.
+/// Probes whether the API server accepts requests.
 struct ApiServerProbe {
-    /// Without a success for this long, we ask.
+    /// How long after the latest success the next probe is due.
     interval: Span,
     proof: Option<Mono>,
     sent_at: Option<Mono>,
@@ -243,20 +245,20 @@ struct ApiServerProbe {
 }
 
 impl ApiServerProbe {
-    /// One who must have something to show at least every `gap`.
+    /// Creates a probe for a caller that needs a success at least every `gap`.
     const fn new(gap: Span) -> Self {
         let interval = Span::from_micros(gap.as_micros() / 2);
         Self { interval, proof: None, sent_at: None, in_flight: None }
     }
 
-    /// Our lease was renewed; a proof only if it is news.
+    /// Reports a renewal of the lease as a success, if it is a new one.
     fn renewed(&mut self, permission: &WritePermission) -> Option<NodeLifecycleInput> {
         let sent = permission.renewed().filter(|sent| self.proof.is_none_or(|proof| *sent > proof))?;
         self.proof = Some(sent);
         Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
     }
 
-    /// Asks, if nothing else has proved it lately.
+    /// Sends a probe, unless another request has succeeded recently.
     fn start(&mut self, api: &ApiClient, now: Mono) {
         if self.in_flight.is_none() && self.start_at().is_none_or(|at| at <= now) {
             let api = api.clone();
@@ -265,14 +267,14 @@ impl ApiServerProbe {
         }
     }
 
-    /// When it is time to ask; `None`: now.
+    /// When the next probe is due; `None`: now.
     fn start_at(&self) -> Option<Mono> {
         let due = self.proof.map(|proof| proof.plus(self.interval));
         let again = self.sent_at.map(|sent_at| sent_at.plus(ASK_AGAIN.min(self.interval)));
         due.max(again)
     }
 
-    /// The next answer; waits for ever while there is no question.
+    /// The result of the next probe; never returns while there is none.
     async fn result(&mut self) -> ProbeResult {
         let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
         let answer = in_flight.await;
@@ -280,7 +282,7 @@ impl ApiServerProbe {
         answer
     }
 
-    /// What an answer is worth.
+    /// Reports a probe that succeeded.
     fn on_result(&mut self, (sent, result): ProbeResult) -> Option<NodeLifecycleInput> {
         match result {
             Ok(()) => {

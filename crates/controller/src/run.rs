@@ -41,40 +41,40 @@ use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long one look at the server may take.
+/// The timeout of one probe of the server.
 const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// Since when the lease can be neither read nor written, and why.
 type LeaseProblem = Option<(Mono, String)>;
 
-/// One stream, before it begins.
+/// A watch that has not started yet.
 struct WatchSlot {
     resource: Resource,
     out: watch::Sender<StreamHealth>,
-    /// How it is doing.
+    /// The health of the watch.
     health: watch::Receiver<StreamHealth>,
     seed: Option<u64>,
 }
 
-/// All of them.
+/// All watches.
 struct WatchSet {
     nodes: WatchSlot,
     pods: WatchSlot,
-    /// Only listened to where node health runs.
+    /// Only started if node lifecycle runs.
     leases: WatchSlot,
-    /// Only listened to where dedicated pools are kept.
+    /// Only started if dedicated pools are enabled.
     pools: WatchSlot,
-    /// Only listened to while there is a dedicated pool, or for backfill and the guard.
+    /// Only running while there is a dedicated pool, or for backfill and the guard.
     namespaces: WatchSlot,
-    /// Only listened to for backfill.
+    /// Only started for backfill.
     policies: WatchSlot,
-    /// Whether there is one, as far as is known.
+    /// Whether there is a pool, as far as is known.
     demand: PoolStreamDemand,
-    /// Has all of them list again.
+    /// Triggers a relist of all of them.
     relist_now: RelistTrigger,
 }
 
-/// What the control loops read from.
+/// The queues of the control loops.
 struct EngineQueues {
     eviction: Option<WatchQueues<EvictionInput>>,
     node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
@@ -82,7 +82,7 @@ struct EngineQueues {
     toleration_seconds: Option<WatchQueues<TolerationSecondsInput>>,
 }
 
-/// What the process shows of itself.
+/// The health that the process publishes.
 struct HealthState {
     metrics: Arc<ControllerMetrics>,
     eviction: LoopHealth,
@@ -91,13 +91,13 @@ struct HealthState {
     toleration_seconds: LoopHealth,
 }
 
-/// How a wait for the server ended.
+/// The result of waiting for the server.
 enum StartupOutcome {
     Connected,
     Stopped,
 }
 
-/// What is there before the API server answers.
+/// What exists before the API server answers.
 struct StartupState {
     checks: Vec<Check>,
     leadership_out: watch::Sender<Leadership>,
@@ -106,7 +106,7 @@ struct StartupState {
     waiting: watch::Sender<Option<String>>,
 }
 
-/// Why the controller could not go on.
+/// Why the controller cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Metrics and health cannot be served.
@@ -115,15 +115,15 @@ pub enum RunError {
     /// There is no usable configuration for a client.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The lease's times do not fit together.
+    /// The timings of the lease are inconsistent.
     #[error(transparent)]
     Lease(#[from] InvalidTimings),
 }
 
-/// Runs the controller until it is asked to stop.
+/// Runs the controller until a shutdown is requested.
 ///
-/// An unreachable server, credentials that cannot be had and missing permissions are waited for, visibly; what waiting
-/// cannot heal is an error.
+/// It waits, and shows it, for an unreachable server, unavailable credentials and missing permissions. It returns an
+/// error for what waiting cannot fix.
 ///
 /// # Errors
 /// If the controller cannot start.
@@ -138,7 +138,7 @@ pub async fn run(settings: ControllerSettings, mut shutdown: Shutdown) -> Result
     run_in(connected, Clock::system().by_the_server(), listening, settings, shutdown).await
 }
 
-/// Runs the controller on a cluster that is at hand already, by the clock of that cluster.
+/// Runs the controller with an existing client and that cluster's clock.
 ///
 /// # Errors
 /// If the controller cannot start.
@@ -228,7 +228,7 @@ async fn run_in(
     let (pods, nodes) = (to_its_end(pods), to_its_end(nodes));
     tokio::join!(pods, nodes, to_its_end(pools), to_its_end(toleration_seconds));
 
-    // The next holder may begin the moment the lease is free: everything of ours has ended by then.
+    // The next leader may start the moment the lease is free: all requests of this process have ended by then.
     let _ = end_lease.send(());
     if let Some(election) = election {
         finished(election).await;
@@ -238,7 +238,7 @@ async fn run_in(
     Ok(())
 }
 
-/// What every control loop is made of.
+/// What every control loop is built from.
 struct SharedParts<'r> {
     settings: &'r ControllerSettings,
     health_state: &'r HealthState,
@@ -318,19 +318,19 @@ fn permission(mode: WriteMode, elected: Option<watch::Receiver<Leadership>>) -> 
     }
 }
 
-/// Until node health knows better, everything may be down (NL-48).
+/// Until node lifecycle knows otherwise, everything may be down (NL-48).
 fn may_hold(settings: &ControllerSettings) -> bool {
     settings.controllers.node_lifecycle.as_ref().is_some_and(NodeLifecycleConfig::may_hold_countdowns)
 }
 
-/// A loop, if it runs.
+/// Runs a loop to its end, if there is one.
 async fn to_its_end(running: Option<impl Future<Output = ()>>) {
     if let Some(running) = running {
         running.await;
     }
 }
 
-/// The controllers that run, by upstream's names where it has them.
+/// The names of the controllers that run, as upstream names them where it has them.
 fn names(settings: &ControllerSettings) -> Vec<&'static str> {
     let controllers = &settings.controllers;
     [
@@ -358,7 +358,7 @@ fn config(settings: &ControllerSettings) -> EvictionConfig {
     }
 }
 
-/// Requests must be over before a lost lease could be another's (S5): a short lease means short patience.
+/// Requests must end before another replica can hold a lost lease (S5): a short lease means short timeouts.
 fn api(
     client: kube::Client,
     clock: &Clock,
@@ -379,7 +379,7 @@ fn api(
     }
 }
 
-/// Waits for a task. One that panicked takes the process down: a dead loop in a live process helps nobody (P30).
+/// Waits for a task. If it panicked, ends the process: a process without one of its loops would look healthy (P30).
 async fn finished(task: JoinHandle<()>) {
     if let Err(error) = task.await
         && error.is_panic()

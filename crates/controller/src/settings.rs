@@ -11,80 +11,81 @@ pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
 };
 
-/// Everything `run` needs to know.
+/// The settings of `run`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerSettings {
-    /// How to find and treat the API server.
+    /// How to find the API server, and how to limit requests to it.
     pub cluster: ClusterAccess,
-    /// Which controllers run; one at least.
+    /// Which controllers run; at least one.
     pub controllers: EnabledControllers,
-    /// Whether what is decided is carried out.
+    /// Whether decisions are carried out.
     pub mode: WriteMode,
     /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31).
     pub marking: Marking,
-    /// Whether `timeAdded` is written to NoExecute taints that were seen appearing without one (D1).
+    /// Whether `timeAdded` is written to NoExecute taints that were observed to appear without one (D1).
     pub stamp_taints: bool,
     /// Whether the toleration operators `Lt` and `Gt` compare numbers (MATCH-6).
     pub numeric_operators: bool,
     /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.
     pub election: Option<ElectionSettings>,
-    /// Namespaces that no dedicated pool has a say in, beside kube-system and the one of the lease.
+    /// Namespaces exempt from dedicated pools, beside kube-system and the one of the lease.
     pub exempt_namespaces: Vec<String>,
     /// Where metrics and health are served.
     pub serving: ServingSettings,
-    /// Where chance starts from: the spread of pauses, the identity in the lease. `None` differs from process to process,
-    /// as it must between replicas; a simulation that is to repeat itself gives each its own.
+    /// The seed for jittered pauses and for the identity in the lease. `None` differs between processes, as it must
+    /// between replicas; a reproducible simulation gives each its own.
     pub seed: Option<u64>,
 }
 
 impl ControllerSettings {
-    /// Which pods no dedicated pool has a say in.
+    /// The pods exempt from dedicated pools.
     pub(crate) fn exemptions(&self) -> PoolExemptions {
         let own = self.election.as_ref().map(|election| election.namespace.as_str());
         PoolExemptions::beside(own.into_iter().chain(self.exempt_namespaces.iter().map(String::as_str)))
     }
 }
 
-/// What keeps kube-controller-manager's own controller from evicting, wherever that is recommended. Never a whole value of
-/// its flag: a list without the controllers that run only if they are named keeps new nodes from joining.
+/// How to disable kube-controller-manager's own controller, wherever that is recommended. Never a complete value for
+/// its flag: a list that omits controllers which only run if named keeps new nodes from joining.
 pub const ORIGINAL_OFF: &str = "add -taint-eviction-controller to what kube-controller-manager's --controllers lists \
                                 already (docs/switch-off.md)";
 
 /// Which controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnabledControllers {
-    /// taint-eviction-controller: pods leave because of NoExecute taints.
+    /// taint-eviction-controller: evicts pods because of NoExecute taints.
     pub taint_eviction: bool,
-    /// node-lifecycle-controller: nodes are tainted for their conditions and their silence; `None`: somebody else does.
+    /// node-lifecycle-controller: taints nodes for their conditions and their silence. With `None`, another controller
+    /// does.
     pub node_lifecycle: Option<node_lifecycle::NodeLifecycleConfig>,
     /// dedicated-pool-controller: taints and labels of the nodes of `DedicatedPool`s.
     pub dedicated_pools: bool,
-    /// toleration-hold-controller: where kube-controller-manager's own taint eviction stays on, countdowns stand still
-    /// while too many nodes are silent, or while a person says so.
+    /// toleration-hold-controller: where kube-controller-manager's own taint eviction stays on, holds countdowns while
+    /// too many nodes are silent, or while an operator asks for it.
     pub toleration_hold: Option<HoldSettings>,
     /// toleration-backfill-controller: running pods get the toleration seconds that new ones get.
     pub toleration_backfill: Option<BackfillSettings>,
-    /// toleration-guard-controller: pods of guarded namespaces get a ceiling, and are evicted by their own seconds. Not
-    /// beside `taint_eviction`.
+    /// toleration-guard-controller: gives pods of guarded namespaces a ceiling, and evicts them by their own seconds.
+    /// Not together with `taint_eviction`.
     pub toleration_guard: Option<GuardSettings>,
 }
 
-/// Which pods taint eviction is about.
+/// Which pods taint eviction handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvictionScope {
-    /// All: kube-controller-manager evicts none.
+    /// All pods: kube-controller-manager evicts none.
     AllPods,
-    /// Those that have a ceiling, for the two taints that it covers: kube-controller-manager evicts the others.
+    /// Pods with a ceiling, for the two taints that it covers: kube-controller-manager evicts the others.
     GuardedPods,
 }
 
 impl EnabledControllers {
-    /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
+    /// Whether an enabled controller needs pods and nodes.
     pub(crate) fn look_at_pods(&self) -> bool {
         self.eviction().is_some() || self.node_lifecycle.is_some() || self.change_seconds()
     }
 
-    /// Whether the seconds of pods' tolerations are changed.
+    /// Whether a controller changes the seconds of pods' tolerations.
     pub(crate) fn change_seconds(&self) -> bool {
         self.toleration_hold.is_some() || self.follow_namespaces()
     }
@@ -103,7 +104,7 @@ impl EnabledControllers {
         }
     }
 
-    /// Whether a node or a pod is read once more before it is written.
+    /// Whether a controller reads a node or a pod again before it writes.
     pub(crate) fn read_live(&self) -> bool {
         self.eviction().is_some() || self.node_lifecycle.is_some() || self.dedicated_pools
     }
@@ -122,22 +123,22 @@ impl Default for EnabledControllers {
     }
 }
 
-/// How to find the API server, and how much of it to ask for.
+/// How to find the API server, and how many requests to send it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterAccess {
-    /// A kubeconfig file; `None` means the usual places, then the in-cluster service account.
+    /// A kubeconfig file; `None` means the default places, then the in-cluster service account.
     pub kubeconfig: Option<PathBuf>,
-    /// The context in it; `None` means its current one.
+    /// The context; `None` means the current one.
     pub context: Option<String>,
-    /// A limit of our own on requests; `None` leaves it to the API server's fairness.
+    /// A client-side limit on requests; `None` leaves it to the API server's priority and fairness.
     pub limit: Option<RequestLimit>,
-    /// How old the last complete list of nodes and pods may become before they are listed again (L4); `None` means that
-    /// the watch is trusted.
+    /// How old the last complete list of nodes and pods may become before the next relist (L4); `None` trusts the
+    /// watch.
     pub relist_every: Option<Duration>,
 }
 
 impl ClusterAccess {
-    /// What the client is told. A plugin that gives credentials may speak only if nobody takes its words for our log.
+    /// Settings for the connection. A credential plugin may only prompt if its output cannot be mistaken for the log.
     pub fn connection(&self) -> config::ConnectSettings {
         config::ConnectSettings {
             kubeconfig: self.kubeconfig.clone(),
@@ -151,19 +152,19 @@ impl ClusterAccess {
 /// A client-side limit on requests: a bucket of `burst` requests that fills at `qps` a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestLimit {
-    /// Requests a second; finite and above zero.
+    /// Requests per second; finite and above zero.
     pub qps: f64,
-    /// How many requests may go out at once after a pause; at least 1.
+    /// How many requests may be sent at once after a pause; at least 1.
     pub burst: u32,
 }
 
-/// Whether what was decided is also done.
+/// Whether decisions are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
     /// Evict.
     #[default]
     Enforce,
-    /// Watch, predict, meter and log; not one write, not even the lease (S14).
+    /// Watch, predict, count and log; never write, not even the lease (S14).
     Observe,
 }
 
@@ -177,25 +178,25 @@ impl WriteMode {
     }
 }
 
-/// Which pods are marked with the `DisruptionTarget` condition before the DELETE.
+/// Which pods get the `DisruptionTarget` condition before the DELETE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marking {
     /// Every pod, as upstream does (TE-31).
     #[default]
     Always,
-    /// Pods that a Job owns, whose failure policy reads it (NB-3); the others leave in one request instead of two.
+    /// Pods of Jobs, whose failure policy reads it (NB-3). The others are deleted with one request instead of two.
     Jobs,
     /// No pod.
     Never,
 }
 
-/// Lease election by client-go's rules. Whoever fills it keeps
-/// `retry_period * 1.2 < renew_deadline < lease_duration`, with `lease_duration` in whole seconds.
+/// Settings of the leader election, by client-go's rules. The creator ensures `retry_period * 1.2 < renew_deadline <
+/// lease_duration`, with `lease_duration` in whole seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionSettings {
-    /// How long a follower waits after the last sign of the leader.
+    /// How long a follower waits after the last renewal that it observed.
     pub lease_duration: Duration,
-    /// How long a leader goes on without a successful renewal.
+    /// How long a leader continues without a successful renewal.
     pub renew_deadline: Duration,
     /// The pause between attempts.
     pub retry_period: Duration,

@@ -5,14 +5,14 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// The exit code of a process that was told twice to stop.
+/// The exit code after a second signal.
 pub const IMPATIENT_EXIT: i32 = 130;
 
-/// Whether the process was asked to stop. Clones see the same request.
+/// Whether a shutdown was requested. Clones share the same request.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// The other end of a [`Shutdown`]: asks once and for all. Dropping it asks too, so nobody waits for ever.
+/// The other end of a [`Shutdown`]: requests it, once. Dropping it requests it too, so that no task waits indefinitely.
 #[derive(Debug)]
 pub struct ShutdownRequest(watch::Sender<bool>);
 
@@ -35,20 +35,20 @@ impl Shutdown {
         Ok(shutdown)
     }
 
-    /// Whether it was requested.
+    /// Whether a shutdown was requested.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow() || self.0.has_changed().is_err()
     }
 
-    /// Waits until it is requested.
+    /// Waits until a shutdown is requested.
     pub async fn requested(&mut self) {
-        // An error means that the requesting end is gone, which is a request too.
+        // An error means that the sender was dropped, which is a request too.
         let _ = self.0.wait_for(|&requested| requested).await;
     }
 }
 
 impl ShutdownRequest {
-    /// Asks for the shutdown; asking again changes nothing.
+    /// Requests the shutdown; further calls change nothing.
     pub fn send(&self) {
         self.0.send_replace(true);
     }
@@ -59,7 +59,7 @@ struct ShutdownSignals {
     int: Signal,
 }
 
-/// Where signals come from.
+/// The source of signals.
 trait SignalSource {
     /// The name of the next signal.
     fn next(&mut self) -> impl Future<Output = &'static str> + Send;
@@ -74,7 +74,7 @@ impl SignalSource for ShutdownSignals {
     }
 }
 
-/// The first signal requests the shutdown, the second ends the wait for it.
+/// Requests the shutdown at the first signal; ends at the second.
 async fn relay(request: ShutdownRequest, mut signals: impl SignalSource, end_now: impl FnOnce()) {
     let signal = signals.next().await;
     tracing::info!(signal, "stopping: nothing new is begun; a second signal ends the process at once");

@@ -9,14 +9,14 @@ use taintward_kube::watch::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// For so long a stream may be interrupted before a controller is no longer ready. Before, a dead connection is found
-/// within four seconds (`connect`).
+/// How long a watch may be interrupted before the process is not ready any more. A dead connection is detected within
+/// four seconds (`connect`), which is less.
 pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
 
-/// While a stream can't be taken up again for the same reason, the log is told so often.
+/// How often the log repeats the same reason for an interruption.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
-/// A listener for one kind, which lists everything again so often, and when asked; equal seeds spread its pauses equally.
+/// Creates a watcher for one kind, which relists at this interval and on request; equal seeds give equal jitter.
 pub fn listener<F: WatchedObject>(
     client: kube::Client,
     relist_every: Option<Duration>,
@@ -30,7 +30,7 @@ pub fn listener<F: WatchedObject>(
     )
 }
 
-/// Listens whenever, and for as long as, it is demanded.
+/// Runs a watch whenever, and as long as, it is demanded.
 pub(crate) async fn while_demanded<L: Future<Output = ()>>(
     mut demanded: watch::Receiver<bool>,
     health: watch::Sender<StreamHealth>,
@@ -46,8 +46,8 @@ pub(crate) async fn while_demanded<L: Future<Output = ()>>(
     }
 }
 
-/// Ready while the stream is in step with the server, or was interrupted for no longer than `grace`. So is one of a kind
-/// that the server does not have: there is nothing to be in step with.
+/// Ready while the watch is synced, or has been interrupted for no longer than `grace`. Also ready if the server does
+/// not have the kind: then there is nothing to sync.
 pub fn check(
     health: watch::Receiver<StreamHealth>,
     grace: Duration,
@@ -70,7 +70,7 @@ pub fn check(
     }
 }
 
-/// Shows a stream's health in metrics and in the log, for as long as the stream lives.
+/// Publishes a watch's health in metrics and in the log, for as long as the watch lives.
 pub(crate) async fn report(
     resource: Resource,
     mut health: watch::Receiver<StreamHealth>,
@@ -110,14 +110,14 @@ pub(crate) async fn report(
     }
 }
 
-/// What the log is told of interruptions: a server that is away is asked for every other second.
+/// Limits the log lines about interruptions: an unreachable server is retried every other second.
 #[derive(Default)]
 pub struct StreamLog {
     logged: Option<(String, Instant)>,
 }
 
 impl StreamLog {
-    /// Why the stream is interrupted, if that is news or was not said for a while.
+    /// Why the watch is interrupted, if the reason is new or was not logged for a while.
     pub fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
         if health.interrupted_since.is_none() {
             self.logged = None;
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(all.map(restarts), [0, 0, 0, 0, 1]);
         let closed = StreamCounters { watches_started: 3, watches_closed: 1, ..again };
         count(Resource::Pods, &again, &closed, &watches);
-        // A list for its age that fails is a failure as well.
+        // A relist for its age that fails is a failure as well.
         let failed = StreamCounters { relists_due: 2, failures: 1, ..closed };
         count(Resource::Pods, &closed, &failed, &watches);
         assert_eq!(all.map(restarts), [1, 1, 0, 0, 2]);

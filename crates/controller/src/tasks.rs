@@ -2,7 +2,7 @@
 
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// Tasks nobody waits for.
+/// Tasks that are never awaited.
 pub(crate) struct TaskSet(pub(crate) Vec<JoinHandle<()>>);
 
 impl Drop for TaskSet {
@@ -11,7 +11,7 @@ impl Drop for TaskSet {
     }
 }
 
-/// A task that may be waited for.
+/// A task that may be awaited.
 pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
 
 impl Drop for AbortOnDrop {

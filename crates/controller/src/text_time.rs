@@ -1,15 +1,15 @@
-//! Writes moments and lengths of time for log lines and events.
+//! Formats times and durations for log lines and events.
 
 use jiff::Timestamp;
 use taintward_core::time::{Mono, Now, Span};
 
-/// A moment as RFC 3339 in UTC, to the second; beyond what can be written: `never`.
+/// A time as RFC 3339 in UTC, to the second; `never` if it is beyond the representable range.
 pub(crate) fn moment(at: Mono, now: Now) -> String {
     let micros = now.wall_of(at).as_micros();
     Timestamp::from_microsecond(micros).map_or_else(|_| "never".into(), |at| format!("{at:.0}"))
 }
 
-/// A length as Go writes it, to the second: `4m12s`, `300s` being `5m0s`.
+/// A duration in Go's format, to the second: `4m12s`, and `5m0s` for 300 s.
 pub(crate) fn length(span: Span) -> String {
     let seconds = span.as_micros() / 1_000_000;
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,4 +1,4 @@
-//! Writes `timeAdded` for taints that were seen appearing without one (`--stamp-taints`, D1).
+//! Writes `timeAdded` for taints that were observed to appear without one (`--stamp-taints`, D1).
 //!
 //! - Invariant: one write per taint instance, which loses no concurrent edit.
 
@@ -15,22 +15,23 @@ use taintward_core::time::{Mono, Span};
 use taintward_kube::api::{ApiClient, RequestError, TimeAddedResult};
 use taintward_kube::clock::Clock;
 
-/// Taints that wait at most; what comes on top stays unstamped, which costs nothing but exactness over restarts.
+/// The largest number of waiting taints. Further ones stay without `timeAdded`, which only costs precision across
+/// restarts.
 const WAITING_MAX: usize = 10_000;
 
-/// Other writers may come in between this often; with the pauses, for about ten seconds.
+/// How many conflicts with other writers are retried; with the pauses, for about ten seconds.
 const TRIES_MAX: u32 = 16;
 
-/// The pause after the first try that met another writer, and the longest.
+/// The pause after the first conflict, and the longest.
 const PAUSE_FIRST_MILLIS: i64 = 20;
 const PAUSE_MAX: Span = Span::from_secs(1);
 
-/// No stamp is tried after one was not permitted, first for this long, then for twice as long, and so on: a token that is
-/// being renewed is back soon, one policy is about one node, and a right that is missing costs one request in a while.
+/// How long stamping pauses after a forbidden request; the pause doubles each time. A token that is being renewed is
+/// back soon, one policy concerns one node, and a missing permission costs one request in a while.
 const FORBIDDEN_FIRST: Span = Span::from_secs(1);
 const FORBIDDEN_MAX: Span = Span::from_secs(60);
 
-/// One taint to stamp.
+/// A taint that waits for its `timeAdded`.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingTimestamp {
     node: NodeName,
@@ -42,21 +43,21 @@ pub(crate) struct PendingTimestamp {
 }
 
 impl PendingTimestamp {
-    /// A taint that appeared at this moment.
+    /// Creates one for a taint that appeared at this time.
     pub(crate) fn new(node: NodeName, uid: Uid, key: Box<str>, at: Mono) -> Self {
         Self { node, uid, key, at, tries: 0, not_before: at }
     }
 }
 
-/// When a stamp was sent, which, and how it went.
+/// When a stamp was sent, which one, and the result.
 type StampResult = (Mono, PendingTimestamp, Result<(), RequestError>);
 
-/// Taints that wait for their stamp, and the one that is being stamped.
+/// Holds the taints that wait for their stamp, and the request in flight.
 #[derive(Default)]
 pub(crate) struct TimeAddedWriter {
     waiting: VecDeque<PendingTimestamp>,
     in_flight: Option<BoxFuture<'static, StampResult>>,
-    /// Not permitted so often in a row, and when it may be tried again.
+    /// The number of forbidden requests in a row, and when to try again.
     forbidden: u32,
     not_before: Option<Mono>,
 }
@@ -68,7 +69,7 @@ impl TimeAddedWriter {
         }
     }
 
-    /// Starts the next one whose time has come, unless one is in flight.
+    /// Starts the next stamp that is due, unless one is in flight.
     pub(crate) fn start(&mut self, context: &ControllerContext, now: Mono) {
         if self.is_in_flight() {
             return;
@@ -82,7 +83,7 @@ impl TimeAddedWriter {
         }));
     }
 
-    /// Waits for the one that is in flight; for ever, while there is none. Cancelled, it loses nothing.
+    /// Waits for the stamp in flight; never returns while there is none. Cancel-safe.
     pub(crate) async fn finish(&mut self, context: &ControllerContext) {
         let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
         let (sent, stamp, result) = in_flight.await;
@@ -96,7 +97,7 @@ impl TimeAddedWriter {
         self.in_flight.is_some()
     }
 
-    /// The next one whose time has come.
+    /// The next stamp that is due.
     fn next(&mut self, now: Mono) -> Option<PendingTimestamp> {
         if self.not_before.is_some_and(|moment| now < moment) {
             return None;
@@ -105,7 +106,7 @@ impl TimeAddedWriter {
         self.waiting.remove(position)
     }
 
-    /// When the next one's time comes; `None` while one is in flight.
+    /// When the next stamp is due; `None` while one is in flight.
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         if self.is_in_flight() {
             return None;
@@ -114,7 +115,8 @@ impl TimeAddedWriter {
         earliest.map(|moment| self.not_before.map_or(moment, |not_before| moment.max(not_before)))
     }
 
-    /// What came of a stamp. Without the permission there is one warning, until it is there again, and things go on.
+    /// Handles the result of a stamp. If it is forbidden, logs one warning until a stamp is permitted again, and
+    /// continues.
     fn answered(&mut self, stamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
         if !matches!(result, Err(RequestError { failure: ApiFailure::Forbidden, .. })) {
             (self.forbidden, self.not_before) = (0, None);
@@ -144,8 +146,8 @@ impl TimeAddedWriter {
         }
     }
 
-    /// Another writer came in between. What is found next time may be another instance of the taint: so the time is
-    /// that of the retry, too late at worst, and nobody leaves early by it (S3).
+    /// Retries after another writer's change. The next read may find another instance of the taint, so the retry's time
+    /// is used: too late at worst, so that no pod leaves early (S3).
     fn again(&mut self, stamp: PendingTimestamp, now: Mono) {
         let pause = Span::from_millis(PAUSE_FIRST_MILLIS << stamp.tries.min(10)).min(PAUSE_MAX);
         let not_before = now.plus(pause);
@@ -153,10 +155,10 @@ impl TimeAddedWriter {
     }
 }
 
-/// Stamps one taint if it is still there and still without a time.
+/// Stamps one taint if it still exists and still has no time.
 ///
-/// Read and patch have the time of one request between them, so that the right to act that was checked before holds for
-/// both (S5).
+/// The read and the patch share the timeout of one request, so that the permission to write that was checked before
+/// covers both (S5).
 async fn stamp(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Result<(), RequestError> {
     let now = clock.now();
     let over = now.mono.plus(api.longest_request());
@@ -254,7 +256,7 @@ mod tests {
         assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
     }
 
-    /// S5: a read that takes long leaves the patch what is left of one request's time.
+    /// S5: a slow read leaves the patch the rest of one request's timeout.
     #[tokio::test(start_paused = true)]
     async fn read_and_patch_have_the_time_of_one_request() {
         const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"1"},
@@ -275,7 +277,7 @@ mod tests {
         let result = super::stamp(&api, &clock, &stamp()).await;
         assert_eq!(result.unwrap_err().failure, ApiFailure::Unavailable);
         let took = clock.now().mono.since(began);
-        // The server was given a second, and got the patch at the latest when it was given up.
+        // The server got a timeout of one second, and received the patch before the client gave up.
         assert!(
             took.saturating_add(Span::from_secs(1)) <= longest.saturating_add(Span::from_millis(10)),
             "{took:?}"

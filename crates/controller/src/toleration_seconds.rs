@@ -1,7 +1,7 @@
-//! Connects the engine of toleration seconds: pods of silent nodes are held and released, others are backfilled or guarded.
+//! Connects the toleration seconds engine: holds and releases pods of silent nodes, backfills or guards others.
 //!
-//! - Comes in: watch events of nodes and pods; of namespaces for backfill and the guard; of policies for backfill. Goes out: patches of pods, and
-//!   the status of policies.
+//! - Comes in: watch events of nodes and pods; of namespaces for backfill and the guard; of policies for backfill. Goes
+//!   out: patches of pods, and the status of policies.
 
 mod reporting;
 
@@ -24,14 +24,14 @@ use taintward_kube::decode::{NamespaceObject, PolicyObject};
 /// The adapter of the engine.
 pub(crate) struct TolerationSecondsController;
 
-/// The watches that only backfill and the guard want.
+/// The watches that only backfill and the guard need.
 pub(crate) struct SecondsWatches {
     pub(crate) namespaces: WatchReceiver<NamespaceObject>,
     /// For backfill.
     pub(crate) policies: Option<WatchReceiver<PolicyObject>>,
 }
 
-/// The queues of the engine: what decides before nodes, nodes before their pods.
+/// The queues of the engine: policies and namespaces before nodes, nodes before their pods.
 pub(crate) fn watch_queues(
     nodes: WatchReceiver<HoldNodeFact>,
     pods: WatchReceiver<HeldPodFact>,

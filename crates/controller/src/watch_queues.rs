@@ -1,13 +1,13 @@
 //! Holds the queues from the watches to one engine, in order of priority.
 //!
-//! - Invariant: a batch of a queue that was added earlier comes first, where both are waiting; within a queue, the order of
-//!   its watch.
+//! - Invariant: a batch of a queue that was added earlier comes first, where both are waiting; within a queue, the
+//!   order of its watch.
 
 use std::task::{Context, Poll};
 use taintward_core::object_event::ObjectEvent;
 use tokio::sync::mpsc;
 
-/// Events of one kind on their way.
+/// Receives events of one kind.
 pub(crate) type WatchReceiver<F> = mpsc::Receiver<Vec<ObjectEvent<F>>>;
 
 /// The queues of one engine, whose inputs are `I`.
@@ -21,7 +21,7 @@ impl<I: 'static> WatchQueues<I> {
         Self { queues: Vec::new() }
     }
 
-    /// Adds a queue that comes after the others; `input` makes an engine input of an event.
+    /// Adds a queue with the lowest priority so far; `input` converts an event to an engine input.
     pub(crate) fn with<F: Send + 'static>(
         mut self,
         receiver: WatchReceiver<F>,
@@ -31,12 +31,12 @@ impl<I: 'static> WatchQueues<I> {
         self
     }
 
-    /// A batch that is there already.
+    /// A batch that is waiting already.
     pub(crate) fn try_next(&mut self) -> Option<Vec<I>> {
         self.queues.iter_mut().find_map(|queue| queue.try_next())
     }
 
-    /// The next batch; never, when all watches have ended. Cancelled, it loses nothing.
+    /// The next batch; never returns once all watches have ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Vec<I> {
         std::future::poll_fn(|context| {
             let mut ready = self.queues.iter_mut().filter_map(|queue| match queue.poll_next(context) {
@@ -49,7 +49,7 @@ impl<I: 'static> WatchQueues<I> {
     }
 }
 
-/// A queue of any kind of object.
+/// A queue for any kind of object.
 trait WatchQueue<I> {
     fn try_next(&mut self) -> Option<Vec<I>>;
 
@@ -89,7 +89,7 @@ mod tests {
     use taintward_core::time::{Mono, Wall};
     use taintward_kube::clock::Clock;
 
-    /// Enough that a random order shows.
+    /// Enough batches for a random order to show.
     const MANY: i64 = 32;
 
     /// The queues of taint eviction.
@@ -98,7 +98,7 @@ mod tests {
         eviction::watch_queues(nodes, pods, &eviction::tests::metrics(&clock))
     }
 
-    /// Pod events that came before the node events; both numbered.
+    /// Pod events that arrived before the node events, both numbered.
     fn pods_first() -> WatchQueues<EvictionInput> {
         let ((node_events, nodes), (pod_events, pods)) = (mpsc::channel(64), mpsc::channel(64));
         for number in 0..MANY {

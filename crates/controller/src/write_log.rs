@@ -4,10 +4,11 @@ use crate::log_rate_limit::LogRateLimit;
 use std::collections::BTreeMap;
 use taintward_core::time::Mono;
 
-/// Lines with the same message in a second at most: one write of 150,000 lines would hold up the loop that writes them.
+/// The largest number of lines with the same message in a second: writing 150,000 lines would block the loop that
+/// writes them.
 const SAME_MAX: u32 = 100;
 
-/// Lines by their message.
+/// A rate limit per message.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLogLimits(BTreeMap<&'static str, LogRateLimit>);
 
@@ -20,7 +21,8 @@ impl WriteLogLimits {
         withheld.is_some()
     }
 
-    /// Says how many were withheld in seconds that are over; without `now`, the process ends and no second goes on.
+    /// Logs how many lines were withheld in the seconds that are over; without `now`, the process is ending and every
+    /// second counts as over.
     pub(crate) fn sum_up(&mut self, now: Option<Mono>) {
         for (message, quota) in &mut self.0 {
             say_withheld(message, quota.take_withheld(now));
@@ -41,7 +43,7 @@ mod tests {
     use crate::logging::tests::logged;
     use taintward_core::time::Span;
 
-    /// The log of lines that want to be written, so many of one kind and of another, and what is said in the end.
+    /// The log after the given calls.
     fn log(say: impl FnOnce(&mut WriteLogLimits)) -> Vec<String> {
         let log = logged(LogFormat::Text, 0, || say(&mut WriteLogLimits::default()));
         log.lines().map(|line| line["I1121 08:36:40.123456 ".len()..].to_owned()).collect()

@@ -4,19 +4,19 @@ use taintward_core::time::{Mono, Span};
 use taintward_kube::leader_election::Leadership;
 use tokio::sync::watch;
 
-/// The right to act. Clones follow the same lease.
+/// The permission to write. Clones follow the same lease.
 #[derive(Clone, Debug)]
 pub(crate) enum WritePermission {
     /// Observe mode: never.
     ReadOnly,
     /// No election: always.
     Always,
-    /// While we lead, and a request sent now is over before anybody else may (S5).
+    /// While this process leads, and a request sent now ends before another replica may lead (S5).
     Leader(watch::Receiver<Leadership>),
 }
 
 impl WritePermission {
-    /// Whether a request that can be carried out for `longest` may be sent now.
+    /// Whether a request that may take up to `longest` may be sent now.
     pub(crate) fn is_given(&self, now: Mono, longest: Span) -> bool {
         match self {
             Self::ReadOnly => false,
@@ -25,12 +25,12 @@ impl WritePermission {
         }
     }
 
-    /// Whether somebody else may write by now. A renewal that is late takes [`WritePermission::is_given`] away, and not this.
+    /// Whether another replica may write by now. A late renewal revokes [`WritePermission::is_given`] but not this.
     pub(crate) fn is_lost(&self, now: Mono) -> bool {
         !self.is_given(now, Span::ZERO)
     }
 
-    /// When the lease was last renewed by us: proof that the API server takes our writes.
+    /// When this process last renewed the lease: proof that the API server accepts its writes.
     pub(crate) fn renewed(&self) -> Option<Mono> {
         match self {
             Self::Leader(leadership) => leadership.borrow().last_renew_ok,
@@ -38,7 +38,7 @@ impl WritePermission {
         }
     }
 
-    /// Waits for news of the lease; for ever, where there is none.
+    /// Waits for a change of the lease; never returns if there is no election.
     pub(crate) async fn changed(&mut self) {
         let changed = match self {
             Self::Leader(leadership) => leadership.changed().await.is_ok(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::time::{Mono, Span};
 
-/// The sign of life of one loop. Clones are of the same loop.
+/// The heartbeat of one loop. Clones share it.
 #[derive(Clone)]
 pub struct LoopHeartbeat {
     last: Arc<AtomicI64>,
@@ -15,13 +15,13 @@ pub struct LoopHeartbeat {
 }
 
 impl LoopHeartbeat {
-    /// A loop that beats now, and is stuck once it has not beaten for `limit`.
+    /// Creates a heartbeat that starts now. The loop counts as stuck once it has not beaten for `limit`.
     pub fn new(limit: Span, clock: MonoClock) -> Self {
         let now = clock();
         Self { last: Arc::new(AtomicI64::new(now.as_micros())), limit, clock }
     }
 
-    /// The loop goes round.
+    /// Records that the loop goes round.
     pub fn beat(&self) {
         self.last.store((self.clock)().as_micros(), Ordering::Relaxed);
     }

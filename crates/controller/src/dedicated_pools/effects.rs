@@ -1,4 +1,4 @@
-//! Makes the requests of effects about dedicated pools.
+//! Creates the requests of effects about dedicated pools.
 
 use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel};
@@ -15,7 +15,7 @@ use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, NamespaceObject};
 use taintward_kube::pools::{POOL_GUARD, status_patch};
 
-/// Makes requests.
+/// Creates requests.
 pub(super) struct PoolRequests {
     exemptions: Arc<PoolExemptions>,
 }
@@ -71,7 +71,7 @@ fn object(effect: &PoolEffect) -> &str {
     }
 }
 
-/// What requests take.
+/// What requests need.
 struct PoolRequestContext {
     api: ApiClient,
     clock: Clock,
@@ -136,7 +136,7 @@ impl PoolRequestContext {
         }
     }
 
-    /// A list of all nodes may take longer than the lease lasts (S5).
+    /// Rejects a write when the permission may be over: a list of all nodes may take longer than the lease lasts (S5).
     fn still_may(&self) -> Result<(), RequestError> {
         match self.permission.is_given(self.clock.now().mono, self.api.longest_request()) {
             true => Ok(()),

@@ -12,7 +12,7 @@ use taintward_core::identity::Uid;
 use taintward_core::time::Wall;
 use taintward_kube::events::{Event, EventReporter, Regarding};
 
-/// Reasons of the condition `Ready` that are no finding's and worth an event.
+/// Reasons of the condition `Ready` that no finding has and that are worth an event.
 const WORDS: [&str; 4] = ["Applied", "Frozen", "Refused", ELSEWHERE];
 
 /// Reports one notice.
@@ -65,7 +65,7 @@ fn ready_changed(
     }
     let mut reasons = Reason::ALL.iter().map(|one| one.as_str()).chain(WORDS);
     let Some(reason) = reasons.find(|one| *one == reason) else { return };
-    // That a node has joined is no event of the pool.
+    // A node that joined is not worth an event of the pool.
     if (before, reason) == (Some("Progressing"), "Applied") {
         return;
     }
@@ -81,7 +81,7 @@ fn ready_changed(
     });
 }
 
-/// The API server has accepted that a pod of others is evicted.
+/// Records that the API server has accepted the eviction of a foreign pod.
 fn evicted(recorder: &mut EventRecorder, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
     let UnauthorizedPod { uid, pod, node } = trespasser;
     let (namespace, name) = (pod.namespace(), pod.name());

@@ -13,21 +13,21 @@ pub(crate) struct PoolStreamDemand {
 }
 
 impl PoolStreamDemand {
-    /// On, until it is known better.
+    /// Creates the switch. It is on until the cluster is known.
     pub(crate) fn new(relist: RelistTrigger) -> Self {
         Self { on: watch::Sender::new(true), relist }
     }
 
-    /// The switch, to read.
+    /// The state of the switch.
     pub(crate) fn on(&self) -> watch::Receiver<bool> {
         self.on.subscribe()
     }
 
-    /// Turns it as it has to be.
+    /// Turns the switch on or off.
     pub(super) fn set(&self, on: bool) {
         let turned = self.on.send_if_modified(|before| std::mem::replace(before, on) != on);
         if turned && on {
-            // In this order: what begins from now on is handed over whole.
+            // In this order: consumers that start now receive the whole list.
             self.relist.ask();
         }
     }

@@ -1,4 +1,4 @@
-//! Makes the requests of eviction effects.
+//! Creates the requests of eviction effects.
 //!
 //! - Invariant: no DELETE is carried out when the confirmation that justifies it is older than W (S2).
 
@@ -17,7 +17,7 @@ use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::DecodedPod;
 
-/// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
+/// W of S2: the maximum age of a node's confirmation when the API server carries out the DELETE that it justifies.
 const JUSTIFIED_FOR: Span = Span::from_secs(5);
 
 /// The request of an effect.
@@ -61,7 +61,7 @@ async fn execute(
             (EvictionInput::NodeConfirmed { node, sent, result }, error)
         }
         EvictionEffect::SetDisruptionTarget { pod, name, version, generation, slow } => {
-            // A mark has no age; its right to be sent has (S5).
+            // A mark may be any age, but the permission to write limits its request (S5).
             let patient = slow.then(|| api.stretched(api.longest_request())).flatten();
             let api = patient.as_ref().unwrap_or(api);
             let marked = api.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
@@ -91,7 +91,7 @@ async fn execute(
     }
 }
 
-/// A node that was read, as the watch tells of it.
+/// Reduces a node that was read to the part that the watch delivers.
 fn in_scope_node(read: LiveRead<NodeFact>, scope: EvictionScope) -> LiveRead<NodeFact> {
     match (read, scope) {
         (LiveRead::Found(node), EvictionScope::GuardedPods) => LiveRead::Found(guarded_node(node)),
@@ -99,7 +99,8 @@ fn in_scope_node(read: LiveRead<NodeFact>, scope: EvictionScope) -> LiveRead<Nod
     }
 }
 
-/// A pod that was read, as the watch tells of it: one that is not guarded is not there.
+/// Reduces a pod that was read to the part that the watch delivers: in the guard's scope, an unguarded pod does not
+/// exist.
 fn in_scope_pod(read: LiveRead<DecodedPod>, scope: EvictionScope) -> LiveRead<PodFact> {
     match read {
         LiveRead::Found(pod) => match scope {
@@ -111,7 +112,7 @@ fn in_scope_pod(read: LiveRead<DecodedPod>, scope: EvictionScope) -> LiveRead<Po
     }
 }
 
-/// The process slept between decision and request.
+/// The error for a process that slept between the decision and the request.
 fn too_old(pod: &PodName) -> RequestError {
     let message = format!("the decision to delete {pod} is too old to be sent");
     RequestError::ours(ApiFailure::Unavailable, message)

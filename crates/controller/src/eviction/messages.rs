@@ -1,4 +1,4 @@
-//! Formats the messages of events and log lines about an eviction: upstream's words first (TE-34), then taint,
+//! Formats the messages of events and log lines about an eviction: upstream's text first (TE-34), then taint,
 //! toleration and times (D8).
 
 use crate::text_time::{length, moment};
@@ -7,7 +7,7 @@ use taintward_core::identity::{NodeName, PodName};
 use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::{Now, Span};
 
-/// The event of a pod that was deleted.
+/// The event of a deleted pod.
 pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
     format!("Marking for deletion Pod {}: {}", grounds.name, why(node, grounds, now))
 }
@@ -44,7 +44,7 @@ pub(crate) fn why(node: &NodeName, grounds: &EvictionReason, now: Now) -> String
     }
 }
 
-/// For how long the countdown was held (NL-48), if it was.
+/// How long the countdown was on hold (NL-48), if it was.
 fn held(span: Span) -> String {
     match span {
         Span::ZERO => String::new(),
@@ -52,7 +52,7 @@ fn held(span: Span) -> String {
     }
 }
 
-/// Where a start was taken from, in words.
+/// The source of a taint start, as text.
 pub(crate) const fn source(source: TaintStartSource) -> &'static str {
     match source {
         TaintStartSource::SeenLive => "seen appearing",

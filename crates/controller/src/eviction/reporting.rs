@@ -13,7 +13,7 @@ use taintward_core::identity::{PodName, PodRef};
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::Outcome;
 
-/// Reports notices of one moment.
+/// Reports the notices of one moment.
 pub(super) struct EvictionReport<'a> {
     controller: &'a mut EvictionController,
     engine: &'a EvictionEngine,
@@ -71,7 +71,7 @@ impl<'a> EvictionReport<'a> {
     }
 
     fn report_evicted(&mut self, pod: &PodRef, grounds: &EvictionReason, now: Now) {
-        // What was due before we knew of it counts from when we knew.
+        // A pod that was due before this process knew of it counts from when it did.
         let due = grounds.due.max(grounds.known_due);
         self.context.metrics.evictions.deleted(DeletionTimes {
             due,
@@ -166,7 +166,7 @@ impl<'a> EvictionReport<'a> {
         );
     }
 
-    /// Watches are believed no longer: a store that was put back is silent about it.
+    /// Relists everything: after a restore of its store, the API server's watches do not report the difference.
     fn report_rewound(&mut self, now: Mono) {
         self.controller.relist_now.ask();
         if let Some(withheld) = self.controller.relist_lines.take(now) {
@@ -178,13 +178,14 @@ impl<'a> EvictionReport<'a> {
         }
     }
 
-    /// Another evicts beside us. Told by the leader, so that it is counted once; by it alone it can be seen who deletes.
+    /// Reports that another controller evicts pods. Only the leader does, so that it is counted once; only the leader
+    /// can see which controller deletes.
     fn report_foreign(&mut self, pod: &PodRef, sign: Sign, now: Now) {
         if self.context.mode == WriteMode::Enforce && !self.context.may_write() {
             return;
         }
         self.context.metrics.evictions.other_controller.of(sign).inc();
-        // Somebody may have deleted a pod in just that moment, but not pod after pod.
+        // Another client may have deleted one pod at just this moment, but not pod after pod.
         if sign == Sign::Deletion && self.controller.chance.take(now.mono).is_some() {
             return;
         }
@@ -212,7 +213,7 @@ impl<'a> EvictionReport<'a> {
         }
     }
 
-    /// Records an event; without room for one of each pod, there is one for the node.
+    /// Records an event; without room for one per pod, there is one for the node.
     fn record(
         &mut self,
         (action, aggregated_note): (&'static str, &'static str),

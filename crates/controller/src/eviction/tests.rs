@@ -1,4 +1,4 @@
-//! Tests that events wait for permission to write, no longer than the lead lasts, and that log lines are bounded.
+//! Tests that events wait for permission to write only while the lease lasts, and that log lines are bounded.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -28,11 +28,11 @@ use taintward_kube::decode::{Decoded, WatchedObject as _};
 use taintward_kube::leader_election::Leadership;
 use tokio::sync::mpsc;
 
-/// A loop with five events that wait, and what it does.
+/// A loop with five waiting events, and its observed behaviour.
 struct Stage {
     clock: Clock,
     metrics: Arc<ControllerMetrics>,
-    /// Requests that came to the API server, which answers none.
+    /// Requests that reached the API server, which answers none.
     requests: Arc<AtomicU64>,
     turns: Arc<AtomicU64>,
     lead: watch::Sender<Leadership>,
@@ -143,7 +143,7 @@ async fn events_of_a_lost_lead_are_dropped_and_counted_and_not_written_in_the_ne
     assert_eq!((stage.requests(), stage.dropped()), (0, 5));
 }
 
-/// The lease is still ours, and too short for another request: its renewal is late.
+/// The lease is still held, but too short for another request, because its renewal is late.
 #[tokio::test(start_paused = true)]
 async fn events_wait_for_a_late_renewal_without_waking_the_loop() {
     let stage = Stage::new(Some(Span::from_secs(3)));
@@ -156,7 +156,7 @@ async fn events_wait_for_a_late_renewal_without_waking_the_loop() {
     assert_eq!((stage.requests(), stage.dropped()), (4, 0));
 }
 
-/// Four events are being written, and are never answered; one waits.
+/// Four events are being written and never get a response; one waits.
 #[tokio::test(start_paused = true)]
 async fn events_that_wait_at_the_end_are_counted_as_dropped() {
     let mut stage = Stage::new(LONG);
@@ -183,7 +183,7 @@ fn pod(number: usize, tolerations: &str) -> PodFact {
     fact
 }
 
-/// What is logged of pods of one node when its taint comes and goes again.
+/// The log of the pods of one node when its taint is added and removed.
 fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     let unused =

@@ -44,7 +44,7 @@ fn batch() -> Vec<WatchEvent<NodeForAllControllers>> {
     ]
 }
 
-/// What consumers receive of a batch.
+/// The events that consumers receive from a batch.
 fn received(batch: Vec<WatchEvent<NodeForAllControllers>>) -> Vec<ObjectEvent<NodeForAllControllers>> {
     batch.into_iter().filter_map(|event| event.into_object_event(Mono::from_secs(0))).collect()
 }
@@ -131,7 +131,7 @@ async fn pools_receive_whole_lists_and_only_while_they_need_any() {
         let all = received(batch.clone()).len();
         out.send(batch).await.unwrap();
         assert_eq!(taints.recv().await.unwrap().len(), all);
-        // The next batch is taken in only after this one was sent to every consumer.
+        // The next batch is received only after this one has been sent to every consumer.
         tokio::task::yield_now().await;
         pools.try_recv().ok()
     };

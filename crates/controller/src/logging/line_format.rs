@@ -47,7 +47,7 @@ where
     }
 }
 
-/// What an event says.
+/// The content of a log event.
 #[derive(Default)]
 struct LogRecord {
     message: String,
@@ -55,9 +55,9 @@ struct LogRecord {
 }
 
 enum FieldValue {
-    /// A number or a truth value: the same bytes in both forms.
+    /// A number or a boolean: the same bytes in both formats.
     Bare(String),
-    /// Anything else.
+    /// Any other value.
     Text(String),
 }
 
@@ -117,7 +117,7 @@ impl LogRecord {
     fn put(&mut self, field: &Field, value: FieldValue) {
         match (field.name(), value) {
             ("message", FieldValue::Bare(text) | FieldValue::Text(text)) => self.message = text,
-            // Bookkeeping of the bridge from the `log` crate, not part of what was said.
+            // Metadata of the bridge from the `log` crate, not part of the record.
             (name, _) if name.starts_with("log.") => {}
             (name, value) => self.fields.push((name.strip_prefix("r#").unwrap_or(name), value)),
         }

@@ -5,7 +5,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Counts.
+/// Counts log records.
 pub(super) struct LogCounter;
 
 impl<S: Subscriber> Layer<S> for LogCounter {

@@ -1,4 +1,4 @@
-//! Tests log lines from macro to writer.
+//! Tests log lines from the macro to the writer.
 
 use super::*;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ fn json(say: impl FnOnce()) -> serde_json::Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// What an attacker would put into a taint's value: a forged line, a terminal sequence in both encodings, a quote.
+/// What an attacker could put into a taint's value: a forged line, a terminal sequence in both encodings, a quote.
 const HOSTILE: &str = "a\nE1121 forged\r\u{1b}[31mred\u{9b}2J\"quoted\"\\\u{202e}gnp\u{2028}${jndi:x}";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Makes the requests of node lifecycle effects.
+//! Creates the requests of node lifecycle effects.
 
 use crate::controller_context::ControllerContext;
 use crate::effect_executor::{EffectRequest, EffectResponse, RequestLabel, split_error};

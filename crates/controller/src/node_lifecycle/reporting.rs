@@ -15,10 +15,10 @@ use taintward_core::node_lifecycle::{
 use taintward_core::time::{Mono, Now, Span};
 use taintward_kube::events::Event;
 
-/// Zones that are named at start, at most.
+/// The largest number of zones that are named at start.
 const ZONES_NAMED: usize = 50;
 
-/// Reports one notice; the replica that may write records the events, so that each is recorded once.
+/// Reports one notice. Only the replica that may write records the events, so that each is recorded once.
 pub(super) fn report(
     notice: &NodeLifecycleNotice,
     context: &ControllerContext,
@@ -146,7 +146,7 @@ fn event(notice: &NodeLifecycleNotice, now: Now) -> Option<Event> {
     }
 }
 
-/// Says which zones there are, how they are, and how fast their nodes may be tainted.
+/// Logs the zones, their state, and the rate at which their nodes may be tainted.
 pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
     let census = engine.stats();
     let zones = engine.zones().count();
@@ -186,13 +186,13 @@ fn cause_text(cause: TaintCause, now: Now) -> String {
     }
 }
 
-/// Taints as kubectl writes them; empty for none.
+/// Taints in kubectl's format; empty for none.
 fn taint_list(taints: ManagedTaints) -> String {
     let all: Vec<String> = taints.iter().map(|taint| taint.to_string()).collect();
     all.join(",")
 }
 
-/// How a zone is.
+/// The state of a zone, as text.
 const fn state_text(state: ZoneState) -> &'static str {
     match state {
         ZoneState::Normal => "normal",
@@ -201,7 +201,7 @@ const fn state_text(state: ZoneState) -> &'static str {
     }
 }
 
-/// How fast nodes are tainted.
+/// The rate at which nodes are tainted, as text.
 fn rate_text(rate: TaintRate) -> String {
     let millionths = rate.as_millionths();
     match millionths {

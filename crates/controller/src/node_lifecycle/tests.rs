@@ -1,4 +1,4 @@
-//! Tests what watch health, renewals and responses tell the engine.
+//! Tests which inputs watch health, renewals and responses give to the engine.
 
 use super::*;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A stream that was listed, and watches since the first second.
+    /// A watch that has been listed and has been open since the first second.
     fn watching() -> Self {
         let (health, seen) = watch::channel(StreamHealth::default());
         let mut stage = Self { health, eye: StreamObserver::new(LEASES, seen) };
@@ -127,7 +127,7 @@ fn s7_each_renewal_of_our_lease_is_a_proof_once() {
     assert_eq!(ApiServerProbe::new(Span::from_secs(10)).renewed(&WritePermission::Always), None);
 }
 
-/// An actor whose API server answers every question so; with the number of questions.
+/// A client whose API server answers every request with this code; with the number of requests.
 fn server(code: u16) -> (ApiClient, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);

@@ -1,20 +1,20 @@
-//! Reports the offset of our clock from the API server's: metrics, and one warning per episode.
+//! Reports the offset between the local clock and the API server's: metrics, and one warning per episode.
 
 use crate::metrics::ControllerMetrics;
 use std::sync::Arc;
 use taintward_core::time::Span;
 use taintward_kube::clock::{Clock, ClockOffset};
 
-/// How often it is looked at.
+/// How often the offset is checked.
 const PERIOD: Span = Span::from_secs(5);
 
-/// An offset beyond this is warned of, until it is below half of that.
+/// The offset that causes a warning; the episode ends below half of it.
 const WARNED_OF_SECS: f64 = 5.0;
 
-/// So many answers without a date that can be used, and none with one, are warned of.
+/// How many responses in a row without a usable date cause a warning.
 const USELESS_ANSWERS: u64 = 10;
 
-/// Reports as long as the process lives, if the clock goes by the server's time.
+/// Reports as long as the process lives, if the clock follows the server's time.
 pub(super) async fn report(clock: Clock, metrics: Arc<ControllerMetrics>) {
     let mut episode = ClockEpisode::Well;
     while clock.is_by_the_server() {
@@ -25,7 +25,7 @@ pub(super) async fn report(clock: Clock, metrics: Arc<ControllerMetrics>) {
     }
 }
 
-/// What was said last.
+/// What was logged last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockEpisode {
     Well,

@@ -10,7 +10,7 @@ use taintward_kube::clock::Clock;
 use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Leadership};
 use tokio::sync::watch;
 
-/// So long after its end, whoever still believes to hold the lease is stuck; client-go's controllers allow as much.
+/// A leader that still leads this long after its lease has ended is stuck; client-go's controllers allow the same.
 const EXPIRED_MAX: Span = Span::from_secs(20);
 
 pub(super) fn rules(election: &ElectionSettings) -> Result<ElectionTimings, InvalidTimings> {
@@ -32,12 +32,12 @@ pub(super) fn candidate(
     }
 }
 
-/// Whether this process acts without an election.
+/// The mode of a process without an election.
 pub(super) fn right_of(settings: &ControllerSettings) -> Option<WriteMode> {
     settings.election.is_none().then_some(settings.mode)
 }
 
-/// Shows leadership in metrics and in the log, and trouble with the lease to `told`.
+/// Publishes leadership in metrics and in the log, and problems with the lease in `problem_out`.
 pub(super) async fn report_lease(
     mut leadership: watch::Receiver<Leadership>,
     lease: metrics::LeaseMetrics,
@@ -75,8 +75,8 @@ pub(super) async fn report_lease(
     }
 }
 
-/// Alive unless the election stands still: it does something, if only wait, all the time; and it does not go on leading
-/// beyond its time (client-go's `HealthzAdaptor`).
+/// Alive unless the election stands still (it always does something, even if it only waits), or leads beyond its lease
+/// (client-go's `HealthzAdaptor`).
 pub(super) fn is_alive(
     leadership: watch::Receiver<Leadership>,
     clock: Clock,
@@ -95,8 +95,8 @@ pub(super) fn is_alive(
     }
 }
 
-/// Ready unless the lease could be neither read nor written for longer than it lasts: nobody takes over from whoever
-/// can't see that it is free.
+/// Ready unless the lease could be neither read nor written for longer than it lasts: such a follower cannot see that
+/// the lease is free, so it could not take over.
 pub(super) fn is_within_reach(
     problem: watch::Receiver<LeaseProblem>,
     lease: Span,
@@ -120,7 +120,7 @@ mod tests {
 
     const LEASE: Span = Span::from_secs(15);
 
-    /// A lease that can't be read from the fifth second on, and can again from the sixtieth on.
+    /// The lease is out of reach from the fifth to the sixtieth second.
     #[tokio::test(start_paused = true)]
     async fn a_lease_out_of_reach_for_longer_than_it_lasts_is_not_ready_and_alive() {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));

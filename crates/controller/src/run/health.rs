@@ -30,14 +30,14 @@ impl HealthState {
         }
     }
 
-    /// No loop runs yet, and none is stuck.
+    /// Records a heartbeat of all loops before they run, so that none counts as stuck.
     pub(super) fn beat(&self) {
         [&self.eviction, &self.node_lifecycle, &self.dedicated_pools, &self.toleration_seconds]
             .into_iter()
             .for_each(|health| health.heartbeat.beat());
     }
 
-    /// What must be well for the process to be ready, and to be alive.
+    /// The readiness and liveness checks of the process.
     pub(super) fn checks(&self, settings: &ControllerSettings, watches: &WatchSet) -> Vec<Check> {
         let watch = |name, slot: &WatchSlot| {
             Check::new(name, Scope::Ready, stream_health::check(slot.health.clone(), INTERRUPTED_MAX))

@@ -4,13 +4,14 @@ use super::PROBE_MAX;
 use crate::settings::{ControllerSettings, ElectionSettings, Marking, MetricsReadersSetting, WriteMode};
 use taintward_kube::api::{Permission, check_access};
 
-/// Where leases of nodes are.
+/// The namespace of nodes' leases.
 const NODE_LEASES: &str = "kube-node-lease";
 
 /// The group of dedicated pools and policies.
 const GROUP: &str = "taintward.io";
 
-/// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
+/// Logs the missing permissions, each with the line that grants it. It does not wait for them: they may be granted
+/// later.
 pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSettings) {
     match check_access(client, &needs(settings), None, PROBE_MAX).await {
         Ok(missing) => {
@@ -20,7 +21,7 @@ pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSe
     }
 }
 
-/// What this mode needs (TE-2), and not more.
+/// The permissions that this mode needs (TE-2), and no others.
 fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     let mut needs = Vec::new();
     for resource in ["nodes", "pods"] {

@@ -12,7 +12,7 @@ use taintward_kube::config::{ProbeError, probe};
 use taintward_kube::leader_election::{ElectionTimings, Leadership};
 use tokio::sync::watch;
 
-/// The pause between two looks.
+/// The pause between two probes.
 const PROBE_PAUSE: Duration = Duration::from_secs(3);
 
 impl StartupState {
@@ -36,7 +36,7 @@ impl StartupState {
         Self { checks, leadership_out, leadership, lease_problem_out, waiting }
     }
 
-    /// Waits until the API server answers. The loops that have not begun are not stuck.
+    /// Waits until the API server answers. Meanwhile the loops that have not started do not count as stuck.
     pub(super) async fn wait(
         &self,
         client: &kube::Client,
@@ -63,9 +63,9 @@ fn check(
     }
 }
 
-/// Waits until the server answers; logs why it does not and, with each look, calls `report`: the loops that beat
-/// otherwise wait too. A certificate that does not fit is waited for as well: a clock that is not set yet makes every
-/// one look wrong, and the file with the authority may be replaced.
+/// Waits until the server answers. Logs why it does not, and calls `report` with each probe to keep the heartbeats
+/// alive. It also waits when a certificate is rejected: every one is while the local clock is not set, and the CA file
+/// may be replaced.
 async fn wait_for_api_server(
     client: &kube::Client,
     shutdown: &mut Shutdown,
@@ -83,7 +83,7 @@ async fn wait_for_api_server(
                 report(None);
                 return StartupOutcome::Connected;
             }
-            // The account may do the work without the permission to read the version.
+            // The account may have all other permissions without the one to read the version.
             Err(ProbeError::Forbidden(_)) => {
                 report(None);
                 return StartupOutcome::Connected;

@@ -5,7 +5,7 @@ use crate::admin::Scope;
 use crate::settings::{ClusterAccess, ElectionSettings, EnabledControllers, ServingSettings};
 use taintward_core::time::Wall;
 
-/// Everything that can run, runs.
+/// Settings with every controller that can run.
 fn settings() -> ControllerSettings {
     let bind_address = std::net::IpAddr::from([127, 0, 0, 1]);
     ControllerSettings {

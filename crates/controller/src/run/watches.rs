@@ -18,7 +18,7 @@ use taintward_kube::decode::{DecodedPod, NamespaceObject, NodeForAllControllers,
 use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
 use tokio::sync::{mpsc, watch};
 
-/// Batches of one stream that may wait for a loop.
+/// The largest number of batches of one watch that wait for a loop.
 const BATCHES_WAITING: usize = 2;
 
 impl WatchSet {
@@ -40,7 +40,7 @@ impl WatchSet {
         }
     }
 
-    /// Begins to listen to what the controllers that run need.
+    /// Starts the watches that the enabled controllers need.
     pub(super) fn listen(
         self,
         (streams, heartbeats): (&Client, &Client),
@@ -78,7 +78,7 @@ impl WatchSet {
     }
 }
 
-/// Where the parts of one stream come out.
+/// The queues for the parts of one watch.
 struct SplitQueues<S: Split> {
     eviction: Option<WatchReceiver<S::Eviction>>,
     health: Option<WatchReceiver<S::Health>>,
@@ -86,7 +86,7 @@ struct SplitQueues<S: Split> {
     toleration_seconds: Option<WatchReceiver<S::Holds>>,
 }
 
-/// What listening takes.
+/// What starting a watch needs.
 struct WatchSpawner<'a> {
     streams: &'a Client,
     settings: &'a ControllerSettings,
@@ -99,7 +99,7 @@ struct WatchSpawner<'a> {
 }
 
 impl WatchSpawner<'_> {
-    /// Listens to what all loops look at. Where only pools do, there is nothing to listen to without one.
+    /// Starts a watch that several loops share. If only pools use it, it runs only while there is one.
     fn shared<S: Split + WatchedObject>(&mut self, slot: WatchSlot) -> SplitQueues<S> {
         let controllers = &self.settings.controllers;
         let scope = controllers.eviction();
@@ -130,7 +130,7 @@ impl WatchSpawner<'_> {
         }
     }
 
-    /// Listens to what only one loop looks at.
+    /// Starts a watch for one loop.
     fn alone<F: WatchedObject + Clone>(&mut self, client: &Client, slot: WatchSlot) -> WatchReceiver<F> {
         let meter = self.meter(slot.resource);
         let from = self.stream::<F>(client, slot, None);
@@ -139,7 +139,8 @@ impl WatchSpawner<'_> {
         to
     }
 
-    /// Listens to namespaces, for pools, and for backfill and the guard; where only pools look at them, while there is one.
+    /// Starts the watch of namespaces, for pools, backfill and the guard; if only pools use it, it runs only while
+    /// there is one.
     fn namespaces(
         &mut self,
         slot: WatchSlot,

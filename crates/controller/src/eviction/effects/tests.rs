@@ -21,8 +21,8 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Wall};
 use taintward_kube::decode::{Decoded, WatchedObject as _};
 
-/// Asks a server that answers nothing to delete a pod whose node was confirmed `age` ago: what the server was told of
-/// time, and when the request was given up, both in seconds.
+/// Deletes a pod whose node was confirmed `age` ago, on a server that never answers. Returns the timeout that the
+/// server received, and when the client gave up, both in seconds.
 async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
     let told: Arc<Mutex<Option<f64>>> = Arc::default();
     let hear = Arc::clone(&told);
@@ -52,7 +52,7 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
     (told, clock.now().mono.since(sent).as_secs_f64())
 }
 
-/// What the server may still do when the client has given up counts, too.
+/// The time that the server may still work after the client has given up counts, too.
 #[tokio::test(start_paused = true)]
 async fn s2_no_deletion_outlives_its_justification() {
     for (age, server, client) in [(0, 2.0, 3.0), (500, 2.0, 2.5), (1_500, 1.0, 2.5), (2_000, 1.0, 2.0)] {
@@ -63,7 +63,7 @@ async fn s2_no_deletion_outlives_its_justification() {
     }
 }
 
-/// After a silence the server gets what there is, less half a second that a request may be on its way.
+/// After a timeout, the server gets the remaining time, less half a second for the request's transport.
 #[tokio::test(start_paused = true)]
 async fn s2_a_stretched_deletion_outlives_its_justification_neither() {
     for (age, server, client) in [
@@ -93,8 +93,9 @@ async fn s2_an_old_decision_is_not_sent() {
     }
 }
 
-/// An API server that takes `delay` for each deletion, as one with an admission webhook does, and gives up when it was told
-/// to; when it carried one out, and how old the read of the node was then, in seconds.
+/// Evicts a pod on an API server that takes `delay` for each deletion, as one with an admission webhook does, and that
+/// respects the request's timeout. Returns when it carried out a deletion, and the age of the read of the node at that
+/// time, in seconds.
 async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     clock.sleep_until(Mono::from_secs(100)).await;
@@ -173,8 +174,8 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     *done.lock().unwrap()
 }
 
-/// A deletion that takes longer than the usual patience goes at the second try; one that takes longer than its justification
-/// lasts does not (S2).
+/// A deletion that takes longer than the usual timeout succeeds at the second try. One that takes longer than its
+/// justification lasts does not (S2).
 #[tokio::test(start_paused = true)]
 async fn p44_slow_deletions_go_as_far_as_their_justification_reaches() {
     for (delay, within) in [(0.5, 0.6), (1.9, 2.0), (2.1, 5.0), (3.5, 6.5), (3.9, 7.0)] {
