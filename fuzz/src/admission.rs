@@ -2,7 +2,7 @@
 //!
 //! - Run with libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or on files with the stable
 //!   compiler (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`).
-//! - One run uses a reviewer with every kind of result, one all rules in a small cluster.
+//! - Each input is sent to a reviewer with every kind of result, and to all rules in a small cluster.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
@@ -15,7 +15,7 @@ use taintward_admission::review::Outcome;
 use taintward_admission::review::{Half, fuzz_entry, judge};
 use taintward_admission::rules::RuleReviewer;
 
-/// A rule that breaks down lets the object in; here it is found.
+/// A panicking rule admits the object; here it is detected.
 fn ask_rules(bytes: &[u8]) -> usize {
     static RULES: OnceLock<RuleReviewer> = OnceLock::new();
     let rules = RULES.get_or_init(world::rules);

@@ -8,7 +8,7 @@
 
 use taintward_core::taint_edit::{TaintEdit, parse};
 
-/// What was understood, if anything was.
+/// The parsed edit, if there is one.
 fn run(bytes: &[u8]) -> Option<TaintEdit> {
     let text = String::from_utf8_lossy(bytes);
     let arguments: Vec<&str> = text.lines().collect();
@@ -27,7 +27,7 @@ fn run(bytes: &[u8]) -> Option<TaintEdit> {
             let again = parse(&written.split_whitespace().collect::<Vec<_>>());
             assert_eq!(again.as_ref(), Ok(&change), "{written}");
             for overwrite in [false, true] {
-                // Applied to what it adds itself, it may be refused, and never panics.
+                // Applied to what it adds itself, it may be rejected but must not panic.
                 let _ = change.apply(&change.add, overwrite);
             }
             Some(change)
