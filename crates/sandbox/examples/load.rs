@@ -1,6 +1,6 @@
 //! Measures writes in process: creates, patches and lists pods, and prints rates and memory.
 //!
-//! - The first argument is the number of pods (default 5000); `controllers` as the second runs all controllers.
+//! - The first argument is the number of pods (default 5000); the second, `controllers`, runs all controllers.
 
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 

@@ -33,10 +33,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use std::time::Duration;
 
-/// A part of the cluster's life, to be left out when a real one is to take its place.
+/// A component of the cluster. Leave it out to run a real one instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
-    /// kubelets of all nodes.
+    /// The kubelets of all nodes.
     Kubelets,
     /// Taints of conditions and of cordoned nodes.
     Nodes,
@@ -52,16 +52,16 @@ pub enum Component {
     Jobs,
     /// Status of PodDisruptionBudgets.
     Budgets,
-    /// The end of what nobody owns any more.
+    /// The garbage collector.
     Garbage,
-    /// The end of pods whose node is gone.
+    /// The deletion of pods whose node is gone.
     PodGc,
-    /// The end of namespaces, and what each has from its beginning.
+    /// The emptying of deleted namespaces, and the standard objects of each namespace.
     Namespaces,
 }
 
 impl Component {
-    /// All of them, in the order in which they take their steps.
+    /// All components, in the order of their steps.
     pub const ALL: [Self; 11] = [
         Self::Namespaces,
         Self::Nodes,
@@ -76,7 +76,7 @@ impl Component {
         Self::PodGc,
     ];
 
-    /// As it is typed.
+    /// The name in flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kubelets => "kubelets",
@@ -94,7 +94,7 @@ impl Component {
     }
 }
 
-/// What a part sees when it takes a step.
+/// The state that a component sees in one step.
 pub(crate) struct ReconcileContext<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) mirror: &'a InformerCache,
@@ -102,13 +102,13 @@ pub(crate) struct ReconcileContext<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// A part.
+/// A component.
 trait Controller: Send {
-    /// Looks, and does what is to be done; says when it wants to look again though nothing has changed.
+    /// Reconciles. Returns when to run again even if nothing has changed.
     fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp>;
 }
 
-/// The resources the parts look at.
+/// The resources that the components watch.
 const WATCHED: [(&str, &str); 12] = [
     ("", "namespaces"),
     ("", "nodes"),
@@ -124,10 +124,10 @@ const WATCHED: [(&str, &str); 12] = [
     ("policy", "poddisruptionbudgets"),
 ];
 
-/// Changes that follow each other closely are looked at together.
+/// Changes within this time are handled together.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// The life of a cluster.
+/// Runs all components.
 pub struct ReconcileLoop {
     server: ApiServer,
     mirror: InformerCache,
@@ -136,7 +136,7 @@ pub struct ReconcileLoop {
 }
 
 impl ReconcileLoop {
-    /// With these parts; kubelets renew their leases every so often.
+    /// Creates a loop with these components; kubelets renew their leases at this interval.
     pub fn new(server: ApiServer, roles: &[Component], renew: SignedDuration) -> Self {
         let watched: Vec<ResourceId> = WATCHED.iter().map(|(group, plural)| known(group, plural)).collect();
         let part = |role: &Component| -> Box<dyn Controller> {
@@ -163,10 +163,11 @@ impl ReconcileLoop {
         Self { server, mirror, parts, watched }
     }
 
-    /// Lives until dropped.
+    /// Runs until dropped.
     pub async fn run(mut self) -> std::convert::Infallible {
         if self.parts.is_empty() {
-            // Nobody looks: a mirror would only cost memory, many times that of the objects themselves.
+            // Without components there is no need for a cache, which takes many times the memory of the objects
+            // themselves.
             return std::future::pending().await;
         }
         let mut moved: Vec<_> =
@@ -190,7 +191,7 @@ impl ReconcileLoop {
         }
     }
 
-    /// One round; says when the next is due at the latest.
+    /// Runs one round. Returns when the next one is due at the latest.
     pub fn step(&mut self) -> Option<Timestamp> {
         let changed = self.mirror.refresh(self.server.store());
         let now = self.server.clock().now();
@@ -204,7 +205,7 @@ impl ReconcileLoop {
     }
 }
 
-/// From now until then; a little at least, so that a clock that rounds makes no busy loop.
+/// The time from now until `then`, with a minimum, so that a clock that rounds causes no busy loop.
 fn until(now: Timestamp, then: Timestamp) -> Duration {
     let left = then.duration_since(now).max(SignedDuration::from_millis(1));
     left.unsigned_abs()

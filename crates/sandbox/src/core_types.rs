@@ -11,12 +11,12 @@ use taintward_kube::wire::{
     CappedList, Fields, NodeStatusJson, PodSpecJson, TaintJson, TextMap, TolerationJson, Whole,
 };
 
-/// What a field holds; nothing if it is not there. What has another form was refused on its way in.
+/// Deserializes a field; an absent one gives the default. Fields of another form were rejected on admission.
 fn read<'a, T: Deserialize<'a> + Default>(value: &'a Value) -> T {
     T::deserialize(value).unwrap_or_default()
 }
 
-/// The elements of a list; none if it is no list.
+/// The elements of a list; none if it is not a list.
 pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
@@ -33,7 +33,7 @@ pub fn tolerations(spec: &Value) -> Vec<Toleration> {
     tolerations.iter().map(Toleration::from).collect()
 }
 
-/// A toleration as the API writes it.
+/// A toleration in the API's form.
 pub fn toleration(one: &Toleration) -> Value {
     let mut value = json!({});
     let effect = one.effect.as_ref().map_or("", TaintEffect::as_str);
@@ -50,24 +50,24 @@ pub fn toleration(one: &Toleration) -> Value {
     value
 }
 
-/// A map of texts, as labels and node selectors are.
+/// A map of strings, such as labels and node selectors.
 pub fn labels(value: &Value) -> Labels {
     read::<TextMap<'_>>(value).labels()
 }
 
-/// What a pod takes.
+/// The resources that a pod requests.
 pub fn load(pod: &Value) -> ResourceRequests {
     let Fields(spec) = read::<Fields<PodSpecJson<'_, Whole>>>(&pod["spec"]);
     resource_requests(&spec).unwrap_or_default()
 }
 
-/// What a pod without a node is looking for.
+/// The scheduling spec of a pending pod.
 pub fn wish(pod: &Value) -> PodSchedulingSpec {
     let Fields(spec) = read::<Fields<PodSpecJson<'_, Whole>>>(&pod["spec"]);
     scheduling_spec(spec).unwrap_or_default()
 }
 
-/// A node, with nothing on it.
+/// A node without pods.
 pub fn candidate(node: &Value) -> NodeInfo {
     let Fields(status) = read::<Fields<NodeStatusJson<'_, Whole>>>(&node["status"]);
     let (allocatable, pods_max) = allocatable(&status).unwrap_or_default();

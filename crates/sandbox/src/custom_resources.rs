@@ -4,22 +4,22 @@ use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;
 use taintward_core::label::{is_key, is_value};
 
-/// The group of all.
+/// The API group of all of them.
 pub const GROUP: &str = "taintward.io";
 
-/// The definitions, as they are applied to other clusters.
+/// The definitions, as they are applied to real clusters.
 const DEFINITIONS: [&str; 3] = [
     include_str!("../../../deploy/crds/dedicatedpools.yaml"),
     include_str!("../../../deploy/crds/poolguards.yaml"),
     include_str!("../../../deploy/crds/taintwardpolicies.yaml"),
 ];
 
-/// Has servers serve them; before the first one starts.
+/// Registers the kinds. Call it before the first server starts.
 pub fn register() {
     custom::register(&DEFINITIONS.map(|definition| CustomResource { definition, checks: CHECKS }));
 }
 
-/// The rules, word by word, and their checks.
+/// The exact rules, and their checks.
 const CHECKS: &[RuleCheck] = &[
     (
         "self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
@@ -76,7 +76,7 @@ fn has_some(object: &Value, list: &str) -> bool {
     object[list].as_array().is_some_and(|list| !list.is_empty())
 }
 
-/// Whether a key is nobody's else: not of Kubernetes but for what it leaves to others.
+/// Whether a key does not belong to Kubernetes, apart from the domains that Kubernetes leaves to others.
 fn is_own(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return true };
     let under = |parent: &str| {

@@ -3,13 +3,13 @@
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// The namespace of all of it.
+/// The namespace of the workloads.
 pub const NAMESPACE: &str = "shop";
 
-/// How long cart bears the maintenance taint.
+/// How long cart tolerates the maintenance taint.
 pub const CART_SECONDS: u64 = 10;
 
-/// Puts it in.
+/// Creates the workloads.
 pub fn furnish(world: &World) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     world.create("", "namespaces", "", namespace);

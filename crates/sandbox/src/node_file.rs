@@ -8,13 +8,13 @@ use fakekube::object_file::{self, DocumentPosition, FileReadError};
 use fakekube::resource::known;
 use serde_json::{Value, json};
 
-/// Nodes beyond this are more than one process should pretend to be.
+/// The largest number of nodes that one process should simulate.
 pub const NODES_MOST: usize = 10_000;
 
-/// Who registers them.
+/// The field manager.
 const NAME: &str = "sandbox";
 
-/// What a node gets here, whatever it was elsewhere.
+/// Fields that a node gets here, whatever they were elsewhere.
 const GIVEN: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -26,39 +26,39 @@ const GIVEN: [&str; 8] = [
     "selfLink",
 ];
 
-/// Why there are no nodes.
+/// Why nodes could not be created.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeFileError {
     /// The file cannot be read.
     #[error(transparent)]
     Unread(#[from] FileReadError),
-    /// Something else than a Node.
+    /// The object is not a Node.
     #[error(
         "{place}: {what} is no Node; only Nodes of apiVersion v1 can stand here, other objects come with --load"
     )]
     NoNode {
-        /// Where it stands.
+        /// Its position.
         place: DocumentPosition,
-        /// What it is.
+        /// Its kind.
         what: String,
     },
-    /// The API server would not take it.
+    /// The API server rejected the Node.
     #[error("{place}: {why}; correct it there")]
     Refused {
-        /// Where it stands.
+        /// Its position.
         place: DocumentPosition,
-        /// In the server's words.
+        /// The server's message.
         why: String,
     },
-    /// Too many.
+    /// Too many nodes.
     #[error("it has more than {NODES_MOST} nodes, the most there can be; leave some out")]
     TooMany,
 }
 
-/// Registers the nodes of a text; says how many.
+/// Creates the nodes of a text. Returns their number.
 ///
 /// # Errors
-/// [`NodeFileError`]; the world is then of no use.
+/// [`NodeFileError`]; the world is unusable then.
 pub fn register(world: &World, text: &[u8]) -> Result<usize, NodeFileError> {
     let mut count = 0;
     let mut wrong = None;
@@ -87,7 +87,7 @@ fn one(world: &World, place: DocumentPosition, index: usize, node: Value) -> Res
     made.map(drop).map_err(|failure| NodeFileError::Refused { place, why: failure.message })
 }
 
-/// What something that is no Node calls itself.
+/// The kind of an object that is not a Node.
 fn what(object: &Value) -> String {
     let text = |field: &str| object[field].as_str().unwrap_or_default().chars().take(80).collect::<String>();
     match (text("kind"), text("apiVersion")) {
@@ -96,7 +96,7 @@ fn what(object: &Value) -> String {
     }
 }
 
-/// A node with all that a kubelet would have said of it.
+/// Completes a node with everything that a kubelet would report.
 fn complete(index: usize, mut node: Value) -> Value {
     if let Some(metadata) = node["metadata"].as_object_mut() {
         GIVEN.iter().for_each(|field| _ = metadata.remove(*field));
@@ -106,7 +106,7 @@ fn complete(index: usize, mut node: Value) -> Value {
     if let Some(allocatable) = usual["status"].as_object_mut().and_then(|status| status.remove("allocatable"))
     {
         fill(&mut node, usual);
-        // What a node has can be used, unless it says otherwise.
+        // The allocatable resources are the capacity, unless the node has its own.
         let capacity = node["status"]["capacity"].clone();
         for usual in [capacity, allocatable] {
             fill(&mut node, json!({"status": {"allocatable": usual}}));
@@ -115,7 +115,7 @@ fn complete(index: usize, mut node: Value) -> Value {
     node
 }
 
-/// Puts in what is not there.
+/// Sets missing fields.
 fn fill(object: &mut Value, usual: Value) {
     match (object, usual) {
         (Value::Object(object), Value::Object(usual)) => {

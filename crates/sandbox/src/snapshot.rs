@@ -1,6 +1,6 @@
 //! Saves all objects of a cluster to a file and loads them, with identities, owners and status.
 //!
-//! - Invariant: what cannot be read is reported, and the rest is loaded.
+//! - Invariant: objects that cannot be loaded are reported, and the rest is loaded.
 
 use fakekube::api::{ApiServer, key};
 use fakekube::object_file::{self, FileReadError};
@@ -10,43 +10,43 @@ use serde_json::Value;
 use std::collections::HashSet;
 use taintward_core::text::harmless;
 
-/// Objects that could not be taken are named up to this many.
+/// The largest number of objects whose errors are listed.
 const NAMED_MOST: usize = 20;
 
-/// So much of a name that may be anything is shown.
+/// How much of an arbitrary name is shown.
 const SHOWN_MOST: usize = 80;
 
 /// Why nothing was loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Unread(#[from] FileReadError),
-    /// It can be read, and none of it can be used.
+    /// None of its objects can be used.
     #[error("none of its {count} objects can be used; the first: {first}")]
     NothingUsable {
-        /// How many there are.
+        /// The number of objects.
         count: usize,
-        /// What is wrong with the first.
+        /// The error of the first one.
         first: String,
     },
 }
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LoadResult {
-    /// Objects that are there now.
+    /// Objects that were loaded.
     pub objects: usize,
-    /// Objects that are not, each with the reason; the first ones.
+    /// The first errors of objects that were not loaded.
     pub left_out: Vec<String>,
-    /// How many are not.
+    /// The number of objects that were not loaded.
     pub left_out_count: usize,
 }
 
-/// Puts the objects of a file in.
+/// Loads the objects of a file.
 ///
 /// # Errors
-/// If it cannot be read to its end, or there is nothing in it that could be an object.
+/// If it cannot be read to its end, or contains nothing that could be an object.
 pub fn load(server: &ApiServer, bytes: &[u8]) -> Result<LoadResult, SnapshotError> {
     let mut loaded = LoadResult::default();
     let mut seen = HashSet::new();
@@ -67,7 +67,7 @@ pub fn load(server: &ApiServer, bytes: &[u8]) -> Result<LoadResult, SnapshotErro
     }
 }
 
-/// One object, as it was.
+/// Loads one object as it was.
 fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)>) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if !item.is_object() {
@@ -93,14 +93,14 @@ fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)
     Ok(())
 }
 
-/// Text of a file that may be anything, for a line of a terminal.
+/// Text of a file, shortened and made safe for a line of a terminal.
 fn shortened(text: &str) -> String {
     let plain = harmless(text);
     let short: String = plain.chars().take(SHOWN_MOST).collect();
     if plain.chars().count() > SHOWN_MOST { short + "..." } else { short }
 }
 
-/// All objects but events, as one List in JSON, an object a line.
+/// All objects but events, as one List in JSON, one object per line.
 pub fn save(server: &ApiServer) -> Vec<u8> {
     let mut text = b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[".to_vec();
     let all = ListRange { namespace: None, after: None };

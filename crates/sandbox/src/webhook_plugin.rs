@@ -1,8 +1,8 @@
-//! Asks Taintward's admission rules about pods and nodes, as an API server calls its webhook.
+//! Passes pods and nodes through Taintward's admission rules, as an API server calls its webhook.
 //!
-//! - Invariant: the rules know exactly what was written before. What an installation does not send to its webhook is
-//!   not asked here; malformed reviews pass, as with `failurePolicy: Ignore`.
-//! - Refuses admission policies, which nothing here evaluates.
+//! - Invariant: the rules see exactly the objects that were written before. Requests that an installation excludes from
+//!   its webhook are excluded here; malformed reviews pass, as with `failurePolicy: Ignore`.
+//! - Rejects admission policies, which nothing here evaluates.
 
 mod cache_sync;
 
@@ -22,7 +22,7 @@ use taintward_core::admission::pod_toleration_restriction::PodTolerationRestrict
 use taintward_core::admission::policy::DefaultTolerationSeconds;
 use taintward_core::admission::review::{LintAdvice, ReviewSettings};
 
-/// Namespaces that an installation's webhook is not asked about: the system's, and its own.
+/// Namespaces that an installation excludes from its webhook: the system's, and its own.
 const UNASKED: [&str; 2] = ["kube-system", "taintward-system"];
 
 /// The account of Taintward's own controllers.
@@ -30,7 +30,7 @@ pub fn taintward_account() -> RequestUser {
     RequestUser::service("taintward-system", "taintward")
 }
 
-/// The rules, and what they know.
+/// The rules, and the cluster state that they use.
 pub struct WebhookPlugin {
     rules: RuleReviewer,
     cache: Arc<ClusterCache>,
@@ -38,11 +38,11 @@ pub struct WebhookPlugin {
 }
 
 impl Default for WebhookPlugin {
-    /// With the rules that a sandbox has: all there are.
+    /// A plugin with all rules.
     fn default() -> Self {
         let cache = Arc::new(ClusterCache::default());
-        // What comes with the sandbox's kubeconfig has one account, controllers that were put in its place included:
-        // what they say of nodes in Kubernetes' own words is believed.
+        // All clients with the sandbox's kubeconfig share one account, also controllers that replace its own: their
+        // reports about nodes in Kubernetes' own taints are trusted.
         let accounts = [taintward_account(), RequestUser::default()].map(|user| user.name.into()).to_vec();
         let settings = ReviewSettings {
             defaults: Some(DefaultTolerationSeconds::default()),
@@ -84,7 +84,7 @@ impl AdmissionPlugin for WebhookPlugin {
 }
 
 impl WebhookPlugin {
-    /// One question; the patch that answers it.
+    /// Sends one review. Returns the patch.
     fn review(
         &self,
         half: Half,
@@ -111,7 +111,7 @@ impl WebhookPlugin {
     }
 }
 
-/// The webhook that an installation's configurations name for an object, if they name one.
+/// The name of the webhook that an installation's configurations would call for an object, if any.
 fn webhook_name(half: Half, attributes: &AdmissionAttributes<'_>) -> Option<&'static str> {
     let path = attributes.path;
     let resource = path.number.get();
@@ -126,7 +126,7 @@ fn webhook_name(half: Half, attributes: &AdmissionAttributes<'_>) -> Option<&'st
     }
 }
 
-/// The question, as `admission.k8s.io/v1` has it.
+/// An `admission.k8s.io/v1` review of a request.
 fn admission_review(attributes: &AdmissionAttributes<'_>, object: &Value) -> Value {
     let AdmissionAttributes { path, old, options, .. } = attributes;
     let ResourceType { version, plural, kind, .. } = path.number.get();
@@ -145,7 +145,7 @@ fn admission_review(attributes: &AdmissionAttributes<'_>, object: &Value) -> Val
     })
 }
 
-/// A refusal, as an API server passes it on.
+/// A rejection, as an API server passes it on.
 fn denied(webhook: &str, status: &Value) -> StatusError {
     let message = status["message"].as_str().unwrap_or_default();
     let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(403);
@@ -156,9 +156,9 @@ fn denied(webhook: &str, status: &Value) -> StatusError {
     )
 }
 
-/// Refuses admission policies: controllers watch them, so there is a list; a policy in it that stops nothing would be a
-/// trap. But for those of `taintward install`: they bound accounts whose pods do nothing here, as Taintward is in this
-/// process.
+/// Rejects admission policies. Controllers watch them, so the list exists; a policy in it that has no effect would be
+/// misleading. Those of `taintward install` are accepted: they limit accounts whose pods do nothing here, because
+/// Taintward runs in this process.
 pub struct PolicyRefusal;
 
 impl AdmissionPlugin for PolicyRefusal {

@@ -13,32 +13,32 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a sandbox's `gitVersion` ends with: nothing else says so of itself.
+/// The suffix of a sandbox's `gitVersion`, by which it is identified.
 pub const VERSION_SUFFIX: &str = "+taintward-sandbox";
 
-/// Who writes what a world has from its beginning.
+/// The field manager of a world's initial objects.
 const NAME: &str = "sandbox";
 
-/// What a world is like.
+/// Settings of a world.
 #[derive(Clone, Debug)]
 pub struct WorldSettings {
-    /// The same seed gives the same names and the same life.
+    /// The same seed gives the same names and the same run.
     pub seed: u64,
-    /// The cluster's time at the beginning.
+    /// The cluster's start time.
     pub start: Timestamp,
-    /// How much faster than ours its time runs.
+    /// The speed of its time, relative to real time.
     pub speed: f64,
     /// How many nodes there are.
     pub nodes: usize,
-    /// In how many zones.
+    /// The number of zones.
     pub zones: usize,
-    /// What goes on in it.
+    /// The components that run in it.
     pub roles: Vec<Component>,
     /// How often kubelets renew their leases.
     pub renew: SignedDuration,
-    /// What is done to objects on their way in.
+    /// Which admission defaults are applied to new objects.
     pub admission: AdmissionDefaults,
-    /// Taintward's webhook: its rules about pods and nodes, all of them.
+    /// Enables Taintward's webhook: all its rules about pods and nodes.
     pub webhook: bool,
 }
 
@@ -67,9 +67,9 @@ pub struct World {
 }
 
 impl World {
-    /// Begins one.
+    /// Creates a cluster.
     pub fn new(settings: &WorldSettings) -> Self {
-        // First: what follows takes time, by which the cluster's clock would lag behind ours.
+        // Started first: the rest takes time, by which the cluster's clock would lag.
         let clock = VirtualClock::starting(settings.start, settings.speed);
         custom_resources::register();
         let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = vec![Arc::new(PolicyRefusal)];
@@ -95,12 +95,12 @@ impl World {
         &self.server
     }
 
-    /// The life in it, to be run.
+    /// Its components, to be run.
     pub fn life(&self) -> ReconcileLoop {
         ReconcileLoop::new(self.server.clone(), &self.roles, self.renew)
     }
 
-    /// Puts an object in; one that is there already stays as it is.
+    /// Creates an object; an existing one stays as it is.
     pub fn create(&self, group: &str, plural: &str, namespace: &str, object: Value) {
         let on = ResourcePath::object(known(group, plural), namespace, "");
         let _ = self.server.create(&on, object, &WriteOptions::by(NAME));
@@ -116,7 +116,7 @@ pub fn node(index: usize, zones: usize) -> Value {
     node
 }
 
-/// A node in no zone.
+/// A node without a zone.
 pub(crate) fn named_node(name: &str, index: usize) -> Value {
     let capacity = json!({"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"});
     json!({

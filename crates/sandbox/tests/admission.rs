@@ -157,7 +157,7 @@ fn who_smuggles_a_toleration_in_is_refused_and_told() {
     assert_eq!(refused.unwrap_err().code, 403, "a rehearsal is refused as well");
     let on = ResourcePath::object(known("", "pods"), "team-b", "sly");
     assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
-    // Without a pool, and without the rules, nobody minds.
+    // Without a pool, or without the rules, every pod is admitted.
     assert!(Stage::set().pod("team-b", "sly", &smuggled("a")).is_ok());
     let plain = Stage::with(false);
     plain.pool("a", "Deny");
@@ -255,7 +255,7 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
         node["metadata"]["annotations"] = json!({"taintward.io/allow-no-execute": "oops"});
     });
     assert!(stage.taint("n3", "oops", &hand).is_ok(), "whoever means it says so");
-    // What node health says in Kubernetes' words is believed.
+    // Reports of node health in Kubernetes' own taints are trusted.
     let ours = WriteOptions { user: taintward_account(), ..WriteOptions::by("taintward") };
     assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
     let plain = Stage::with(false);
@@ -272,7 +272,7 @@ fn a_namespaces_own_lists_count() {
         .unwrap();
     let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
-    // Nobody is asked about the system's own namespace.
+    // The webhook is not called for the system's own namespace.
     let on = ResourcePath::object(known("", "namespaces"), "", "kube-system");
     let listed = PatchBody::Merge(json!({"metadata": {"annotations": annotations}}));
     stage.server.patch(&on, &listed, &WriteOptions::by("hand")).unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use taintward_sandbox::snapshot::{LoadResult, SnapshotError, load, save};
 use taintward_sandbox::world::{World, WorldSettings};
 
-/// Long enough for a busy machine, too short for what grows without end.
+/// Long enough for a busy machine, too short for unbounded work.
 const SOON: Duration = Duration::from_secs(30);
 
 fn empty() -> World {
@@ -23,7 +23,7 @@ fn loaded(text: impl AsRef<[u8]>) -> Result<LoadResult, SnapshotError> {
     loaded
 }
 
-/// What is said of a file that cannot be used: one line, not too long, for a terminal.
+/// The error for an unusable file: one line of bounded length, for a terminal.
 fn refused(text: impl AsRef<[u8]>) -> String {
     let why = loaded(text).unwrap_err().to_string();
     assert!(why.len() < 600 && !why.contains(char::is_control), "{why:?}");
@@ -41,7 +41,7 @@ fn aliases_that_multiply_are_refused() {
         laughs += &format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 10].join(", "));
     }
     assert!(refused(&laughs).contains("neither JSON nor YAML"));
-    // One long text, meant many times: 100 GB if it were kept each time.
+    // One long text with many aliases: 100 GB if each were expanded.
     let long = "x".repeat(1 << 20);
     let many = vec!["*a"; 100_000].join(",");
     assert!(

@@ -13,10 +13,10 @@ use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, TestApiError, binaries, wait};
 
-/// A time no server has: where it stands, a time moved.
+/// A time that no server has: it stands for a changed time.
 const NOW: &str = "9999-01-01T00:00:00Z";
 
-/// What the server adds after it has noted who wrote what.
+/// The fields that the server adds after it has computed managedFields.
 const ADDED_LATER: [(&str, &str, &str); 8] = [
     ("Service", "/spec", "clusterIPs"),
     ("Service", "/spec", "ipFamilies"),
@@ -63,7 +63,7 @@ async fn created(api: &TestApi, path: &str, object: &Value) -> Value {
     wait::until("the object to be accepted", Duration::from_secs(20), async || {
         match api.create(path, object).await {
             Ok(made) => Ok(Some(made)),
-            // The default service account is a controller's to make.
+            // A controller creates the default service account.
             Err(error) if error.code() == Some(403) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -86,7 +86,7 @@ fn unmanaged(object: &Value) -> Value {
     object
 }
 
-/// Waits until a time written now would differ from all that the object has.
+/// Waits until a time written now would differ from all times in the object.
 async fn next_second(object: &Value) {
     let times =
         object.pointer("/metadata/managedFields").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -99,7 +99,7 @@ async fn next_second(object: &Value) {
     .unwrap();
 }
 
-/// Sends the case to both; what differs.
+/// Sends the case to both servers. Returns the differences.
 async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let object = case.path.trim_end_matches("/status");
     let subresource = if object == case.path { "" } else { "status" };
@@ -134,7 +134,7 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let theirs = match (theirs, &ours) {
         (Ok(theirs), Ok(_)) => theirs,
         (Err(TestApiError::Refused { code, reason, message }), Err(ours)) => {
-            // Of what conflicts, each word counts; what else is wrong, a real server says in Go's words.
+            // For conflicts, each word is compared; other messages of a real server come from Go.
             let said = |message: &str| if code == 409 { sorted(message) } else { String::new() };
             let theirs = json!([code, reason, said(&message)]);
             let reason = ours.get("reason").cloned().unwrap_or_else(|| json!(""));
@@ -161,7 +161,7 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     faults
 }
 
-/// The message with what it lists in an order: the real server checks fields in that of a Go map, another each time.
+/// The message with its list sorted: the real server checks fields in the random order of a Go map.
 fn sorted(message: &str) -> String {
     let mut lines: Vec<&str> = message.lines().collect();
     if let [_, listed @ ..] = &mut lines[..] {
@@ -170,7 +170,7 @@ fn sorted(message: &str) -> String {
     lines.join("\n")
 }
 
-/// Where two objects differ: ours may lack defaults of what was not there before, and nothing else.
+/// The differences between two objects. Ours may lack defaults of new fields, and nothing else.
 fn compare(before: &Value, theirs: &Value, ours: &Value, path: &str, faults: &mut Vec<String>) {
     const NOT_OURS: [&str; 4] =
         ["/metadata/resourceVersion", "/metadata/generation", "/metadata/uid", "/metadata/creationTimestamp"];
@@ -223,7 +223,7 @@ fn is_hollow_deep(value: &Value) -> bool {
     }
 }
 
-/// Where owners differ. A time of ours must be the one before, or moved where theirs moved.
+/// The differences between owners. Our time must be the previous one, or changed where theirs changed.
 fn compare_owners(what: &str, before: &Value, theirs: &Value, ours: &Value) -> String {
     let lines = |managed: &Value| -> Vec<Map<String, Value>> {
         managed.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect()

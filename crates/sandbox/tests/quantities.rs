@@ -1,4 +1,4 @@
-//! The form in which the server gives quantities back, against the Go functions' (`crates/core/tests/golden/scheduling.txt`).
+//! Compares the server's form of quantities with that of the Go functions (`crates/core/tests/golden/scheduling.txt`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 #[path = "../../core/tests/golden/rows.rs"]
@@ -11,15 +11,15 @@ use taintward_core::quantity::Quantity;
 
 const ROWS: &str = include_str!("../../core/tests/golden/scheduling.txt");
 
-/// As the server keeps a node that has so much of something.
+/// A quantity as the server stores it in a node.
 fn canonical(text: &str) -> String {
     let node = json!({"metadata": {"name": "n"}, "status": {"capacity": {"x": text}}});
     let kept = normal("v1", "Node", node).expect("it is a quantity").value;
     kept["status"]["capacity"]["x"].as_str().unwrap().to_owned()
 }
 
-/// The form must be Go's, but for numbers beyond all use: Go's form of `1000E` is `1`, and above 128 bits of billionths
-/// there is one amount here. Whether it is such a number.
+/// Asserts that the form is Go's, except for extreme numbers: Go's form of `1000E` is `1`, and above 128 bits of
+/// billionths there is only one amount here. Returns whether it is such a number.
 fn check_form(text: &str, go: &str) -> bool {
     let amount = Quantity::parse(text).expect("it is a quantity");
     let ours = canonical(text);

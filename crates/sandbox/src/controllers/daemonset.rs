@@ -17,7 +17,7 @@ use taintward_core::toleration_matching::{NumericOperators, TaintMatch, match_ta
 
 const NAME: &str = "daemonset-controller";
 const HASH: &str = "controller-revision-hash";
-/// What counts a template's changes: an annotation of the DaemonSet, a label of its pods.
+/// The generation of the template: an annotation of the DaemonSet, a label of its pods.
 const GENERATION: (&str, &str) = ("deprecated.daemonset.template.generation", "pod-template-generation");
 
 #[derive(Default)]
@@ -44,12 +44,12 @@ impl Controller for DaemonSetController {
     }
 }
 
-/// Whether a node gets a daemon pod, and whether one that is there may stay (DS-3, DS-4).
+/// Whether a node should get a daemon pod, and whether an existing one may stay (DS-3, DS-4).
 fn belongs(pod: &Value, node: &Value) -> (bool, bool) {
     let (wish, mut candidate) = (core_types::wish(pod), core_types::candidate(node));
     let taints = std::mem::take(&mut candidate.taints);
     candidate.unschedulable = false;
-    // Room is the scheduler's affair; only what the node is counts here.
+    // The scheduler checks the capacity; only the node's properties count here.
     (candidate.pods_max, candidate.allocatable) = (i64::MAX, wish.load.requested.clone());
     let fits = taintward_core::scheduling::filter(&wish, &candidate, NumericOperators::Off).is_ok();
     let borne = |effects: &[TaintEffect]| {
@@ -68,8 +68,8 @@ fn generation(set: &Value) -> Option<&str> {
     set["metadata"]["annotations"][GENERATION.0].as_str()
 }
 
-/// Whether a pod is of the present template: by our own hash of it, or, made by another server's controller, which hashes
-/// otherwise, by the count of its changes.
+/// Whether a pod has the present template: by our own hash, or, for pods from another cluster, whose controller hashes
+/// differently, by the generation of the template.
 fn is_updated(set: &Value, hash: &str, pod: &PodSummary) -> bool {
     let has = |label: &str, value: &str| pod.labels.get(label).is_some_and(|of| **of == *value);
     has(HASH, hash) || generation(set).is_some_and(|generation| has(GENERATION.1, generation))
@@ -95,7 +95,7 @@ fn daemon(set: &Value, node: &str, hash: &str) -> Value {
     pod
 }
 
-/// The node a daemon pod is for, bound or not.
+/// The node that a daemon pod is for, bound or not.
 fn node_of(pod: &PodSummary) -> Option<String> {
     if let Some(node) = &pod.node {
         return Some(node.to_string());
@@ -149,7 +149,7 @@ fn tend(view: &ReconcileContext<'_>, set: &Arc<Value>) {
             _ => {}
         }
     }
-    // Nodes that are no more.
+    // Daemon pods of nodes that are gone.
     let stray = by_node.values().flatten().filter(|(_, pod)| pod.is_active());
     stray.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
     renew(view, set, &count, &old);
@@ -171,13 +171,13 @@ fn tend_node(
     if keep == 1 && alive.is_empty() && over.is_empty() && runs {
         view.create_pod(NAME, set, wanted);
     } else {
-        // The oldest stays.
+        // The oldest pod stays.
         active.by_ref().take(keep).for_each(drop);
         active.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
     }
 }
 
-/// Pods of an older template go, as many at once as may be missing.
+/// Deletes pods of older templates, as many at once as may be unavailable.
 fn renew(view: &ReconcileContext<'_>, set: &Value, count: &DaemonSetCounts, old: &[DaemonPod<'_>]) {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return;

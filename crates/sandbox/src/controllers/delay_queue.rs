@@ -1,21 +1,21 @@
-//! Orders pods by the time at which a kubelet looks at them again.
+//! Orders pods by the time at which their kubelet handles them again.
 
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A pod that waits.
+/// A waiting pod.
 #[derive(Debug)]
 struct DelayedItem {
     uid: Box<str>,
     at: Timestamp,
-    /// It has been looked at, and told to wait.
+    /// The kubelet has handled it and scheduled this time.
     begun: bool,
-    /// Nothing is being done about it: it only waits.
+    /// It only waits; nothing is in progress.
     idle: bool,
 }
 
-/// Whose turn it is.
+/// Pods by the time of their next turn.
 #[derive(Debug, Default)]
 pub(super) struct DelayQueue {
     by_key: HashMap<Arc<str>, DelayedItem>,
@@ -23,15 +23,15 @@ pub(super) struct DelayQueue {
 }
 
 impl DelayQueue {
-    /// This pod wants to be looked at. One that waits already goes on waiting, unless it is another pod of its name, or
-    /// there is something to do about one that is idle.
+    /// Adds a pod. One that is already waiting keeps its time, unless it is another pod of the same name, or it is idle
+    /// and there is something to do now.
     pub(super) fn want(&mut self, key: &Arc<str>, uid: &str, now: Timestamp, to_do: bool) {
         if self.by_key.get(key).is_none_or(|turn| *turn.uid != *uid || turn.idle && to_do) {
             self.set(key, now, DelayedItem { uid: uid.into(), at: now, begun: false, idle: false });
         }
     }
 
-    /// This pod is looked at again then.
+    /// Schedules a pod that has been handled for another time.
     pub(super) fn again(&mut self, key: &Arc<str>, uid: &str, at: Timestamp, idle: bool) {
         self.set(key, at, DelayedItem { uid: uid.into(), at, begun: true, idle });
     }
@@ -42,14 +42,14 @@ impl DelayQueue {
         self.by_key.insert(Arc::clone(key), turn);
     }
 
-    /// Nothing is to be done about this pod any more.
+    /// Removes a pod.
     pub(super) fn forget(&mut self, key: &Arc<str>) {
         if let Some(turn) = self.by_key.remove(key) {
             self.order.remove(&(turn.at, Arc::clone(key)));
         }
     }
 
-    /// Takes out a pod whose moment has come; whether it was told to wait for it.
+    /// Removes and returns the first pod that is due, and whether the kubelet had scheduled that time.
     pub(super) fn next(&mut self, now: Timestamp) -> Option<(Arc<str>, bool)> {
         let (at, _) = self.order.first()?;
         if *at > now {
@@ -60,7 +60,7 @@ impl DelayQueue {
         Some((key, begun))
     }
 
-    /// The next moment.
+    /// The time of the next pod.
     pub(super) fn wake_at(&self) -> Option<Timestamp> {
         self.order.first().map(|(at, _)| *at)
     }

@@ -47,7 +47,7 @@ fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or(0)
 }
 
-/// A count, or a share of all.
+/// An absolute number, or a percentage of `of`.
 fn share(value: &Value, of: i64, up: bool, or: i64) -> i64 {
     match value {
         Value::Number(count) => count.as_i64().unwrap_or(or),
@@ -64,8 +64,8 @@ fn revision(set: &Value) -> i64 {
     set["metadata"]["annotations"][REVISION].as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// A ReplicaSet's template as the Deployment wrote it: what it was named after is told by no hash, as another server
-/// may have made it.
+/// A ReplicaSet's template as the Deployment wrote it. It is compared without its hash, which another cluster's
+/// controller may have computed differently.
 fn without_hash(template: &Value) -> Value {
     let mut template = template.clone();
     if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
@@ -95,7 +95,7 @@ fn tend(view: &ReconcileContext<'_>, deployment: &Arc<Value>) {
     forget(view, deployment, current.copied(), &owned);
 }
 
-/// How many there may be during a rollout, and how many must be ready.
+/// The maximum number of pods during a rollout, and the minimum of ready ones.
 fn bounds(deployment: &Value, wanted: i64) -> (i64, i64) {
     let rolling = &deployment["spec"]["strategy"]["rollingUpdate"];
     let surge = share(&rolling["maxSurge"], wanted, true, (wanted + 3) / 4);
@@ -110,7 +110,7 @@ fn is_recreated(deployment: &Value) -> bool {
     deployment["spec"]["strategy"]["type"] == "Recreate"
 }
 
-/// A ReplicaSet for a template that has none.
+/// Creates a ReplicaSet for a new template.
 fn begin(view: &ReconcileContext<'_>, deployment: &Value, owned: &[&Arc<Value>], hash: &str, revision: i64) {
     let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
     let others: i64 = owned.iter().map(|set| number(&set["spec"]["replicas"])).sum();
@@ -165,7 +165,7 @@ fn set_revision(view: &ReconcileContext<'_>, deployment: &Value, revision: i64) 
     }
 }
 
-/// An old template that is the present one again is the newest revision.
+/// Makes an old ReplicaSet whose template is the present one again the newest revision.
 fn note_revision(view: &ReconcileContext<'_>, deployment: &Value, current: &Value, last: i64) {
     if revision(current) < last {
         let text = json!((last + 1).to_string());
@@ -190,7 +190,7 @@ fn scale(view: &ReconcileContext<'_>, deployment: &Value, set: &Value, to: i64) 
     }
 }
 
-/// One step of a rollout.
+/// Does one step of a rollout.
 fn roll(
     view: &ReconcileContext<'_>,
     deployment: &Value,
@@ -227,7 +227,7 @@ fn roll(
     }
     let ready = |set: &Value| number(&set["status"]["availableReplicas"]);
     let all_ready: i64 = owned.iter().map(|set| ready(set)).sum();
-    // What is not ready serves nobody and goes first.
+    // Pods that are not ready go first, because they serve no requests.
     let mut spare = (all_ready - least).max(0);
     for set in old.iter().filter(|set| replicas(set) > 0) {
         let idle = (replicas(set) - ready(set)).max(0);
@@ -300,7 +300,7 @@ fn condition(
     }
 }
 
-/// Old ReplicaSets beyond the history that is kept.
+/// Deletes old ReplicaSets beyond the history limit.
 fn forget(
     view: &ReconcileContext<'_>,
     deployment: &Value,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const NAME: &str = "disruption-controller";
 
-/// A pod that was allowed to go and is still there after this long is not going.
+/// A pod that was evicted but still exists after this time counts as staying.
 const GOING: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ fn tend(view: &ReconcileContext<'_>, budget: &Arc<Value>) -> Option<Timestamp> {
     next
 }
 
-/// Pods that were allowed to go and have not gone yet.
+/// Evicted pods that have not been deleted yet.
 fn going(
     view: &ReconcileContext<'_>,
     budget: &Value,
@@ -113,7 +113,7 @@ fn going(
     (going, next)
 }
 
-/// How many there should be: as many as the owners want; pods without one count as they are.
+/// The expected number of pods: the sum of what the owners want; pods without an owner count themselves.
 fn expected(view: &ReconcileContext<'_>, budget: &Value, all: &[BudgetPod<'_>]) -> i64 {
     let share = |value: &Value| value.as_str().is_some_and(|text| text.ends_with('%'));
     let spec = &budget["spec"];
@@ -126,7 +126,7 @@ fn expected(view: &ReconcileContext<'_>, budget: &Value, all: &[BudgetPod<'_>]) 
     let mut counted = BTreeSet::new();
     for number in ["replicasets", "statefulsets"].map(|plural| known("apps", plural)) {
         for (_, set) in view.mirror.all(number).filter(|(_, set)| owners.contains(super::pods::uid(set))) {
-            // Several ReplicaSets of one Deployment want what the Deployment wants.
+            // Several ReplicaSets of a Deployment share its replicas.
             let deployment = controller_of(set).and_then(|uid| {
                 let all = view.mirror.all(known("apps", "deployments"));
                 all.map(|(_, one)| one).find(|one| super::pods::uid(one) == uid)

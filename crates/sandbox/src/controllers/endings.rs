@@ -1,6 +1,7 @@
-//! Ends pods that run to completion, after the time that their annotation or default says.
+//! Completes pods that run to completion, after the time in their annotation or the default.
 //!
-//! - Invariant: only pods that a kubelet of the sandbox has started end; those of a loaded cluster stay as they were.
+//! - Invariant: only pods that a kubelet of the sandbox has started are completed; those of a loaded cluster stay as
+//!   they were.
 
 use super::ReconcileContext;
 use super::pods::{is_over, on, pods};
@@ -9,19 +10,19 @@ use fakekube::resource::Subresource;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// A pod with this annotation has done its work after so long: `90s`, `5m`.
+/// The annotation with a pod's running time: `90s`, `5m`.
 pub const RUNS_FOR: &str = "sandbox.taintward.io/runs-for";
 
-/// How long a pod of a Job runs if it does not say.
+/// The running time of a Job's pod without the annotation.
 const USUALLY: SignedDuration = SignedDuration::from_secs(10);
 
-/// What a container here is called.
+/// The prefix of the sandbox's container IDs.
 const OURS: &str = "sandbox://";
 
-/// When a running pod's work is done; `None` for one that runs until somebody deletes it.
+/// When a running pod completes; `None` for one that runs until it is deleted.
 pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
     let (spec, status) = (&pod["spec"], &pod["status"]);
-    // Such containers are started again whenever they end.
+    // Containers with this policy are restarted whenever they end.
     if status["phase"] != "Running" || matches!(spec["restartPolicy"].as_str(), None | Some("" | "Always")) {
         return None;
     }
@@ -36,7 +37,7 @@ pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
 }
 
 impl ReconcileContext<'_> {
-    /// All containers of a pod have ended well.
+    /// Completes a pod: all its containers have succeeded.
     pub(super) fn complete(&self, by: &str, pod: &Value) {
         if is_over(pod) {
             return;

@@ -17,7 +17,7 @@ pub(super) struct GarbageCollector;
 
 impl Controller for GarbageCollector {
     fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp> {
-        // All that are on their way out, changed or not: what one of them waits for is another's end.
+        // All objects that are being deleted, changed or not, because they may wait for each other.
         for (number, key) in view.mirror.ending() {
             if let Some(object) = view.mirror.get(number, key) {
                 settle(view, number, &object);
@@ -29,7 +29,7 @@ impl Controller for GarbageCollector {
 }
 
 impl GarbageCollector {
-    /// Objects all of whose owners are gone.
+    /// Deletes objects all of whose owners are gone.
     fn orphans(&self, view: &ReconcileContext<'_>) {
         let gone: BTreeMap<&OwnerKey, _> =
             view.mirror.owners().filter(|(owner, _)| is_gone(view, owner)).collect();
@@ -49,7 +49,8 @@ impl GarbageCollector {
     }
 }
 
-/// Whether an owner is gone, or another object has its name now. Of kinds this server does not have nothing is known.
+/// Whether an owner is gone, or another object has its name now. Owners of kinds that this server does not have are
+/// unknown and count as present.
 fn is_gone(view: &ReconcileContext<'_>, owner: &OwnerKey) -> bool {
     let Some(number) = ResourceType::of_kind(&owner.api_version, &owner.kind) else { return false };
     let namespace = if number.get().namespaced { &*owner.namespace } else { "" };
@@ -59,7 +60,7 @@ fn is_gone(view: &ReconcileContext<'_>, owner: &OwnerKey) -> bool {
     }
 }
 
-/// An owner on its way out that waits for its dependents, or is to leave them alone.
+/// Handles an owner that is being deleted and waits for its dependents, or must orphan them.
 fn settle(view: &ReconcileContext<'_>, number: ResourceId, object: &Value) {
     if !api::is_ending(object) {
         return;

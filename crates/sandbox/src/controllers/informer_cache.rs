@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// What changed since the last look, by resource.
+/// The changes since the last refresh, by resource.
 #[derive(Debug, Default)]
 pub struct ChangedObjects(BTreeMap<ResourceId, BTreeSet<Arc<str>>>);
 
 impl ChangedObjects {
-    /// Whether nothing did.
+    /// Whether nothing has changed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -28,27 +28,27 @@ impl ChangedObjects {
         self.0.get(&number).into_iter().flatten().map(|key| &**key)
     }
 
-    /// The keys of a resource, to be kept.
+    /// The keys of a resource, shared.
     pub(super) fn keys(&self, number: ResourceId) -> impl Iterator<Item = &Arc<str>> {
         self.0.get(&number).into_iter().flatten()
     }
 
-    /// Whether this one changed.
+    /// Whether this object has changed.
     pub fn has(&self, number: ResourceId, key: &str) -> bool {
         self.0.get(&number).is_some_and(|keys| keys.contains(key))
     }
 
-    /// Whether anything of it changed.
+    /// Whether any object of the resource has changed.
     pub fn any(&self, number: ResourceId) -> bool {
         self.0.contains_key(&number)
     }
 }
 
-/// An owner, as its dependents name it.
+/// A reference to an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OwnerKey {
     pub(super) uid: Box<str>,
-    /// Of the dependent, and so of the owner if its kind has namespaces.
+    /// The namespace of the dependent, and so of the owner if its kind is namespaced.
     pub(super) namespace: Box<str>,
     pub(super) api_version: Box<str>,
     pub(super) kind: Box<str>,
@@ -57,14 +57,14 @@ pub(super) struct OwnerKey {
 
 type ObjectKey = (ResourceId, Arc<str>);
 
-/// The objects of some resources.
+/// The objects of the watched resources.
 #[derive(Debug)]
 pub struct InformerCache {
     shelves: BTreeMap<ResourceId, CachedResource>,
     pods: BTreeMap<Arc<str>, PodSummary>,
     shared: SharedPodValues,
     owned: BTreeMap<Arc<OwnerKey>, BTreeSet<ObjectKey>>,
-    /// The owners each object names, for when it changes.
+    /// The owners that each object names, kept for when it changes.
     owners: HashMap<ObjectKey, Box<[Arc<OwnerKey>]>>,
     on_node: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
     restless: BTreeSet<Arc<str>>,
@@ -75,12 +75,12 @@ pub struct InformerCache {
 struct CachedResource {
     at: u64,
     listed: bool,
-    /// Empty for pods.
+    /// The objects; none for pods.
     objects: BTreeMap<Arc<str>, Arc<Value>>,
 }
 
 impl InformerCache {
-    /// Of these resources.
+    /// Creates a cache of these resources.
     pub fn new(watched: &[ResourceId]) -> Self {
         Self {
             shelves: watched.iter().map(|number| (*number, CachedResource::default())).collect(),
@@ -94,7 +94,7 @@ impl InformerCache {
         }
     }
 
-    /// Takes in what changed.
+    /// Applies all changes since the last call.
     pub fn refresh(&mut self, store: &ObjectStore) -> ChangedObjects {
         let mut changed = ChangedObjects::default();
         let numbers: Vec<ResourceId> = self.shelves.keys().copied().collect();
@@ -113,7 +113,7 @@ impl InformerCache {
         let changes = if listed { store.changes(number, at, usize::MAX) } else { None };
         match changes {
             Some(changes) => {
-                // Only the last state of each counts.
+                // Only the last state of each object counts.
                 let mut last = BTreeMap::new();
                 changes.iter().for_each(|event| _ = last.insert(Arc::clone(&event.key), event));
                 for (key, event) in last {
@@ -181,7 +181,7 @@ impl InformerCache {
         }
     }
 
-    /// Takes an object out of everything.
+    /// Removes an object from all indexes.
     fn forget(&mut self, place: &ObjectKey) {
         let (number, key) = place;
         for owner in self.owners.remove(place).unwrap_or_default() {
@@ -208,7 +208,7 @@ impl InformerCache {
         }
     }
 
-    /// The owners an object names; those known already are shared.
+    /// The owners that an object names; known ones are shared.
     fn named_by(&self, key: &str, object: &Value) -> Box<[Arc<OwnerKey>]> {
         let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
         let text = |owner: &Value, field: &str| owner[field].as_str().unwrap_or_default().into();
@@ -233,7 +233,7 @@ impl InformerCache {
         }
     }
 
-    /// One object that is no pod.
+    /// One object that is not a pod.
     pub fn one(&self, number: ResourceId, key: &str) -> Option<&Arc<Value>> {
         self.shelves.get(&number)?.objects.get(key)
     }
@@ -257,7 +257,7 @@ impl InformerCache {
         range.take_while(move |(key, _)| key.starts_with(&prefix)).map(|(key, pod)| (&**key, pod))
     }
 
-    /// Pods that wait for something.
+    /// Pods about to change.
     pub(super) fn restless(&self) -> impl Iterator<Item = (&str, &PodSummary)> {
         self.restless.iter().filter_map(|key| Some((&**key, self.pods.get(key)?)))
     }
@@ -268,27 +268,27 @@ impl InformerCache {
         keys.filter_map(|key| Some((&**key, self.pods.get(key)?)))
     }
 
-    /// The nodes that pods are bound to, there or not.
+    /// The nodes that pods are bound to, existing or not.
     pub(super) fn nodes_of_pods(&self) -> impl Iterator<Item = &str> {
         self.on_node.iter().filter(|(_, pods)| !pods.is_empty()).map(|(node, _)| &**node)
     }
 
-    /// Objects whose deletion has begun.
+    /// Objects that are being deleted.
     pub(super) fn ending(&self) -> impl Iterator<Item = (ResourceId, &str)> {
         self.ending.iter().map(|(number, key)| (*number, &**key))
     }
 
-    /// All owners that somebody names, with those who do.
+    /// All owners that objects name, with their dependents.
     pub(super) fn owners(&self) -> impl Iterator<Item = (&OwnerKey, &BTreeSet<ObjectKey>)> {
         self.owned.iter().map(|(owner, places)| (&**owner, places))
     }
 
-    /// The owners an object names.
+    /// The owners that an object names.
     pub(super) fn owners_of(&self, number: ResourceId, key: &Arc<str>) -> &[Arc<OwnerKey>] {
         self.owners.get(&(number, Arc::clone(key))).map_or(&[], |owners| owners)
     }
 
-    /// Everything that names this owner.
+    /// All objects that name this owner.
     pub(super) fn dependents(&self, uid: &str) -> impl Iterator<Item = (ResourceId, &str)> {
         let first = OwnerKey { uid: uid.into(), ..OwnerKey::default() };
         let owned =
@@ -296,13 +296,13 @@ impl InformerCache {
         owned.flat_map(|(_, places)| places).map(|(number, key)| (*number, &**key))
     }
 
-    /// Those of a resource other than pods that name this owner.
+    /// Objects of a resource other than pods that name this owner.
     pub(super) fn owned(&self, uid: &str, number: ResourceId) -> impl Iterator<Item = (&str, &Arc<Value>)> {
         let all = self.dependents(uid).filter(move |(one, _)| *one == number);
         all.filter_map(|(number, key)| Some((key, self.one(number, key)?)))
     }
 
-    /// The pods this owner controls.
+    /// The pods that this owner controls.
     pub(super) fn controlled(&self, uid: &str) -> impl Iterator<Item = (&str, &PodSummary)> {
         let all = self.dependents(uid).filter(|(number, _)| *number == pods());
         let all = all.filter_map(|(_, key)| Some((key, self.pods.get(key)?)));

@@ -17,28 +17,28 @@ use std::sync::Arc;
 
 const NAME: &str = "job-controller";
 
-/// Pods made in one step for one Job, at most.
+/// The largest number of pods created for one Job in one step.
 const BURST: i64 = 500;
 
 #[derive(Default)]
 pub(super) struct JobController {
     dirty: BTreeSet<String>,
-    /// By UID.
+    /// The state of each Job, by UID.
     books: BTreeMap<String, JobState>,
-    /// Jobs to look at again though nothing has changed.
+    /// Jobs to reconcile at a time even if nothing has changed.
     due: BTreeMap<String, Timestamp>,
 }
 
-/// What is known of a Job's pods.
+/// The state of a Job's pods.
 #[derive(Default)]
 struct JobState {
-    /// Those that are not over, with the conditions of those on their way out.
+    /// Pods that have not ended, with the conditions of terminating ones.
     live: BTreeMap<String, Value>,
-    /// Those that are over and counted, and those that the Job itself has sent away.
+    /// Pods that have ended and are counted, and those that the Job itself has deleted.
     counted: BTreeSet<String>,
     succeeded: i64,
     failed: i64,
-    /// The Job's policy has given it up.
+    /// The failure policy has failed the Job.
     given_up: bool,
 }
 
@@ -84,7 +84,7 @@ fn is(job: &Value, condition: &str) -> bool {
 }
 
 impl JobState {
-    /// Of a Job that somebody has looked after before, whose pods that are over are counted in its status.
+    /// The initial state. If another controller has handled the Job before, its status counts the pods that have ended.
     fn of(view: &ReconcileContext<'_>, job: &Value) -> Self {
         let over = view.mirror.controlled(uid(job)).filter(|(_, pod)| pod.over);
         let counted = match job["status"]["startTime"].is_null() {
@@ -94,7 +94,7 @@ impl JobState {
         Self { counted, succeeded: count(job, "succeeded"), failed: count(job, "failed"), ..Self::default() }
     }
 
-    /// Counts who has ended since.
+    /// Counts the pods that have ended since the last call.
     fn catch_up(&mut self, job: &Value, mine: &[(&str, &PodSummary)]) {
         for (_, pod) in mine.iter().filter(|(_, pod)| pod.over) {
             self.live.remove(pod.uid());
@@ -137,14 +137,14 @@ impl JobState {
     }
 }
 
-/// What is to become of a Job.
+/// What to do with a Job.
 enum JobOutcome {
     Goes(i64),
     Complete,
     Failed(&'static str, &'static str),
 }
 
-/// Looks after one; says when to look again though nothing has changed.
+/// Reconciles a Job. Returns when to do so again even if nothing has changed.
 fn tend(view: &ReconcileContext<'_>, job: &Arc<Value>, book: &mut JobState) -> Option<Timestamp> {
     if is(job, "Complete") || is(job, "Failed") {
         return expire(view, job);
@@ -161,7 +161,7 @@ fn tend(view: &ReconcileContext<'_>, job: &Arc<Value>, book: &mut JobState) -> O
         began.saturating_add(SignedDuration::from_secs(seconds)).ok()
     });
     let verdict = judge(spec, book, active.len(), deadline.is_some_and(|at| at <= view.now), suspended);
-    // A pod on its way out is replaced at once unless the Job waits for its end.
+    // A terminating pod is replaced at once unless the Job waits for its end.
     let waits = if spec["podReplacementPolicy"] == "Failed" { terminating } else { 0 };
     let (now_active, goes) =
         (i64::try_from(active.len()).unwrap_or(i64::MAX), i64::try_from(waits).unwrap_or(0));
@@ -175,7 +175,7 @@ fn tend(view: &ReconcileContext<'_>, job: &Arc<Value>, book: &mut JobState) -> O
     }
     let surplus = usize::try_from(now_active - wanted).unwrap_or(0);
     for (key, pod) in active.iter().take(surplus) {
-        // Its end is nobody's failure.
+        // The Job deletes it itself, so it does not count as failed.
         book.live.remove(pod.uid());
         book.counted.insert(pod.uid().to_owned());
         view.delete_pod(NAME, job, key, pod);
@@ -207,13 +207,13 @@ fn judge(spec: &Value, book: &JobState, active: usize, late: bool, suspended: bo
         None if book.succeeded > 0 && active == 0 => JobOutcome::Complete,
         _ if suspended => JobOutcome::Goes(0),
         Some(all) => JobOutcome::Goes(parallelism.min(all - book.succeeded)),
-        // Those that work off a queue go on when one of them has found it empty; no new ones begin.
+        // In a Job with a work queue, the other pods continue after one has succeeded, but no new pods start.
         None if book.succeeded > 0 => JobOutcome::Goes(i64::try_from(active).unwrap_or(i64::MAX)),
         None => JobOutcome::Goes(parallelism),
     }
 }
 
-/// Conditions and times.
+/// Writes conditions and times.
 fn write(
     view: &ReconcileContext<'_>,
     job: &Value,
@@ -266,7 +266,7 @@ fn write(
     view.tell(job, &EventFields { by: NAME, kind: event, reason, message });
 }
 
-/// Without what is nothing.
+/// Removes empty fields.
 fn tidied(mut status: Value) -> Value {
     if let Some(fields) = status.as_object_mut() {
         let counted = ["active", "succeeded", "failed"];
@@ -275,7 +275,7 @@ fn tidied(mut status: Value) -> Value {
     status
 }
 
-/// A Job that is over goes when its time has come, if it has one.
+/// Deletes a finished Job when its TTL has expired, if it has one.
 fn expire(view: &ReconcileContext<'_>, job: &Value) -> Option<Timestamp> {
     let seconds = job["spec"]["ttlSecondsAfterFinished"].as_i64()?;
     let mut ends = core_types::list(&job["status"]["conditions"])

@@ -1,4 +1,4 @@
-//! Simulates the kubelets of all nodes: leases, node status, and pods that start, are refused (KU-1) and end.
+//! Simulates the kubelets of all nodes: leases, node status, and pods that start, are rejected (KU-1) and end.
 //!
 //! - Invariant: a silent node's kubelet writes nothing.
 
@@ -15,24 +15,24 @@ use taintward_core::toleration_matching::{NumericOperators, TaintMatch, match_ta
 
 pub(super) const NAME: &str = "kubelet";
 
-/// A node with this annotation says nothing any more (`"true"`), or only now and then (`"flap"`).
+/// The annotation that silences a node: always (`"true"`), or in turns (`"flap"`).
 pub const SILENCE: &str = "sandbox.taintward.io/silence";
-/// A node with this annotation reports pressure: `memory`, `disk`, `pid`, with commas.
+/// The annotation with the pressure that a node reports: `memory`, `disk`, `pid`, separated by commas.
 pub const PRESSURE: &str = "sandbox.taintward.io/pressure";
 
-/// How often a kubelet posts its node's status though nothing has changed.
+/// How often a kubelet posts the status of its node if nothing has changed.
 const REPORT: SignedDuration = SignedDuration::from_mins(5);
-/// A flapping node is silent for this long, then speaks for as long.
+/// A flapping node is silent for this long, and then alive for as long.
 const FLAP: i64 = 60;
 /// How long a pod takes to start and to stop.
 const START: SignedDuration = SignedDuration::from_millis(700);
 const STOP: SignedDuration = SignedDuration::from_millis(900);
 
-/// How soon a pod is looked at again after something was done about it, or if its node is silent: it may have failed,
-/// and a flapping node speaks again unasked.
+/// When a pod is handled again after a write, or if its node is silent: the write may have failed, and a flapping node
+/// comes back without an event.
 const AGAIN: SignedDuration = SignedDuration::from_secs(5);
-/// Pods looked after in one step, at most: others want to be heard meanwhile, and what was read for a step is kept until
-/// its end.
+/// The largest number of pods handled in one step, so that other components get their turn; what was read in a step
+/// stays in memory until its end.
 const AT_ONCE: usize = 1000;
 
 pub(super) struct KubeletFleet {
@@ -86,7 +86,7 @@ impl Controller for KubeletFleet {
     }
 }
 
-/// Whether a node's kubelet works.
+/// Whether a node's kubelet is alive.
 fn speaks(node: &Value, now: Timestamp) -> bool {
     match node["metadata"]["annotations"][SILENCE].as_str() {
         None | Some("" | "false") => true,
@@ -95,7 +95,7 @@ fn speaks(node: &Value, now: Timestamp) -> bool {
     }
 }
 
-/// One pod, for the first time or when its time has come; says how long to wait.
+/// Handles a pod that is new or due. Returns how long to wait.
 fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> Option<SignedDuration> {
     if api::is_ending(pod) {
         if api::is_held(pod) && is_over(pod) {
@@ -133,7 +133,7 @@ fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> 
     Some(AGAIN)
 }
 
-/// KU-1: only NoExecute counts.
+/// KU-1: only NoExecute taints count.
 fn refuses(node: &Value, pod: &Value) -> bool {
     let tolerations = core_types::tolerations(&pod["spec"]);
     let mut taints =
@@ -192,7 +192,7 @@ fn start(view: &ReconcileContext<'_>, node: &Value, pod: &Value) {
     });
 }
 
-/// A pod that works, which somebody has called not ready: its node was not heard of (NL-17).
+/// Whether a pod runs but was set to not ready because its node was silent (NL-17).
 pub(super) fn is_belied(pod: &Value) -> bool {
     let says = |kind: &str, status: &str| {
         core_types::list(&pod["status"]["conditions"])
@@ -213,14 +213,14 @@ fn say_ready(view: &ReconcileContext<'_>, pod: &Value) {
     });
 }
 
-/// A pod's containers have stopped: it may go.
+/// Removes a pod whose containers have stopped.
 fn stop(view: &ReconcileContext<'_>, pod: &Value) {
     view.complete(NAME, pod);
     let how = DeleteOptions { uid: Some(uid(pod).to_owned()), grace: Some(0), ..DeleteOptions::default() };
     let _ = view.server.delete(&on(pods(), pod), &how, &WriteOptions::by(NAME));
 }
 
-/// The node's sign of life.
+/// Renews the node's lease.
 fn renew(view: &ReconcileContext<'_>, node: &Value) {
     let leases = known("coordination.k8s.io", "leases");
     let on = ResourcePath::object(leases, "kube-node-lease", name(node));
@@ -239,7 +239,7 @@ fn renew(view: &ReconcileContext<'_>, node: &Value) {
     }
 }
 
-/// The node's conditions, when they are not as they should be, or have not been posted for long.
+/// Posts the node's conditions if they are wrong or have not been posted for long.
 fn post(view: &ReconcileContext<'_>, node: &Value) {
     let pressure = node["metadata"]["annotations"][PRESSURE].as_str().unwrap_or_default();
     let under = |what: &str| pressure.split(',').any(|one| one.trim() == what);
@@ -247,7 +247,7 @@ fn post(view: &ReconcileContext<'_>, node: &Value) {
     let mut after = node.clone();
     if is_old(node, view.now) {
         let conditions = after["status"]["conditions"].as_array_mut();
-        // The network is somebody else's affair.
+        // The kubelet does not own the condition of the network.
         for condition in conditions.into_iter().flatten().filter(|one| one["type"] != "NetworkUnavailable") {
             condition["lastHeartbeatTime"] = json!(now);
         }
@@ -279,14 +279,14 @@ fn post(view: &ReconcileContext<'_>, node: &Value) {
     }
 }
 
-/// Whether the heartbeat in its status is due; whatever is no time there is left to those who can read it.
+/// Whether a new heartbeat in the node's status is due. An invalid time is left alone.
 fn is_old(node: &Value, now: Timestamp) -> bool {
     let ready = core_types::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
     let posted = ready.and_then(|one| one["lastHeartbeatTime"].as_str()?.parse::<Timestamp>().ok());
     posted.is_some_and(|posted| now.duration_since(posted) >= REPORT)
 }
 
-/// Puts a condition in, unless it says so already: a sign of life in between is the lease's affair.
+/// Sets a condition unless it is there already; heartbeats in between use the lease.
 fn report(node: &mut Value, condition: Value) {
     let same = core_types::list(&node["status"]["conditions"]).any(|old| {
         old["type"] == condition["type"]

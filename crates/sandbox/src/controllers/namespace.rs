@@ -10,7 +10,7 @@ use serde_json::json;
 
 const NAME: &str = "namespace-controller";
 
-/// How soon a namespace with something left in it is looked at again.
+/// When a namespace that is not empty yet is handled again.
 const AGAIN: SignedDuration = SignedDuration::from_millis(500);
 
 pub(super) struct NamespaceController;
@@ -50,7 +50,7 @@ fn begin(view: &ReconcileContext<'_>, namespace: &str) {
     }
     let (maps, name) = (known("", "configmaps"), "kube-root-ca.crt");
     if view.mirror.one(maps, &api::key(namespace, name)).is_none() {
-        // Pods wait for it. There is no certificate: this server speaks plain HTTP.
+        // Pods wait for this ConfigMap. There is no certificate: this server speaks plain HTTP.
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name},
@@ -60,7 +60,7 @@ fn begin(view: &ReconcileContext<'_>, namespace: &str) {
     }
 }
 
-/// Deletes what is in a namespace; whether nothing is left.
+/// Deletes the objects in a namespace. Returns whether it is empty.
 fn empty(view: &ReconcileContext<'_>, namespace: &str) -> bool {
     let mut left = 0;
     for number in ResourceId::all().filter(|number| number.get().namespaced && number.home() == *number) {

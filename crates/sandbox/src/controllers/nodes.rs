@@ -10,7 +10,7 @@ use taintward_core::taint::keys;
 
 const NAME: &str = "node-controller";
 
-/// A condition, the status that matters, and the taint that says so.
+/// A condition, the status that matters, and the taint for it.
 const MEANT: [(&str, &str, &str); 6] = [
     ("Ready", "False", keys::NOT_READY),
     ("Ready", "Unknown", keys::UNREACHABLE),
@@ -46,7 +46,7 @@ fn is_ours(taint: &Value) -> bool {
     known && taint["effect"] == "NoSchedule"
 }
 
-/// The keys of the taints a node should have, in order.
+/// The keys of the taints that a node should have, in order.
 fn wanted(node: &Value) -> Vec<&'static str> {
     let holds = |kind: &str, status: &str| {
         core_types::list(&node["status"]["conditions"])
@@ -59,7 +59,7 @@ fn wanted(node: &Value) -> Vec<&'static str> {
         && core_types::list(&node["spec"]["taints"])
             .any(|taint| is_ours(taint) && taint["key"] == keys::NOT_READY)
     {
-        // Nobody has said yet that it is ready.
+        // The node has no Ready condition yet.
         keys.push(keys::NOT_READY);
     }
     keys.extend((node["spec"]["unschedulable"] == true).then_some(keys::UNSCHEDULABLE));

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 const NAME: &str = "pod-garbage-collector";
 
-/// How long a node has to be gone.
+/// How long a node must be gone.
 const QUARANTINE: SignedDuration = SignedDuration::from_secs(40);
 
-/// Since when each node that pods name is gone.
+/// Since when each missing node of a pod is gone.
 #[derive(Default)]
 pub(super) struct PodGarbageCollector {
     gone: BTreeMap<String, Timestamp>,

@@ -12,7 +12,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use taintward_core::scheduling::{Labels, ResourceRequests};
 
-/// A pod at a glance. A parsed one takes some 60 kB; this takes some 100 bytes beside the store's own.
+/// A summary of a pod. A parsed pod takes some 60 kB; a summary takes some 100 bytes besides the stored object.
 #[derive(Debug)]
 pub struct PodSummary {
     object: Arc<StoredObject>,
@@ -22,19 +22,19 @@ pub struct PodSummary {
     pub controller: Option<Arc<str>>,
     /// `metadata.labels`.
     pub labels: Arc<Labels>,
-    /// What it takes.
+    /// The resources that it requests.
     pub load: Arc<ResourceRequests>,
-    /// Its deletion has begun.
+    /// It is being deleted.
     pub ending: bool,
-    /// It ran to its end.
+    /// It has succeeded or failed.
     pub over: bool,
     /// It has not started yet.
     pub pending: bool,
-    /// Its condition says so.
+    /// Its Ready condition is true.
     pub ready: bool,
-    /// It works, and somebody has called it not ready.
+    /// It runs but was set to not ready.
     pub belied: bool,
-    /// It works until its work is done.
+    /// It will complete.
     pub ends: bool,
 }
 
@@ -56,28 +56,29 @@ impl PodSummary {
         }
     }
 
-    /// All of it.
+    /// The pod, parsed.
     pub fn value(&self) -> Value {
         self.object.value()
     }
 
-    /// Its identity.
+    /// The UID.
     pub fn uid(&self) -> &str {
         &self.object.uid
     }
 
-    /// Neither over nor on its way out.
+    /// Neither ended nor being deleted.
     pub fn is_active(&self) -> bool {
         !self.over && !self.ending
     }
 
-    /// Something is about to happen to it: it waits for a node, for its start, for its end (its work's, too), or to be called ready.
+    /// A component has to act on it soon: it waits for a node, for its start, for its end or completion, or to become
+    /// ready again.
     pub fn is_restless(&self) -> bool {
         self.ending || self.pending || self.belied || self.ends
     }
 }
 
-/// What pods have in common, each once.
+/// Values that pods share.
 #[derive(Debug, Default)]
 pub(super) struct SharedPodValues {
     texts: ValuePool<str>,
@@ -88,7 +89,7 @@ pub(super) struct SharedPodValues {
 #[derive(Debug)]
 struct ValuePool<T: ?Sized> {
     all: HashSet<Arc<T>>,
-    /// When there are more, those that nobody has any more go.
+    /// Above this number, values that no pod uses any more are dropped.
     enough: usize,
 }
 
@@ -99,7 +100,7 @@ impl<T: ?Sized> Default for ValuePool<T> {
 }
 
 impl<T: Eq + Hash + ?Sized> ValuePool<T> {
-    /// The one that equals it.
+    /// The shared value that equals `it`.
     fn one(&mut self, it: Arc<T>) -> Arc<T> {
         if let Some(known) = self.all.get(&it) {
             return Arc::clone(known);

@@ -9,7 +9,7 @@ use fakekube::resource::{ResourceId, Subresource};
 use serde_json::Value;
 
 impl ReconcileContext<'_> {
-    /// Creates a pod and tells of it on its owner.
+    /// Creates a pod and records an event of its owner.
     pub(super) fn create_pod(&self, by: &str, owner: &Value, pod: Value) -> bool {
         let on = ResourcePath::object(pods(), namespace(owner), "");
         match self.server.create(&on, pod, &WriteOptions::by(by)) {
@@ -32,7 +32,7 @@ impl ReconcileContext<'_> {
         }
     }
 
-    /// Deletes a pod and tells of it on its owner.
+    /// Deletes a pod and records an event of its owner.
     pub(super) fn delete_pod(&self, by: &str, owner: &Value, key: &str, pod: &PodSummary) {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let how = DeleteOptions { uid: Some(pod.uid().to_owned()), ..DeleteOptions::default() };

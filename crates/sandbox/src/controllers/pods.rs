@@ -23,7 +23,7 @@ pub(super) fn controller_of(object: &Value) -> Option<&str> {
     owners.into_iter().flatten().find(|owner| owner["controller"] == true)?["uid"].as_str()
 }
 
-/// A pod of a template.
+/// A pod from a template.
 pub(super) fn from_template(owner: &Value, template: &Value) -> Value {
     let name = owner["metadata"]["name"].as_str().unwrap_or_default();
     json!({
@@ -52,12 +52,12 @@ pub(super) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
-/// It ran to its end.
+/// Whether it has succeeded or failed.
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-/// An object's place.
+/// An object's path.
 pub(super) fn on(number: ResourceId, object: &Value) -> ResourcePath {
     ResourcePath::object(number, namespace(object), name(object))
 }

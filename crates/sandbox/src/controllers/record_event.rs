@@ -5,9 +5,9 @@ use fakekube::api::{ResourcePath, WriteOptions};
 use fakekube::resource::known;
 use serde_json::{Value, json};
 
-/// What is told.
+/// The fields of an event.
 pub(super) struct EventFields<'a> {
-    /// The part that tells.
+    /// The reporting component.
     pub(super) by: &'a str,
     /// `Normal` or `Warning`.
     pub(super) kind: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct EventFields<'a> {
 }
 
 impl ReconcileContext<'_> {
-    /// Writes an event about an object.
+    /// Records an event about an object.
     pub(super) fn tell(&self, about: &Value, told: &EventFields<'_>) {
         let metadata = &about["metadata"];
         let name = metadata["name"].as_str().unwrap_or_default();
@@ -50,7 +50,7 @@ impl ReconcileContext<'_> {
     }
 }
 
-/// A number for words (FNV-1a).
+/// A hash of words (FNV-1a).
 pub(super) fn mix(words: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in words.iter().flat_map(|word| word.bytes().chain([0])) {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const NAME: &str = "replicaset-controller";
 
-/// Pods made in one step for one ReplicaSet, at most.
+/// The largest number of pods created for one ReplicaSet in one step.
 const BURST: usize = 500;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Controller for ReplicaSetController {
     fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp> {
         self.dirty.extend(view.changed.of(sets()).map(String::from));
         if view.changed.any(pods()) {
-            // A pod that is gone no longer names its owner: everything of its namespace is looked at.
+            // A deleted pod no longer names its owner, so every ReplicaSet of its namespace is reconciled.
             let touched: BTreeSet<&str> =
                 view.changed.of(pods()).filter_map(|key| key.split('/').next()).collect();
             let inside =
@@ -82,7 +82,7 @@ fn tend(view: &ReconcileContext<'_>, set: &Arc<Value>) {
     view.set_status(sets(), set, NAME, &status);
 }
 
-/// Who goes first when there are too many: who does least.
+/// The order in which surplus pods are deleted: the least useful ones first.
 fn rank(pod: &PodSummary) -> (bool, u8, bool, Reverse<String>) {
     let value = pod.value();
     let phase = match value["status"]["phase"].as_str() {
@@ -94,7 +94,7 @@ fn rank(pod: &PodSummary) -> (bool, u8, bool, Reverse<String>) {
     (pod.node.is_some(), phase, pod.ready, Reverse(created))
 }
 
-/// Takes in pods that match and belong to nobody.
+/// Adopts matching pods without a controller.
 fn adopt(view: &ReconcileContext<'_>, set: &Value) {
     if api::is_ending(set) {
         return;

@@ -17,17 +17,17 @@ use taintward_core::toleration_matching::NumericOperators;
 
 const NAME: &str = "default-scheduler";
 
-/// How often a pod without a place is looked at again though nothing seems to have changed.
+/// How often a pending pod is tried again even if nothing seems to have changed.
 const AGAIN: SignedDuration = SignedDuration::from_secs(30);
 
 pub(super) struct Scheduler;
 
-/// One round: nodes that fill up, and what pods have in common.
+/// A scheduling round: the nodes as they fill up, and what pods have in common.
 struct SchedulingRound {
     placer: Placer,
-    /// Pods that want the same of a node.
+    /// Pods with the same scheduling spec.
     kinds: BTreeMap<PodSchedulingSpec, u32>,
-    /// Pods of the same owner, by its UID.
+    /// Pods with the same owner, by its UID.
     groups: BTreeMap<String, u32>,
 }
 
@@ -48,7 +48,7 @@ impl Controller for Scheduler {
     }
 }
 
-/// Pods that want a place, the most important first, then the oldest.
+/// Pending pods, the highest priority first, then the oldest.
 fn waiting(view: &ReconcileContext<'_>) -> Vec<Value> {
     let unbound = view.mirror.restless().filter(|(_, pod)| pod.node.is_none() && pod.is_active());
     let ours = |pod: &Value| {
@@ -64,7 +64,7 @@ fn waiting(view: &ReconcileContext<'_>) -> Vec<Value> {
     waiting
 }
 
-/// A node with what is on it.
+/// A node with the pods on it.
 fn candidate(view: &ReconcileContext<'_>, node: &Value) -> NodeInfo {
     let mut candidate = core_types::candidate(node);
     for (_, pod) in view.mirror.pods_on(name(node)).filter(|(_, pod)| !pod.over) {
@@ -74,8 +74,8 @@ fn candidate(view: &ReconcileContext<'_>, node: &Value) -> NodeInfo {
     candidate
 }
 
-/// The owner over whose pods the original's default constraints spread: a ReplicaSet or StatefulSet, of a pod that has no
-/// constraints of its own.
+/// The owner over whose pods the original's default constraints spread: the ReplicaSet or StatefulSet of a pod without
+/// its own constraints.
 fn spread_by(pod: &Value) -> Option<&str> {
     let free = core_types::list(&pod["spec"]["topologySpreadConstraints"]).next().is_none();
     let mut owners =
@@ -85,7 +85,8 @@ fn spread_by(pod: &Value) -> Option<&str> {
 }
 
 impl SchedulingRound {
-    /// The number of a pod's owner. A new one's other pods are counted where they are; those on their way out are not.
+    /// The number of a pod's owner. For a new owner, its other pods are counted on their nodes, except terminating
+    /// ones.
     fn group(&mut self, view: &ReconcileContext<'_>, pod: &Value) -> Option<u32> {
         let owner = spread_by(pod)?;
         if let Some(known) = self.groups.get(owner) {
@@ -100,7 +101,7 @@ impl SchedulingRound {
         Some(next)
     }
 
-    /// Finds a place for a pod; says whether there was one.
+    /// Schedules a pod. Returns whether a node was found.
     fn place(&mut self, view: &ReconcileContext<'_>, pod: &Value) -> bool {
         let wish = core_types::wish(pod);
         let group = self.group(view, pod);

@@ -57,7 +57,7 @@ fn pod(name: &str, labels: &Value, owner: &Value) -> Value {
     })
 }
 
-/// Workloads as another cluster's controllers left them: they hash templates otherwise.
+/// Workloads from another cluster, whose controllers hash templates differently.
 fn of_another_cluster() -> Vec<u8> {
     let template = |labels: &Value| json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let (web, hashed) = (json!({"app": "web"}), json!({"app": "web", "pod-template-hash": "5f8466ff75"}));
@@ -118,7 +118,7 @@ async fn workloads_of_another_cluster_are_left_as_they_are() {
     assert!(after.iter().all(|pod| !before.contains(pod)), "{after:?}");
 }
 
-/// Pods of a node that is deleted are there for 40 s, as upstream leaves them, and no longer.
+/// Pods of a deleted node exist for 40 s, as upstream leaves them, and no longer.
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_node_that_is_gone_are_collected() {
     let world = alive(2);
@@ -143,7 +143,7 @@ async fn pods_of_a_node_that_is_gone_are_collected() {
     assert!(!pods.is_empty() && pods.iter().all(|pod| pod["spec"]["nodeName"] == "n2"), "{pods:?}");
 }
 
-/// What clients take for granted in a cluster: conformance tests wait for it.
+/// What clients expect in every cluster; conformance tests wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_has_its_account_and_its_ca_and_the_cluster_its_service() {
     let world = alive(1);
@@ -166,7 +166,7 @@ async fn a_namespace_has_its_account_and_its_ca_and_the_cluster_its_service() {
     assert!(there("services", "default", "kubernetes"));
 }
 
-/// Kinds of the whole cluster can be made; kinds of a namespace want one.
+/// Cluster-scoped kinds can be created without a namespace; namespaced kinds need one.
 #[test]
 fn every_kind_can_be_made_where_it_belongs() {
     let world = World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() });
@@ -187,7 +187,7 @@ fn every_kind_can_be_made_where_it_belongs() {
     }
 }
 
-/// A node that is emptier by far does not get all pods of an owner: the scheduler's default constraints spread them.
+/// An almost empty node does not get all pods of an owner: the scheduler's default constraints spread them.
 #[tokio::test(start_paused = true)]
 async fn pods_of_one_owner_are_spread() {
     let world = alive(2);
@@ -214,7 +214,7 @@ async fn pods_of_one_owner_are_spread() {
     world.create("apps", "replicasets", "default", set("web", Value::Null));
     sleep(10).await;
     assert_eq!((on_n2(&world), all(&world, "", "pods").len()), (2, 5));
-    // Constraints of its own take the place of the usual ones, and are not known here.
+    // A pod's own constraints replace the default ones, and are not supported here.
     let own = json!([{"maxSkew": 1, "topologyKey": "none", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}]);
     let on = ResourcePath::object(known("apps", "replicasets"), "default", "web");
     world.server().delete(&on, &DeleteOptions::default(), &WriteOptions::by("test")).unwrap();

@@ -1,4 +1,4 @@
-//! Definitions, as they are shipped.
+//! Tests the shipped definitions.
 
 use super::{CHECKS, DEFINITIONS, GROUP, register};
 use crate::world::{World, WorldSettings};
@@ -20,7 +20,7 @@ fn check(rule: &str) -> Option<fn(&Value) -> bool> {
     CHECKS.iter().find(|(text, _)| *text == rule).map(|(_, check)| *check)
 }
 
-/// Every rule in a text, folded as YAML folds it.
+/// Every rule in a schema, folded as YAML folds it.
 fn rules_of(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(fields) => {

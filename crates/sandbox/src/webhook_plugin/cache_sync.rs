@@ -10,17 +10,17 @@ use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_kube::decode::{Decoded, NamespaceObject, PolicyObject, WatchedObject};
 
-/// So many changes are told one by one; if there are more, all is told anew.
+/// Above this number of changes, the cache is replaced as a whole.
 const CHANGES_MOST: usize = 4096;
 
-/// Up to which version everything has been told; `None`: nothing has.
+/// The version up to which the cache is in sync; `None`: nothing has been sent to it.
 #[derive(Debug, Default)]
 pub(super) struct SyncedVersion {
     version: Option<u64>,
 }
 
 impl SyncedVersion {
-    /// Tells what has happened since.
+    /// Updates the cache with all changes since the last call.
     pub(super) fn catch_up(&mut self, txn: &Transaction<'_>, around: &ClusterCache) {
         let now = txn.version();
         if self.version == Some(now) {
@@ -52,7 +52,7 @@ impl SyncedVersion {
     }
 }
 
-/// The changes of one resource, or all there is.
+/// Sends the changes of one resource, or all its objects.
 fn tell<F: WatchedObject, T>(
     txn: &Transaction<'_>,
     since: Option<u64>,

@@ -78,7 +78,7 @@ fn two_apply_the_same(play: &mut Play) {
     let path = play.core("configmaps/c");
     apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201);
     apply(play, &path, "two", &map(&json!({"a": "b"}))).is(200).some("/metadata/managedFields/1");
-    // One lets go; the other still wants it.
+    // One manager gives the field up; the other still applies it.
     apply(play, &path, "one", &map(&json!({}))).is(200).has("/data", json!({"a": "b"}));
     apply(play, &path, "two", &map(&json!({}))).is(200);
 }

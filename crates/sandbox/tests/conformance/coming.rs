@@ -127,7 +127,7 @@ fn initial_events_asked_badly(play: &mut Play) {
     }
     let nonsense = play.core("configmaps?watch=true&timeoutSeconds=1&sendInitialEvents=nonsense");
     play.get(nonsense);
-    // Without bookmarks there is nothing that could tell their end.
+    // Without bookmarks, nothing could mark the end of initial events.
     map(play, "a");
     let silent =
         "configmaps?watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
@@ -146,7 +146,7 @@ fn a_version_too_old_in_protobuf(play: &mut Play) {
 }
 
 fn a_version_of_the_future(play: &mut Play) {
-    // It is waited for, and nothing older is told meanwhile.
+    // The server waits for this version, and sends nothing older meanwhile.
     map(play, "a");
     play.get(play.core("configmaps?watch=true&resourceVersion=1000000000&timeoutSeconds=1")).is(200);
 }
@@ -184,7 +184,7 @@ fn a_bookmark_before_the_end(play: &mut Play) {
     );
     let mut watch = play.watch(&play.core(&format!("{path}&timeoutSeconds=5")));
     map(play, "a");
-    // In the last two seconds a watch says how far it got, once or twice, so that nothing has to be told again.
+    // In its last two seconds a watch sends one or two bookmarks, so that a client can continue from there.
     let bookmark = watch.bookmark(play);
     assert_eq!(bookmark.object["kind"], "ConfigMap");
     assert_eq!(bookmark.object["metadata"].as_object().unwrap().len(), 1, "{}", bookmark.object);

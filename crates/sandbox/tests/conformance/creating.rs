@@ -85,7 +85,7 @@ fn a_long_generated_name_is_cut(play: &mut Play) {
     let path = play.core("configmaps");
     let made = play.post(&path, &json!({"metadata": {"generateName": "x".repeat(80)}})).is(201);
     assert_eq!(made.text("/metadata/name").len(), 63);
-    // Its name does not begin with all of the prefix and would be compared as it is.
+    // Its name does not contain the whole prefix and would not be replaced in the record.
     play.steps.clear();
 }
 
@@ -200,7 +200,7 @@ fn a_content_type_nobody_reads(play: &mut Play) {
 }
 
 fn no_content_type(play: &mut Play) {
-    // A real server takes it for JSON; that the sandbox does not is known.
+    // A real server takes it for JSON; this is a known difference of the sandbox.
     let ask = Ask::new("POST", play.core("configmaps")).body("", config_map("c").to_string());
     play.send(ask);
 }
@@ -313,7 +313,7 @@ fn a_manager_is_named(play: &mut Play) {
 }
 
 fn labels_and_annotations_are_checked(play: &mut Play) {
-    // One at a time: a real server goes through them in no order.
+    // One at a time, because a real server checks them in no fixed order.
     for (field, key, value) in [
         ("labels", "a b", "c"),
         ("labels", "ok", "-"),

@@ -83,7 +83,7 @@ fn for_this_version(play: &mut Play) {
     play.delete_with(&path, &old).refused(409, "Conflict").says("the ResourceVersion in the precondition");
     let now = play.get(&path).is(200).version();
     play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).is(200);
-    // Deleting it has changed it.
+    // The deletion has changed it.
     play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).refused(409, "Conflict");
 }
 

@@ -62,7 +62,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("policy/v1", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
 ];
 
-/// Leaves only those elements of a list in the last answer that are named; the others are the real server's alone.
+/// Keeps only the named elements of a list in the last response; the others exist only in the real server.
 pub(super) fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
     let step = play.steps.last_mut().unwrap();
     let list = step.body.pointer_mut(list).and_then(Value::as_array_mut).unwrap();
@@ -70,7 +70,7 @@ pub(super) fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
         element.pointer(key).and_then(Value::as_str).is_some_and(|name| names.contains(&name))
     });
     list.sort_by_key(|element| element.pointer(key).map(Value::to_string));
-    // What a hash of it says, a client could ask of no other server.
+    // Clients can compare this hash only with others from the same server.
     list.iter_mut().filter_map(Value::as_object_mut).for_each(|element| {
         element.remove("storageVersionHash");
     });
@@ -89,7 +89,7 @@ fn the_older_openapi(play: &mut Play) {
     let packed = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let answer = play.get_as("/openapi/v2", packed).is(200);
     assert!(answer.bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", answer.bytes.get(..8));
-    // The types in it are the real server's alone.
+    // It also contains types that only the real server has.
     play.steps.last_mut().unwrap().body = "document".into();
 }
 
@@ -101,7 +101,7 @@ fn our_groups(play: &mut Play) {
     play.get("/apis").is(200).has("/kind", "APIGroupList").has("/apiVersion", "v1");
     let groups = GROUPS.map(|(group, _)| group.split('/').next().unwrap());
     only(play, "/groups", "/name", &groups);
-    // A group's other versions are the real server's alone.
+    // The group's other versions exist only in the real server.
     play.steps.last_mut().unwrap().keep = vec!["/kind", "/groups/*/name", "/groups/*/preferredVersion"];
 }
 

@@ -145,7 +145,7 @@ fn a_budget_allows_one(play: &mut Play) {
     let spent = play.get(path).is(200).has("/status/disruptionsAllowed", 0);
     spent.some("/status/disruptedPods/a");
     play.post(play.core("pods/b/eviction"), &eviction("b")).refused(429, "TooManyRequests");
-    // Who is already going is nobody's disruption.
+    // The eviction of a terminating pod needs no budget.
     play.post(play.core("pods/a/eviction"), &eviction("a")).is(201);
 }
 

@@ -33,7 +33,7 @@ fn they_are_told_of(play: &mut Play) {
     only(play, "/resources", "/name", &["customresourcedefinitions", "customresourcedefinitions/status"]);
 }
 
-/// Of no object that exists, so that no server is asked.
+/// A configuration for a resource that does not exist, so that no webhook is called.
 fn configuration(name: &str) -> Value {
     json!({"metadata": {"name": name}, "webhooks": [{
         "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
@@ -116,6 +116,6 @@ fn a_definition(play: &mut Play) {
     play.keeping(&places).post(DEFINITIONS, &definition).is(201).has("/spec/names/listKind", "ThingList");
     let path = format!("{DEFINITIONS}/{name}");
     play.look(&places, &path).is(200).has("/spec/names/singular", "thing");
-    // What a real server answers depends on how far its own controllers are.
+    // The response of a real server depends on the progress of its own controllers.
     play.ask(&Ask::new("DELETE", &path)).is(200);
 }

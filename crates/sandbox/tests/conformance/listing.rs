@@ -29,7 +29,7 @@ cases![
     parameters_nobody_knows,
 ];
 
-/// Three maps `a`, `b`, `c`, labelled; where they are listed.
+/// Creates three labelled ConfigMaps `a`, `b`, `c`. Returns the path of their list.
 fn maps(play: &mut Play) -> String {
     let path = play.core("configmaps");
     for (name, labels) in [("a", json!({"x": "1", "y": ""})), ("b", json!({"x": "2"})), ("c", json!({}))] {
@@ -136,7 +136,7 @@ fn pages(play: &mut Play) {
     let first = play.get(format!("{maps}?limit=1")).is(200).has("/metadata/remainingItemCount", 2);
     let (more, version) = (first.text("/metadata/continue"), first.version());
     first.lists(&["a"]);
-    // What comes after the first page was read is on none of the others.
+    // Objects created after the first page was read are on none of the other pages.
     play.given(&maps, &json!({"metadata": {"name": "bb"}}));
     let second = play.get(format!("{maps}?limit=1&continue={more}")).is(200);
     assert_eq!(second.version(), version, "all pages are of one version");
@@ -191,7 +191,7 @@ fn a_continuation_too_old(play: &mut Play) {
     let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0";
     let expired = play.get(format!("{maps}?limit=1&continue={token}")).refused(410, "Expired");
     let more = expired.text("/metadata/continue");
-    // Whoever can live with a list that is not of one version goes on where it stopped.
+    // A client that accepts an inconsistent list can continue where it stopped.
     play.get(format!("{maps}?limit=1&continue={more}")).is(200).lists(&["b"]);
     let exact = play.get(format!("{maps}?resourceVersion=1&resourceVersionMatch=Exact"));
     exact.refused(410, "Expired");
@@ -211,7 +211,7 @@ fn a_continuation_of_another_list(play: &mut Play) {
     let maps = maps(play);
     let more = play.get(format!("{maps}?limit=1")).is(200).text("/metadata/continue");
     play.get(play.core(&format!("pods?limit=1&continue={more}"))).is(200);
-    // It may change its limit, and do without one.
+    // The limit may change, or be omitted.
     play.get(format!("{maps}?continue={more}")).is(200).lists(&["b", "c"]);
 }
 
@@ -230,7 +230,7 @@ fn versions_and_matches(play: &mut Play) {
         "resourceVersion=-1".into(),
         "resourceVersion=1".into(),
     ] {
-        // A cache may be behind what was just written: with 0 it may tell less.
+        // A watch cache may lag: a list at version 0 may lack the latest objects.
         let stale = rest.starts_with("resourceVersion=0");
         play.look(if stale { &["/kind"] } else { &NAMES }, format!("{maps}?{rest}"));
     }
@@ -276,7 +276,7 @@ fn everywhere(play: &mut Play) {
         play.given(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map);
     }
     let list = format!("/api/v1/configmaps?labelSelector=case%3D{own}");
-    // In the order of keys, where a slash ends the namespace: `a-z/` comes before `a/`.
+    // Sorted by keys, in which a slash ends the namespace: `a-z/` comes before `a/`.
     let found = play.get(list).is(200).has("/items/0/metadata/namespace", other.as_str());
     found.has("/items/1/metadata/namespace", own.as_str()).lacks("/items/2");
 }

@@ -43,7 +43,7 @@ use taintward_sandbox::world::{self, World};
 use target::Target;
 use tokio::runtime::Builder;
 
-/// The sandbox's server alone, without nodes, scheduler or workload controllers, with the admission plugins of
+/// The sandbox's API server alone, without nodes, scheduler or workload controllers, with the admission plugins of
 /// `crates/envtest`'s real server, and a history that begins after version 1. It serves until the process ends.
 fn sandbox() -> Option<Target> {
     let (tell, told) = mpsc::channel();
@@ -73,7 +73,7 @@ fn sandbox() -> Option<Target> {
     Some(Target::open("sandbox", &url, &token))
 }
 
-/// What the sandbox is known to answer otherwise, and why that stays.
+/// Known differences of the sandbox, and why they remain.
 const KNOWN: [(&str, &str); 4] = [
     (
         "creating::no_content_type",
@@ -84,8 +84,8 @@ const KNOWN: [(&str, &str); 4] = [
     ("applying::an_apply_in_yaml", "text that is no YAML is refused in this YAML reader's words"),
 ];
 
-/// Cases whose refusals say in Go's words what a Go decoder found, or print a Go struct; the sandbox has words of its own.
-/// Of these refusals, all but the sentences is compared.
+/// Cases whose error messages come from a Go decoder or print a Go struct; the sandbox has its own messages. These
+/// messages are not compared; everything else in the responses is.
 const OWN_WORDS: [&str; 41] = [
     "coming::a_time_that_is_none",
     "coming::a_version_that_is_none",
@@ -131,7 +131,7 @@ const OWN_WORDS: [&str; 41] = [
 ];
 
 fn main() -> ExitCode {
-    // Answers in protobuf are read by the same types, before there is a sandbox.
+    // The types for decoding protobuf must be registered before there is a sandbox.
     taintward_sandbox::custom_resources::register();
     let groups: [Group; 20] = [
         ("creating", creating::CASES),

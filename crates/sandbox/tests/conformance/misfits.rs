@@ -15,7 +15,7 @@ cases![
     bodies_that_are_something_else,
 ];
 
-/// A pool whose spec has this in one place.
+/// A pool whose spec has this value at one place.
 fn with(play: &mut Play, at: &str, value: Value) -> Answer {
     let mut object = whole(&play.named("p"), &spec());
     let (parent, field) = at.rsplit_once('/').unwrap();
@@ -80,7 +80,7 @@ fn refused_by_rules(play: &mut Play) {
         ("/spec/taint/key", json!("kubernetes.io/x")),
         ("/spec/taint/value", json!("-")),
         ("/spec/label", json!({"key": "Example.com/x"})),
-        // One fault at a time: a real server finds those of neighbours in no order.
+        // One fault at a time, because a real server reports those of sibling fields in no fixed order.
         ("/spec/label", json!({"key": "kubernetes.io/hostname"})),
         ("/spec/label", json!({"key": "example.com/x", "value": "/"})),
         ("/spec/nodes", json!({})),
@@ -99,7 +99,7 @@ fn refused_by_rules(play: &mut Play) {
     ] {
         with(play, at, value).refused(422, "Invalid");
     }
-    // Nothing is wrong with these.
+    // These are all valid.
     for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
         let mut spec = spec();
         spec["label"] = json!({"key": key});

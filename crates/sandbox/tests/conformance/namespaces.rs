@@ -25,7 +25,7 @@ fn a_namespace_is_made(play: &mut Play) {
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}})).is(200);
 }
 
-/// Something in the namespace that does not go by itself.
+/// Creates an object that keeps the namespace from being removed.
 fn hold(play: &mut Play) -> String {
     let mut web = pod("web", &json!({}));
     web["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -33,7 +33,7 @@ fn hold(play: &mut Play) -> String {
     format!("/api/v1/namespaces/{}", play.own)
 }
 
-/// What is the same whether or not somebody is at work emptying it.
+/// The fields that are the same whether or not a controller is emptying the namespace.
 const STEADY: [&str; 3] = ["/kind", "/spec", "/status/phase"];
 
 fn a_namespace_ends(play: &mut Play) {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// A server on a busy machine has answered well within this.
+/// A server on a busy machine responds well within this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How a patch is to be read.
+/// The content types of patches.
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 /// RFC 7386.
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -23,12 +23,12 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-/// The headers that are part of an answer; the others differ from request to request, or nobody reads them.
+/// The headers that are compared; the others vary, or are not used by clients.
 const HEADERS: [&str; 4] = ["allow", "content-type", "retry-after", "warning"];
 
-/// One case on its way.
+/// A running case.
 pub(crate) struct Play {
-    /// What the case's own cluster-wide names begin with, and what its namespace is called.
+    /// The prefix of the case's own cluster-wide names, and the name of its namespace.
     pub(crate) own: String,
     pub(crate) runtime: Runtime,
     pub(crate) wire: Wire,
@@ -69,7 +69,7 @@ impl Ask {
 }
 
 impl Play {
-    /// A case's own place on a target.
+    /// Starts a case on a target.
     pub(crate) fn at(target: &Target, own: &str) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let wire = {
@@ -96,25 +96,25 @@ impl Play {
         format!("/apis/{group}/namespaces/{}/{rest}", self.own)
     }
 
-    /// Of the next answer, only these places are compared; `*` is every element. A refusal is always compared whole.
+    /// Compares only these places of the next response; `*` is every element. An error is always compared as a whole.
     pub(crate) fn keeping(&mut self, places: &[&'static str]) -> &mut Self {
         self.keep = places.to_vec();
         self
     }
 
-    /// Arranges something; not part of the record.
+    /// Creates an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn given(&mut self, path: &str, object: &Value) -> Value {
         self.arrange(&Ask::new("POST", path).json(object))
     }
 
-    /// Changes something as arrangement; not part of the record.
+    /// Changes an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn arranged(&mut self, path: &str, kind: &str, patch: &Value) -> Value {
         self.arrange(&Ask::new("PATCH", path).body(kind, patch.to_string()))
     }
 
-    /// A node of this case's own, as arrangement; its full name.
+    /// Creates a node of this case's own, as arrangement. Returns its full name.
     #[track_caller]
     pub(crate) fn node(&mut self, name: &str, spec: &Value) -> String {
         let (own, name) = (self.own.clone(), self.named(name));
@@ -125,15 +125,14 @@ impl Play {
         name
     }
 
-    /// A pod in this case's namespace, as arrangement.
+    /// Creates a pod in this case's namespace, as arrangement.
     #[track_caller]
     pub(crate) fn pod(&mut self, name: &str, spec: &Value) -> Value {
         let path = self.core("pods");
         self.given(&path, &pod(name, spec))
     }
 
-    /// Makes sure that what reads at version 0 are answered from is not behind: it has served a list that had to be
-    /// recent.
+    /// Makes sure that the watch cache, which serves reads at version 0, is up to date, by a list that requires it.
     #[track_caller]
     pub(crate) fn settle(&self, path: &str) {
         assert_eq!(self.ask(&Ask::new("GET", path)).code, 200, "{path}");
@@ -172,7 +171,7 @@ impl Play {
         self.send(Ask::new("DELETE", path).json(options))
     }
 
-    /// Asks, and keeps the answer.
+    /// Sends a request and records the response.
     pub(crate) fn send(&mut self, ask: Ask) -> Answer {
         let answer = self.ask(&ask);
         self.note(ask.method, &ask.path, &answer);
@@ -190,7 +189,7 @@ impl Play {
         });
     }
 
-    /// Arrangements are no part of what is compared, but messages may speak of what they made.
+    /// Arrangements are not compared, but messages may mention the objects.
     fn arrange(&mut self, ask: &Ask) -> Value {
         let answer = self.ask(ask);
         assert!(matches!(answer.code, 200 | 201), "given {}: {} {}", ask.path, answer.code, answer.body);
@@ -199,7 +198,7 @@ impl Play {
         answer.body
     }
 
-    /// Asks, and keeps nothing.
+    /// Sends a request without recording the response.
     pub(crate) fn ask(&self, ask: &Ask) -> Answer {
         let whole = async {
             let response = self.wire.send(ask.method, &ask.path, &ask.headers, ask.body.clone()).await;
@@ -213,7 +212,7 @@ impl Play {
     }
 }
 
-/// A pod with one container and no grace period unless its spec says otherwise.
+/// A pod with one container, and no grace period unless its spec has one.
 pub(crate) fn pod(name: &str, spec: &Value) -> Value {
     let mut whole = json!({
         "terminationGracePeriodSeconds": 0,
@@ -225,12 +224,12 @@ pub(crate) fn pod(name: &str, spec: &Value) -> Value {
     json!({"metadata": {"name": name, "labels": {"app": name}}, "spec": whole})
 }
 
-/// What a target answered.
+/// The response of a target.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) bytes: Bytes,
-    /// JSON as it is; several values, as of a watch, as a list; protobuf decoded; anything else as text.
+    /// JSON as it is; several values, as from a watch, as a list; protobuf decoded; anything else as text.
     pub(crate) body: Value,
 }
 
@@ -242,7 +241,7 @@ impl Answer {
         answer
     }
 
-    /// An answer whose body is not read.
+    /// A response whose body is not read.
     pub(crate) fn head(head: &http::response::Parts) -> Self {
         let named = |name: &&'static str| {
             let all = head.headers.get_all(*name).into_iter();
@@ -257,12 +256,12 @@ impl Answer {
         }
     }
 
-    /// Part of an answer: an event of a watch.
+    /// Part of a response: an event of a watch.
     pub(crate) fn bare(body: Value) -> Self {
         Self { code: 200, headers: Vec::new(), bytes: Bytes::new(), body }
     }
 
-    /// Its content type.
+    /// The content type.
     pub(crate) fn kind(&self) -> &str {
         self.header("content-type").unwrap_or_default()
     }
@@ -271,14 +270,14 @@ impl Answer {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// It must have this code.
+    /// Expects this status code.
     #[track_caller]
     pub(crate) fn is(self, code: u16) -> Self {
         assert_eq!(self.code, code, "{}", self.body);
         self
     }
 
-    /// It must be a Status of this code and reason.
+    /// Expects a Status with this code and reason.
     #[track_caller]
     pub(crate) fn refused(self, code: u16, reason: &str) -> Self {
         assert_eq!(self.code, code, "{}", self.body);
@@ -288,7 +287,7 @@ impl Answer {
         self
     }
 
-    /// Its message must contain this.
+    /// Expects the message to contain this.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Self {
         let message = self.body["message"].as_str().unwrap_or_default();
@@ -296,7 +295,7 @@ impl Answer {
         self
     }
 
-    /// At this place must be this.
+    /// Expects this value at a place.
     #[track_caller]
     pub(crate) fn has(self, pointer: &str, value: impl Into<Value>) -> Self {
         assert_eq!(
@@ -308,7 +307,7 @@ impl Answer {
         self
     }
 
-    /// At this place must be something, not saying what.
+    /// Expects any value at a place.
     #[track_caller]
     pub(crate) fn some(self, pointer: &str) -> Self {
         assert!(
@@ -319,14 +318,14 @@ impl Answer {
         self
     }
 
-    /// At this place must be nothing.
+    /// Expects no value at a place.
     #[track_caller]
     pub(crate) fn lacks(self, pointer: &str) -> Self {
         assert_eq!(self.body.pointer(pointer), None, "{pointer} of {}", self.body);
         self
     }
 
-    /// The names of a list's items must be these.
+    /// Expects a list with these names.
     #[track_caller]
     pub(crate) fn lists(self, names: &[&str]) -> Self {
         let items = self.body["items"].as_array().unwrap_or_else(|| panic!("no list: {}", self.body));

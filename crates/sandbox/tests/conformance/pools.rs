@@ -335,7 +335,7 @@ fn told_of(play: &mut Play) {
 fn found(play: &mut Play) {
     play.get("/apis/taintward.io").is(200);
     play.get("/apis/taintward.io/v1alpha1").is(200);
-    // A real server tells them in any order.
+    // A real server lists them in no fixed order.
     only(play, "/resources", "/name", &["dedicatedpools", "dedicatedpools/status", "taintwardpolicies"]);
     play.get("/apis/taintward.io/v1").is(404);
     play.get("/apis/taintward.io/v1alpha1/nothing").is(404);

@@ -179,7 +179,7 @@ fn a_list_of_only_metadata(play: &mut Play) {
     read.has("/kind", "PartialObjectMetadataList").lacks("/items/0/spec").some("/items/0/metadata/uid");
 }
 
-/// Reads in protobuf; it must be that, and of this kind.
+/// Reads in protobuf, and expects an object of this kind.
 fn in_protobuf(play: &mut Play, path: &str, kind: &str) {
     let read = play.get_as(path, PROTOBUF).is(200);
     assert_eq!(read.kind(), "application/vnd.kubernetes.protobuf");

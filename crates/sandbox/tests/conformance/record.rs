@@ -5,26 +5,27 @@
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One step and its answer.
+/// A step and its response.
 pub(crate) struct Step {
     pub(crate) what: String,
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Value,
-    /// The places compared; all if there are none.
+    /// The places that are compared; all if empty.
     pub(crate) keep: Vec<&'static str>,
-    /// Whether it is compared at all.
+    /// Whether the response is compared.
     pub(crate) compared: bool,
 }
 
-/// What stands in front of an object's version in the server's messages.
+/// What precedes an object's version in the server's messages.
 const BEFORE_VERSIONS: [&str; 4] =
     ["resource version: ", "in the precondition (", "in record (", "resourceVersion: "];
 
-/// What stands in front of a version that others move. The cases ask for version 1 when they want one too old.
+/// What precedes a version in messages that depends on other writers. A case that needs a version that is too old uses
+/// version 1.
 const BEFORE_MOVING_VERSIONS: [&str; 2] = ["current: ", "too old resource version: 1 ("];
 
-/// What one case's answers have to be compared by.
+/// Values of a case's responses that are replaced by placeholders.
 #[derive(Default)]
 struct Seen {
     own: String,
@@ -33,7 +34,7 @@ struct Seen {
     generated: BTreeMap<String, String>,
 }
 
-/// The steps of a case, comparable with the same case's on another target, or under another name.
+/// The steps of a case, comparable with those on another target or under another name.
 pub(crate) fn comparable(own: &str, steps: &[Step]) -> Vec<Value> {
     let mut seen = Seen { own: own.to_owned(), ..Seen::default() };
     steps.iter().for_each(|step| seen.gather(&step.body));
@@ -41,7 +42,7 @@ pub(crate) fn comparable(own: &str, steps: &[Step]) -> Vec<Value> {
 }
 
 impl Seen {
-    /// Finds what the steps' objects are known by.
+    /// Collects the identities of the steps' objects.
     fn gather(&mut self, value: &Value) {
         match value {
             Value::Array(all) => all.iter().for_each(|value| self.gather(value)),
@@ -85,7 +86,7 @@ impl Seen {
         match value {
             Value::Array(all) => {
                 let mut all: Vec<Value> = all.iter().map(|value| self.value(value, key, of_object)).collect();
-                // They are sorted by time, to the second: their order is chance.
+                // They are sorted by time to the second, so their order varies.
                 if key == "managedFields" {
                     all.sort_by_cached_key(Value::to_string);
                 }
@@ -103,7 +104,7 @@ impl Seen {
             return "$time".into();
         }
         if key == "columnDefinitions" {
-            // The documentation of the API's types: text that this project does not repeat, and kubectl does not print.
+            // The documentation of the API's types, which this project does not contain.
             let kept = object.iter().filter(|(key, _)| *key != "description");
             return kept.map(|(key, value)| (key.clone(), value.clone())).collect();
         }
@@ -131,7 +132,7 @@ impl Seen {
         }
     }
 
-    /// Names, UIDs and versions within text.
+    /// Replaces names, UIDs and versions within text.
     fn text(&self, text: &str) -> String {
         let mut text = text.replace(&self.own, "$own");
         for uid in uids(&text.clone()) {
@@ -147,7 +148,7 @@ impl Seen {
         for before in BEFORE_MOVING_VERSIONS {
             text = numbers_after(&text, before, |_| "$version".into());
         }
-        // What follows is a difference between Go's structs.
+        // A diff of Go structs follows.
         let end = text.find("\n@@ ").unwrap_or(text.len());
         without_objects(&text[..end]).replace("&value.valueUnstructured{Value:1}", "1")
     }
@@ -172,7 +173,7 @@ fn numbers_after(text: &str, before: &str, replace: impl Fn(&str) -> String) -> 
     whole
 }
 
-/// Leaves out what messages print of whole objects: their order and escapes are Go's, and nobody reads them.
+/// Removes whole objects from messages: their order and escapes are Go's, and clients do not use them.
 fn without_objects(text: &str) -> String {
     const BEFORE: &str = "Invalid value: ";
     let mut pieces = text.split(BEFORE);
@@ -187,12 +188,12 @@ fn without_objects(text: &str) -> String {
     whole
 }
 
-/// Whether this is an object's metadata, and not a list's or a bookmark's. Protobuf writes empty UIDs, too.
+/// Whether this is the metadata of an object, not of a list or a bookmark. Protobuf has empty UIDs, too.
 fn has_uid(meta: &Value) -> bool {
     meta["uid"].as_str().is_some_and(|uid| !uid.is_empty())
 }
 
-/// The UIDs within a text.
+/// The UIDs in a text.
 fn uids(text: &str) -> Vec<&str> {
     const LENGTH: usize = 36;
     let shaped = |piece: &[u8]| {
@@ -215,10 +216,10 @@ fn uids(text: &str) -> Vec<&str> {
     found
 }
 
-/// Times after this are the server's; those before it are the cases' own. 2025-01-01.
+/// Later times were set by the server; earlier ones by the cases. 2025-01-01.
 const RECENT: i64 = 1_735_689_600;
 
-/// A time the server set; its precision is kept.
+/// A placeholder for a time that the server set, with the same precision.
 fn time(text: &str) -> Option<String> {
     let shaped = text.len() >= 20
         && text.is_ascii()
@@ -232,7 +233,7 @@ fn time(text: &str) -> Option<String> {
     (shaped && &text[..4] >= "2025").then(|| format!("$time.{}", text.len() - 20))
 }
 
-/// How old something is, as tables tell it: `5s`, `2m3s`.
+/// Whether a text is an age in a table: `5s`, `2m3s`.
 fn is_age(text: &str) -> bool {
     let units = |c: char| matches!(c, 's' | 'm' | 'h' | 'd' | 'y');
     text.starts_with(|c: char| c.is_ascii_digit())
@@ -240,7 +241,7 @@ fn is_age(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_digit() || units(c))
 }
 
-/// What stands at a place like `/items/*/metadata/name`.
+/// The values at a place such as `/items/*/metadata/name`.
 fn picked(value: &Value, place: &str) -> Value {
     match place.split_once("/*") {
         None => value.pointer(place).cloned().unwrap_or(Value::Null),
@@ -251,7 +252,7 @@ fn picked(value: &Value, place: &str) -> Value {
     }
 }
 
-/// Where two values differ, one line each.
+/// The differences between two values, one per line.
 pub(crate) fn differences(left: &Value, right: &Value) -> Vec<String> {
     let mut found = Vec::new();
     differ(left, right, "", &mut found);
@@ -282,7 +283,7 @@ fn differ(left: &Value, right: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What the room keeps, tried before every run: a runner of its own has no libtest.
+/// Tests this file before every run, because a custom runner has no unit tests.
 pub(crate) fn check() {
     let object = |own: &str, versions: [&str; 2], uid: &str, listed: &str| {
         let item = |version: &str| {

@@ -1,6 +1,6 @@
 //! Runs all cases on each server and compares their records.
 //!
-//! - The real server runs them twice: records that differ between these runs would prove nothing.
+//! - The real server runs them twice: records that differ between these runs prove nothing.
 
 use super::play::{PATIENCE, Play};
 use super::record::{self, comparable, differences};
@@ -22,19 +22,19 @@ pub(crate) type Case = (&'static str, fn(&mut Play));
 /// Cases about one subject.
 pub(crate) type Group = (&'static str, &'static [Case]);
 
-/// Cases that run at the same time. They mostly wait for the server.
+/// Cases that run concurrently. They mostly wait for the server.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Differences shown of one case; a wrong default is wrong in every object.
+/// The largest number of differences shown per case: a wrong default is wrong in every object.
 const SHOWN: usize = 12;
 
-/// A case that was chosen, with its whole name.
+/// A selected case with its full name.
 struct Chosen {
     name: String,
     play: fn(&mut Play),
 }
 
-/// How all cases went on one target.
+/// The results of all cases on one target.
 struct Round {
     target: &'static str,
     records: BTreeMap<String, Vec<Value>>,
@@ -42,7 +42,7 @@ struct Round {
 }
 
 impl Round {
-    /// The same, but of the refusals in these cases without what they say.
+    /// The same, without the messages of errors in these cases.
     fn without_sentences(&self, cases: &[&str]) -> Self {
         let mut records = self.records.clone();
         for (name, steps) in records.iter_mut().filter(|(name, _)| cases.contains(&name.as_str())) {
@@ -65,7 +65,7 @@ fn without_sentence(refusal: &mut Value) {
     }
 }
 
-/// libtest's words, as far as they choose tests.
+/// Parses libtest's arguments, as far as they select tests.
 fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
     let (mut filters, mut skips, mut exact, mut list) = (Vec::new(), Vec::new(), false, false);
     let mut arguments = std::env::args().skip(1);
@@ -89,7 +89,7 @@ fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
     (all.filter(|case| wanted(&case.name)).collect(), list)
 }
 
-/// Runs what was asked for.
+/// Runs the selected cases.
 pub(crate) fn run(groups: &[Group], known: &[(&str, &str)], own_words: &[&str]) -> ExitCode {
     let (cases, list) = choose(groups);
     if list {
@@ -129,13 +129,13 @@ pub(crate) fn run(groups: &[Group], known: &[(&str, &str)], own_words: &[&str]) 
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Two rounds with a real server, which must be equal; `None` if there is no such server to be had.
+/// Runs two rounds on a real server, which must be equal; `None` if no such server is available.
 fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round> {
     let tools = binaries::for_test("conformance")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let mut cluster = runtime.block_on(Cluster::start(&tools, options)).unwrap();
-    // Version 1 is too old everywhere, as it is in every cluster that has been in use for five minutes.
+    // Version 1 is too old everywhere, as in every cluster that has been in use for five minutes.
     define(&runtime, &cluster);
     cluster.compact().unwrap();
     runtime.block_on(cluster.restart(0)).unwrap();
@@ -149,14 +149,14 @@ fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round>
     Some(first)
 }
 
-/// Gives it the kinds that the sandbox has besides those of Kubernetes.
+/// Creates the sandbox's additional kinds on it.
 fn define(runtime: &tokio::runtime::Runtime, cluster: &Cluster) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
     cluster.kubectl(["apply", "-f", folder.to_str().unwrap(), "--request-timeout=60s"]).unwrap();
     runtime.block_on(served(cluster));
 }
 
-/// Waits until it serves them: until then it answers 404, then 429.
+/// Waits until it serves them; before, it responds with 404, then 429.
 async fn served(cluster: &Cluster) {
     let api = cluster.api(Account::Admin).await.unwrap();
     for name in ["dedicatedpools", "taintwardpolicies"] {
@@ -166,7 +166,7 @@ async fn served(cluster: &Cluster) {
     }
 }
 
-/// Every case once. `tag` is what makes names of one round differ from those of another.
+/// Runs every case once. `tag` distinguishes the names of one round from those of another.
 fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
     let (next, began) = (AtomicUsize::new(0), Instant::now());
     let round = Mutex::new(Round { target: target.name, records: BTreeMap::new(), failed: Vec::new() });
@@ -183,7 +183,7 @@ fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
     round.into_inner().unwrap()
 }
 
-/// One case, on a thread that bears its name, so that what fails says where.
+/// Runs one case on a thread with its name, so that a panic shows it.
 fn play(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
     let own = format!("{tag}-{}", case.name.replace("::", "-").replace('_', "-"));
     let began = Instant::now();
@@ -217,7 +217,7 @@ fn play(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
     round.records.insert(case.name.clone(), record);
 }
 
-/// For whoever looks for the reason of a difference.
+/// Writes the record to a file for debugging.
 fn keep(case: &str, target: &str, record: &[Value]) {
     if let Some(folder) = std::env::var_os("TAINTWARD_CONFORMANCE_RECORDS") {
         let file =
@@ -227,8 +227,8 @@ fn keep(case: &str, target: &str, record: &[Value]) {
     }
 }
 
-/// Failures but for those of the list of cases that the sandbox does not get right yet; and the cases of that list which
-/// it does get right by now, which must leave it. So the list only ever gets shorter.
+/// The failures except those in the list of cases that the sandbox does not pass yet, plus the cases in that list that
+/// it passes by now and that must be removed. So the list can only shrink.
 fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
     let to_come: Vec<&str> = include_str!("to_come.txt")
         .lines()
@@ -243,7 +243,7 @@ fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
     others.chain(right.iter().map(ToString::to_string)).collect()
 }
 
-/// The cases answered otherwise, each told with where; also the known ones that are answered alike by now.
+/// The cases with different responses, each with the places; also the known differences that are equal by now.
 fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
     let (mut failed, mut places) = (Vec::new(), BTreeMap::new());
     for (name, record) in &left.records {
@@ -276,7 +276,7 @@ fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
     failed
 }
 
-/// The place a difference is about, whichever element of a list it stands in: one cause shows in many cases.
+/// The place of a difference, regardless of the index in a list: one cause affects many cases.
 fn place(line: &str) -> Option<String> {
     let place = line.split(": ").nth(1)?;
     let element = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -284,7 +284,7 @@ fn place(line: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Step by step, each named.
+/// Compares the records step by step.
 fn alike(left: &[Value], right: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, (one, other)) in left.iter().zip(right).enumerate() {

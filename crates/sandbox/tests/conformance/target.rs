@@ -10,30 +10,30 @@ use kube::client::ConfigExt as _;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::path::Path;
 
-/// A server to ask, as somebody who may do everything.
+/// A server, with an account that may do everything.
 #[derive(Clone)]
 pub(crate) struct Target {
-    /// What reports call it.
+    /// Its name in reports.
     pub(crate) name: &'static str,
     config: Config,
-    /// Beside what the connection itself says.
+    /// An additional header.
     entry: Option<String>,
 }
 
 impl Target {
-    /// The server and the account of a kubeconfig.
+    /// A target with the server and the account of a kubeconfig.
     pub(crate) async fn from_kubeconfig(name: &'static str, path: &Path) -> Self {
         let kubeconfig = Kubeconfig::read_from(path).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         Self { name, config, entry: None }
     }
 
-    /// A server without TLS: `http://127.0.0.1:PORT`.
+    /// A target without TLS: `http://127.0.0.1:PORT`.
     pub(crate) fn open(name: &'static str, address: &str, token: &str) -> Self {
         Self { name, config: Config::new(address.parse().unwrap()), entry: Some(format!("Bearer {token}")) }
     }
 
-    /// A connection pool of one runtime's own.
+    /// A connection pool for one runtime.
     pub(crate) fn connect(&self) -> Wire {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -53,7 +53,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// One request; the answer's body is still to be read.
+    /// Sends one request; the response's body is not read yet.
     pub(crate) async fn send(
         &self,
         method: &str,

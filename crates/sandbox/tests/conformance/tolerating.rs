@@ -22,7 +22,7 @@ cases![
     templates_are_checked_too,
 ];
 
-/// Tries a pod with this one toleration.
+/// Creates a pod with this one toleration.
 fn tolerating(play: &mut Play, toleration: Value) -> super::play::Answer {
     let path = play.core("pods?dryRun=All");
     play.keeping(&["/spec/tolerations"]).post(path, &pod("web", &json!({"tolerations": [toleration]})))

@@ -83,7 +83,7 @@ fn may_i(play: &mut Play) {
         let review = play.keeping(&["/kind", "/apiVersion", "/metadata/name", "/spec", "/status/allowed"]);
         review.post(path, &ask(attributes)).is(201).has("/status/allowed", true);
     }
-    // Clients before 1.33 spell out what they leave empty.
+    // Clients before 1.33 send empty fields explicitly.
     for metadata in [json!({"creationTimestamp": null}), json!({"name": "", "labels": {}})] {
         let mut review = ask(json!({"verb": "delete", "resource": "pods"}));
         review["metadata"] = metadata;

@@ -27,7 +27,7 @@ cases![
     a_watch_of_nowhere,
 ];
 
-/// A watch of this case's maps, from now.
+/// The path of a watch of this case's ConfigMaps, from now.
 fn now(play: &mut Play, rest: &str) -> String {
     let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
     play.core(&format!("configmaps?watch=true&resourceVersion={version}&timeoutSeconds=20{rest}"))
@@ -91,7 +91,7 @@ fn the_whole_life_of_a_pod(play: &mut Play) {
     remove(play, "pods/web");
     watch.tells(play, "MODIFIED", "web");
     remove(play, "pods/web?gracePeriodSeconds=0");
-    // The last change of a pod that terminates is told by itself.
+    // The last change of a terminating pod is an event of its own.
     while watch.next(play).kind != "DELETED" {}
 }
 

@@ -1,6 +1,6 @@
 //! Reads a watch event by event, as JSON lines or protobuf frames.
 //!
-//! - Invariant: no read takes longer than `PATIENCE`; that nothing comes is shown by what comes next.
+//! - Invariant: no read takes longer than `PATIENCE`; the absence of an event is proved by the next one.
 
 use super::play::{Answer, PATIENCE, Play};
 use super::wire;
@@ -8,14 +8,14 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
 use serde_json::Value;
 
-/// A watch that goes on.
+/// A running watch.
 pub(crate) struct Watch {
     body: Incoming,
     buffer: Vec<u8>,
     protobuf: bool,
 }
 
-/// What annotates the bookmark after the first events, if those were asked for.
+/// The annotation of the bookmark after the initial events.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// An event: its type and its object.
@@ -39,7 +39,7 @@ impl Play {
         self.watch_as(path, "application/json")
     }
 
-    /// Opens a watch. It must be granted.
+    /// Opens a watch, and expects it to be accepted.
     #[track_caller]
     pub(crate) fn watch_as(&mut self, path: &str, accept: &str) -> Watch {
         let headers = [("accept".to_owned(), accept.to_owned())];
@@ -56,7 +56,7 @@ impl Play {
 }
 
 impl Watch {
-    /// The next event; bookmarks that only say how far the watch got come when the server likes, and are passed over.
+    /// The next event. Skips bookmarks for progress, which the server sends at any time.
     #[track_caller]
     pub(crate) fn next(&mut self, play: &mut Play) -> Event {
         loop {
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// The next bookmark of any sort; nothing else may come before it.
+    /// Expects the next event to be a bookmark.
     #[track_caller]
     pub(crate) fn bookmark(&mut self, play: &mut Play) -> Event {
         let event = self.read(play);
@@ -86,7 +86,7 @@ impl Watch {
         serde_json::from_slice(&piece).unwrap_or_else(|error| panic!("{error}: {piece:?}"))
     }
 
-    /// The next event must be of this type and about this object.
+    /// Expects the next event to be of this type and about this object.
     #[track_caller]
     pub(crate) fn tells(&mut self, play: &mut Play, kind: &str, name: &str) -> Event {
         let event = self.next(play);
@@ -95,7 +95,7 @@ impl Watch {
         event
     }
 
-    /// It must end, with no further event.
+    /// Expects the end, with no further event.
     #[track_caller]
     pub(crate) fn ends(&mut self, play: &Play) {
         let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };

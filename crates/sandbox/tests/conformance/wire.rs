@@ -3,10 +3,10 @@
 use fakekube::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
 
-/// What every object on the wire begins with.
+/// The prefix of every encoded object.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
-/// One field as it is on the wire.
+/// A field on the wire.
 enum Raw<'a> {
     Number(u64),
     Fixed(u64),
@@ -43,13 +43,13 @@ pub(crate) fn object(bytes: &[u8]) -> Value {
     object
 }
 
-/// `v1 Status` and the like belong to every version.
+/// Kinds such as `v1 Status` belong to every version.
 fn named(schema: &Schema, version: &str, kind: &str) -> Option<TypeId> {
     let of = |package: &str| schema.named(&format!("{package}.{kind}"));
     of(&format!("core/{version}")).or_else(|| of("meta/v1")).or_else(|| of(version))
 }
 
-/// A watch's event, without the length before it.
+/// An event of a watch, without the preceding length.
 pub(crate) fn event(frame: &[u8]) -> Value {
     let mut event = json!({});
     for (number, value) in fields(frame) {

@@ -7,7 +7,8 @@ fn tolerations(pod: &mut Value) -> &mut Vec<Value> {
     pod["spec"]["tolerations"].as_array_mut().unwrap()
 }
 
-/// TE-13: untainted a moment before its time, a pod stays; tainted again it gets its whole time.
+/// TE-13: a pod whose node is untainted a moment before the deadline stays; when the node is tainted again, the pod
+/// gets its full time.
 #[tokio::test(start_paused = true)]
 async fn untainted_in_time() {
     let stage = Stage::new(1);
@@ -24,7 +25,7 @@ async fn untainted_in_time() {
     stage.went(&pod, after(again, 600.0), LATE);
 }
 
-/// D2, MATCH-9: a toleration that comes in time counts where it stands in the list: the first that matches decides.
+/// D2, MATCH-9: a toleration that is added in time counts by its place in the list: the first match decides.
 #[tokio::test(start_paused = true)]
 async fn tolerated_in_time() {
     let stage = Stage::new(1);
@@ -40,7 +41,7 @@ async fn tolerated_in_time() {
     stage.went(&too_far_behind, after(tainted, 600.0), LATE);
 }
 
-/// D2 (TE-18): seconds that change count from the same start: longer, shorter, and shorter than what has passed.
+/// D2 (TE-18): changed seconds count from the same start: longer, shorter, and shorter than the elapsed time.
 #[tokio::test(start_paused = true)]
 async fn other_seconds() {
     let stage = Stage::new(1);
@@ -59,8 +60,8 @@ async fn other_seconds() {
     stage.went(&longer, after(tainted, 900.0), LATE);
 }
 
-/// D2: a second taint that is borne for a shorter time brings the deadline forward, and its end moves it back; each
-/// counts from its own start. One that is not borne at all ends the countdown.
+/// D2: a second taint with a shorter toleration brings the deadline forward, and its removal moves the deadline back;
+/// each counts from its own start. A taint without a toleration ends the countdown.
 #[tokio::test(start_paused = true)]
 async fn a_second_taint() {
     let stage = Stage::new(3);
@@ -86,7 +87,8 @@ async fn a_second_taint() {
     stage.went(&at_once, third, LATE);
 }
 
-/// MATCH-1: another value makes no other instance: the deadline stays. Who does not tolerate it goes at once.
+/// MATCH-1: a changed value does not start a new instance, so the deadline stays. A pod that does not tolerate the new
+/// value goes at once.
 #[tokio::test(start_paused = true)]
 async fn another_value() {
     let stage = Stage::new(1);
@@ -103,7 +105,7 @@ async fn another_value() {
     stage.went(&any, after(tainted, 600.0), LATE);
 }
 
-/// TE-22: other effects send nobody away, however long they are there.
+/// TE-22: taints with other effects evict no pod, however long they stay.
 #[tokio::test(start_paused = true)]
 async fn other_effects() {
     let stage = Stage::new(1);

@@ -1,4 +1,4 @@
-//! Tests that a plan comes true: random changes are planned, then made, and every pod is compared.
+//! Tests that forecasts come true: random changes are forecast, then made, and every pod is compared.
 
 use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use taintward_core::time::{Mono, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::snapshot;
 
-/// Worlds that are planned for.
+/// The number of worlds.
 const WORLDS: u64 = 400;
 
-/// Longer than anybody bears anything but for ever.
+/// Longer than any finite toleration.
 const LONG: f64 = 1_000.0;
 
-/// Numbers by seed, one after the other.
+/// A random number generator with a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -50,7 +50,7 @@ fn taint(dice: &mut Dice) -> Value {
     json!({"key": dice.of(&["a", "b"]), "value": dice.of(&["v", "w"]), "effect": dice.of(&["NoExecute", "NoSchedule"])})
 }
 
-/// The cluster as it is now, read as the command line reads it.
+/// A snapshot of the cluster, read as the command line reads it.
 fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> ClusterSnapshot {
     let wall = Wall::from_micros(stage.now().as_microsecond());
     let mut told = SnapshotBuilder::new(wall, NumericOperators::Off, false);
@@ -77,7 +77,8 @@ async fn one(seed: u64) -> usize {
     let mut dice = Dice(seed);
     let stage = Stage::new(3);
     let mut settings = alone();
-    // What is first seen in a list counts from the end of the second it names, so that nobody leaves early.
+    // A taint that is first observed in a list counts from the end of the second in its time, so that no pod leaves
+    // early.
     settings.cluster.relist_every = None;
     let _controller = stage.controller(settings).await;
     for node in ["n1", "n2"] {
@@ -91,7 +92,7 @@ async fn one(seed: u64) -> usize {
         all.push(stage.pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
         sleep(dice.below(40) as f64).await;
     }
-    // Whoever goes at once has gone.
+    // Pods without a toleration have gone.
     sleep(1.0).await;
     let snapshot = snapshot_of(&stage, &all);
     let (add, remove) = (dice.below(4) > 0, dice.below(3) == 0);
@@ -105,7 +106,7 @@ async fn one(seed: u64) -> usize {
     let planned = after.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
     let changes = [PlannedNodeChange { node, taints: planned, unschedulable: false, drained: false }];
     let question = ForecastOptions { until: Mono::NEVER, places_max: 100, about: &[] };
-    // What happens elsewhere happens anyway; the change decides for its own node.
+    // Other nodes' pods leave anyway; the change decides for its own node.
     let mut expected = told(&snapshot, &forecast(&snapshot, &[], question));
     expected.extend(told(&snapshot, &forecast(&snapshot, &changes, question)));
 
@@ -127,10 +128,10 @@ async fn one(seed: u64) -> usize {
     for pod in all {
         let gone = stage.deleted(&pod).map(|at| at.as_second());
         if gone.is_some_and(|gone| gone <= snapshot.now().wall.as_micros().div_euclid(1_000_000)) {
-            // It was on its way when the plan was made.
+            // It was leaving when the forecast was made.
             continue;
         }
-        // Of a node without a taint nothing is told: everybody stays.
+        // The forecast does not mention nodes without taints: all their pods stay.
         let foreseen = expected.get(&pod.name).copied().flatten();
         leavers += usize::from(gone.is_some());
         assert_eq!(gone, foreseen, "seed {seed}: {} (told by the plan: right)", pod.name);
@@ -138,7 +139,7 @@ async fn one(seed: u64) -> usize {
     leavers
 }
 
-/// `plan`, and then doing it: exactly those leave, in exactly that second.
+/// A forecast, and then the change itself: exactly those pods leave, in exactly that second.
 #[tokio::test(start_paused = true)]
 async fn a_plan_is_what_then_happens() {
     let mut leavers = 0;

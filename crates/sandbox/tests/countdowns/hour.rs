@@ -1,22 +1,23 @@
-//! Tests which pods leave when over an hour: long, short, odd and endless seconds (TE-17, TE-19, TE-20, TE-25, D7).
+//! Tests which pods leave when, over an hour: with long, short, odd and indefinite toleration seconds (TE-17, TE-19,
+//! TE-20, TE-25, D7).
 
 use super::stage::{LATE, Stage, Subject, after, alone, bears, no_execute, sleep};
 use http::Method;
 use serde_json::json;
 use std::time::Instant;
 
-/// How much of a processor an hour may take, and how long it may take where others use the machine, too.
+/// The processor time that an hour may take, and the real time on a shared machine.
 const WORK_MAX: f64 = 1.0;
 const WALL_MAX: f64 = 20.0;
 
-/// Seconds this thread has had of a processor, where the system says so.
+/// The processor seconds of this thread, if the system reports them.
 fn work() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
 }
 
-/// TE-17, TE-25: a hundred countdowns over an hour, each ends when it should and none before; it takes less than a
-/// second.
+/// TE-17, TE-25: a hundred countdowns over an hour, each of which ends when it should and none before. It takes less
+/// than a second.
 #[tokio::test(start_paused = true)]
 async fn an_hour_of_countdowns() {
     let (began, worked) = (Instant::now(), work());
@@ -48,7 +49,7 @@ async fn an_hour_of_countdowns() {
     assert!(work < WORK_MAX && wall < WALL_MAX, "an hour took {wall:.2} s, {work:.2} s of a processor");
 }
 
-/// TE-19, TE-20, D7: none, zero and less are at once; very many are very long.
+/// TE-19, TE-20, D7: absent, zero and negative seconds mean at once; very large ones are very long.
 #[tokio::test(start_paused = true)]
 async fn odd_seconds() {
     let stage = Stage::new(1);
@@ -59,7 +60,7 @@ async fn odd_seconds() {
         stage.pod(&format!("now-{number}"), "n1", toleration.as_slice())
     });
     let at_once: Vec<Subject> = at_once.collect();
-    // Where nanoseconds in 64 bits wrap around, and where they come out as a third of a second.
+    // Where nanoseconds in 64 bits overflow, and where the result is a third of a second.
     let long = [9_223_372_036, 9_223_372_037, 18_446_744_073, 18_446_744_074, i64::MAX - 1, i64::MAX];
     let long = long
         .into_iter()
@@ -76,8 +77,8 @@ async fn odd_seconds() {
     long.iter().for_each(|pod| stage.stays(pod));
 }
 
-/// TE-46: who is due at the same instant leaves its node in one order: ordinary pods, daemons, node-critical ones;
-/// within each the lower priority first; then by UID. Each node's pods wait for their own node's confirmation only.
+/// TE-46: pods due at the same instant leave a node in a fixed order: ordinary pods, daemons, node-critical pods;
+/// within each, lower priority first; then by UID. The pods of a node wait only for their own node's confirmation.
 #[tokio::test(start_paused = true)]
 async fn equals_leave_in_order() {
     let stage = Stage::new(2);
@@ -96,7 +97,7 @@ async fn equals_leave_in_order() {
     }]);
     let mut expected = Vec::new();
     for number in 0..4 {
-        // Created in an order that is not the one they leave in.
+        // Created in a different order from that in which they leave.
         for (class, (name, priority)) in
             [("critical", "system-node-critical"), ("daemon", ""), ("high", "high"), ("plain", "")]
                 .into_iter()

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::json;
 use taintward_sandbox::world;
 
-/// D4 (TE-26, TE-40): a pod created again under its name gets its own whole time, on the same node and on another.
+/// D4 (TE-26, TE-40): a pod recreated under the same name gets its own full time, on the same node and on another.
 #[tokio::test(start_paused = true)]
 async fn a_successor_gets_its_own_time() {
     let stage = Stage::new(2);
@@ -25,7 +25,7 @@ async fn a_successor_gets_its_own_time() {
     stage.stays(&moved);
 }
 
-/// D6 (TE-23): finished, terminating and mirror pods are left alone; not one request is about them.
+/// D6 (TE-23): finished, terminating and mirror pods are left alone: no request concerns them.
 #[tokio::test(start_paused = true)]
 async fn who_cannot_leave_is_left_alone() {
     let stage = Stage::new(1);
@@ -56,7 +56,7 @@ async fn who_cannot_leave_is_left_alone() {
     }
 }
 
-/// D10 (TE-11, TE-42): with the node its countdowns go; a node that comes again under its name starts anew.
+/// D10 (TE-11, TE-42): the countdowns of a deleted node end; a node recreated under its name starts anew.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_node_takes_its_countdowns_along() {
     let stage = Stage::new(1);
@@ -78,7 +78,7 @@ async fn a_deleted_node_takes_its_countdowns_along() {
     stage.went(&pod, after(came, 600.0), LATE);
 }
 
-/// TE-47, D1: who comes to a node that has long been tainted has its whole time; who tolerates nothing goes at once.
+/// TE-47, D1: a pod that is bound to a node tainted long ago gets its full time; one without a toleration goes at once.
 #[tokio::test(start_paused = true)]
 async fn who_comes_later_has_its_whole_time() {
     let stage = Stage::new(1);
@@ -92,8 +92,8 @@ async fn who_comes_later_has_its_whole_time() {
     stage.went(&patient, after(came, 600.0), LATE);
 }
 
-/// D5 (TE-41): a node is untainted while the watch is silent: the read that comes before every eviction knows, and
-/// nobody goes. One read serves all pods of a node.
+/// D5 (TE-41): a node is untainted while the watch is silent. The read before every eviction observes it, and no pod is
+/// evicted. One read serves all pods of a node.
 #[tokio::test(start_paused = true)]
 async fn the_node_is_asked_before_anybody_goes() {
     let stage = Stage::new(1);

@@ -6,7 +6,7 @@ use fakekube::fault::InjectedFault;
 use fakekube::resource::known;
 use serde_json::Value;
 
-/// L8: a lease of 15 s, and a follower that looks every 2 s or so.
+/// L8: a lease of 15 s, and a follower that retries about every 2 s.
 const TAKEOVER_MAX: f64 = 20.0;
 
 fn lease() -> ResourcePath {
@@ -17,8 +17,8 @@ fn holder(stage: &Stage) -> Value {
     stage.server().read(&lease()).unwrap().value()["spec"]["holderIdentity"].clone()
 }
 
-/// D1, L8, P34: the leader dies in mid-countdown; the follower has counted along: no deadline moves, and what fell due
-/// in between goes when it takes over.
+/// D1, L8, P34: the leader dies during a countdown. The follower has counted along: no deadline moves, and pods that
+/// became due in between leave when it takes over.
 #[tokio::test(start_paused = true)]
 async fn a_killed_leader_moves_no_deadline() {
     let stage = Stage::new(1);
@@ -42,7 +42,7 @@ async fn a_killed_leader_moves_no_deadline() {
     stage.went(&hour, after(tainted, 3_600.0), LATE);
 }
 
-/// L8: a leader that is asked to stop gives the lease back, and the follower goes on within two rounds.
+/// L8: a leader that is stopped releases the lease, and the follower takes over within two rounds.
 #[tokio::test(start_paused = true)]
 async fn a_leader_hands_over() {
     let stage = Stage::new(1);
@@ -56,8 +56,8 @@ async fn a_leader_hands_over() {
     stage.went(&pod, after(tainted, 601.0), 4.0);
 }
 
-/// S5: a leader that cannot renew stops sending before another may begin, though everything else works; when it leads
-/// again, it does what was due.
+/// S5: a leader that cannot renew stops writing before another replica may lead, though everything else works. When it
+/// leads again, it evicts the pods that became due.
 #[tokio::test(start_paused = true)]
 async fn who_cannot_renew_stops() {
     let stage = Stage::new(1);
@@ -76,8 +76,8 @@ async fn who_cannot_renew_stops() {
     stage.went(&later, again, 5.0);
 }
 
-/// S5, L8: a stranger takes the lease and holds it for ten minutes: nothing is written meanwhile; when it has let go,
-/// what is due goes.
+/// S5, L8: another client takes the lease and holds it for ten minutes. Nothing is written meanwhile; after its
+/// release, due pods are evicted.
 #[tokio::test(start_paused = true)]
 async fn a_lost_lease_is_a_lost_right() {
     let stage = Stage::new(1);

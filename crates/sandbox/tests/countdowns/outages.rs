@@ -6,12 +6,12 @@ use fakekube::api::ResourcePath;
 use fakekube::fault::InjectedFault;
 use http::Method;
 
-/// How long after an outage everything due has gone: pauses between tries are 30 s at most, and spread (L2); a stream
-/// that fell silent is noticed within 75 s (L4).
+/// How long after an outage all due pods have gone: pauses between retries are 30 s at most, and jittered (L2); a
+/// silent stream is detected within 75 s (L4).
 const RECOVERY_MAX: f64 = 40.0;
 const SILENCE_MAX: f64 = 75.0;
 
-/// What an outage looks like to a client.
+/// The forms that an outage takes for a client.
 const OUTAGES: [InjectedFault; 7] = [
     InjectedFault::LostBefore,
     InjectedFault::BlackHole,
@@ -22,8 +22,8 @@ const OUTAGES: [InjectedFault; 7] = [
     InjectedFault::Forbidden,
 ];
 
-/// L4, D3: away for ten minutes in mid-countdown: who fell due meanwhile goes late, who was due later goes in time,
-/// who was saved meanwhile stays, and a successor has its own time.
+/// L4, D3: the server is away for ten minutes during a countdown. Pods that became due meanwhile leave late, pods due
+/// later leave in time, pods saved meanwhile stay, and a successor has its own time.
 #[tokio::test(start_paused = true)]
 async fn an_outage_only_delays() {
     for fault in OUTAGES {
@@ -51,7 +51,7 @@ async fn an_outage_only_delays() {
         stage.went(&meanwhile, back, recovery);
         sleep(3_600.0).await;
         stage.went(&hour, after(tainted, 3_600.0), LATE);
-        // A watch that goes on where it broke off tells late of who came meanwhile, as if it came then: later, never
+        // A resumed watch delivers pods late, as if they had been created only now: their deadlines are later, never
         // earlier.
         let told = back.duration_since(came).as_secs_f64();
         stage.went(&successor, after(came, 800.0), told + recovery);
@@ -59,8 +59,8 @@ async fn an_outage_only_delays() {
     }
 }
 
-/// L4, P22, P23: the history is compacted away while nobody hears it: told 410, the controller lists again, and only
-/// what is so now counts. A node that was tainted unseen counts from then, at the earliest.
+/// L4, P22, P23: the history is compacted while the controller is cut off. After the 410 it lists again, and only the
+/// present state counts. A node that was tainted meanwhile counts from then at the earliest.
 #[tokio::test(start_paused = true)]
 async fn what_was_compacted_away_is_found() {
     let stage = Stage::new(3);
@@ -88,7 +88,7 @@ async fn what_was_compacted_away_is_found() {
     [&saved, &again].iter().for_each(|pod| stage.stays(pod));
 }
 
-/// S9, D3: the server is away between mark and DELETE; who may stay after all does not keep the mark.
+/// S9, D3: the server is away between the mark and the DELETE. A pod that may stay after all loses the mark.
 #[tokio::test(start_paused = true)]
 async fn a_mark_without_deletion_is_withdrawn() {
     let stage = Stage::new(1);

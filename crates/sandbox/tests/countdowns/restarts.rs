@@ -1,11 +1,11 @@
-//! Tests controllers that are killed, suspended and stopped, and clocks that are set (D1, S4, L3, L5, TE-24).
+//! Tests controllers that are killed, suspended and stopped, and changed clocks (D1, S4, L3, L5, TE-24).
 
 use super::stage::{LATE, RESOLUTION, Stage, after, alone, bears, no_execute, sleep};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
-/// D1, S4: a controller that dies and is gone for a while moves no deadline; what fell due meanwhile goes at once, what
-/// was taken back meanwhile stays.
+/// D1, S4: a controller that crashes and is away for a while moves no deadline. Pods that became due meanwhile leave at
+/// once; pods whose eviction was cancelled meanwhile stay.
 #[tokio::test(start_paused = true)]
 async fn a_crash_moves_no_deadline() {
     let stage = Stage::alive(3);
@@ -35,13 +35,13 @@ async fn a_crash_moves_no_deadline() {
     for pod in [&by_kubectl, &stamped] {
         stage.went(pod, after(tainted, 1_800.0), RESOLUTION + LATE);
     }
-    // When it came is read from its status, where the kubelet has written it a moment later.
+    // When the pod was bound is read from its status, which the kubelet wrote a moment later.
     stage.went(&later, after(came, 1_800.0), RESOLUTION + 1.0 + LATE);
     stage.stays(&reprieved);
 }
 
-/// D1, L3: the original, restarted every four minutes, never evicts a pod that tolerates five; here no crash loop moves
-/// the deadline.
+/// D1, L3: the original, restarted every four minutes, never evicts a pod that tolerates five. Here a crash loop moves
+/// no deadline.
 #[tokio::test(start_paused = true)]
 async fn a_crash_loop_moves_no_deadline() {
     let stage = Stage::new(1);
@@ -60,7 +60,7 @@ async fn a_crash_loop_moves_no_deadline() {
     stage.went(&hour, after(tainted, 3_600.0), RESOLUTION + LATE);
 }
 
-/// A controller that is asked to stop starts nothing more, though something is due the next moment.
+/// A controller that is stopped starts no further requests, though a pod is due the next moment.
 #[tokio::test(start_paused = true)]
 async fn who_is_asked_to_stop_stops() {
     let stage = Stage::new(1);
@@ -74,8 +74,8 @@ async fn who_is_asked_to_stop_stops() {
     stage.stays(&pod);
 }
 
-/// D4, D5, S2, L5: it sleeps past the deadlines. What it remembers is old by then: who was saved or replaced meanwhile
-/// stays; who still has to go goes; who has time left keeps its deadline.
+/// D4, D5, S2, L5: the controller sleeps past the deadlines, so its state is outdated. Pods saved or replaced meanwhile
+/// stay; pods that are due leave; pods with time left keep their deadline.
 #[tokio::test(start_paused = true)]
 async fn who_wakes_up_looks_before_acting() {
     let stage = Stage::new(2);
@@ -98,12 +98,12 @@ async fn who_wakes_up_looks_before_acting() {
     sleep(3_600.0).await;
     stage.went(&due, woke, 1.0);
     stage.went(&hour, after(tainted, 3_600.0), LATE);
-    // Who came while it slept is seen coming when it wakes up.
+    // A pod created during the sleep counts as just bound when the controller wakes up.
     stage.went(&successor, after(came, 600.0), 200.0 + LATE);
     stage.stays(&saved);
 }
 
-/// L5: somebody sets the machine's clock, an hour back and an hour ahead: no deadline moves.
+/// L5: the machine's clock is set one hour back and one hour ahead: no deadline moves.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_moves_no_deadline() {
     const HOUR: i64 = 3_600_000_000;
@@ -124,11 +124,11 @@ async fn a_clock_that_is_set_moves_no_deadline() {
     }
 }
 
-/// S3, S4: a controller that starts with a wall clock ten minutes ahead of the server's, or behind, or nearly right: nobody
-/// leaves early, and nobody late but by what is not known of the clocks.
+/// S3, S4: a controller starts with a wall clock ten minutes ahead of the server's, ten minutes behind, or nearly
+/// right. No pod leaves early, and none later than the uncertainty of the clocks allows.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_wrong_at_the_start_moves_no_deadline() {
-    /// Half a second that a date leaves open, one for the clocks of those who write, one of API times.
+    /// Half a second for the resolution of `Date`, one second for the writers' clocks, one for API times.
     const ALLOWED: f64 = 2.6;
     for seconds in [600, -600, 3, 0] {
         let stage = Stage::new(1);

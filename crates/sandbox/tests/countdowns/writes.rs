@@ -5,8 +5,8 @@ use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{ControllerSettings, Marking, WriteMode};
 
-/// TE-30, TE-31, TE-32, D4, D8: the condition is on the pod before its DELETE, which demands this incarnation in the
-/// version of the mark and grants its own time; the event comes after the fact.
+/// TE-30, TE-31, TE-32, D4, D8: the pod has the condition before its DELETE. The DELETE names the UID, demands the
+/// version of the mark, and uses the pod's own grace period. The event follows the deletion.
 #[tokio::test(start_paused = true)]
 async fn condition_deletion_event() {
     let stage = Stage::new(1);
@@ -43,7 +43,7 @@ async fn condition_deletion_event() {
     assert!(deletion.body["gracePeriodSeconds"].is_null(), "S10");
 }
 
-/// The condition goes to whom it is meant for: here to pods of Jobs only, and the others leave in one request.
+/// With `Marking::Jobs`, only pods of Jobs get the condition; the others are deleted with one request.
 #[tokio::test(start_paused = true)]
 async fn marks_for_jobs() {
     let stage = Stage::new(1);
@@ -63,7 +63,7 @@ async fn marks_for_jobs() {
     }
 }
 
-/// S14: who only observes writes nothing at all, and evicts nobody.
+/// S14: a controller in observe mode writes nothing and evicts no pod.
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
     let stage = Stage::new(2);

@@ -6,8 +6,8 @@ use serde_json::json;
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
-/// NL-27, NL-47: all fall silent at one moment: their conditions say so, new pods are kept off, nobody is sent away.
-/// Back again, nobody ever was; who stays dead has a whole grace period from then on.
+/// NL-27, NL-47: all nodes fall silent at once. Their conditions say so, new pods are kept off, and no pod is evicted.
+/// After their return there is no trace of it; a node that stays dead has a full grace period from then on.
 #[tokio::test(start_paused = true)]
 async fn everything_at_once() {
     let stage = Stage::lively(4, 2);
@@ -28,12 +28,12 @@ async fn everything_at_once() {
     stage.went(&pod, after(back, GRACE), LATE);
 }
 
-/// NL-27, NL-48: one is dead already, and its pods count down, when the others fall silent, too: its taint goes as soon
-/// as it is sure, and a countdown that would have ended in between does not.
+/// NL-27, NL-48: one node is dead already, and its pods count down, when the others fall silent, too. Its taint is
+/// removed as soon as that is certain, and a countdown that would have ended in between does not end.
 #[tokio::test(start_paused = true)]
 async fn the_taints_that_are_there_go() {
     let stage = Stage::lively(4, 2);
-    // It would be due while the others are silent, but not declared so.
+    // It would be due while the others are silent, but before their conditions are set.
     let held = stage.pod("held", "n1", &[bears(keys::UNREACHABLE, Some(140))]);
     let _controller = stage.watched(both()).await;
     stage.silence(&["n1"]);
@@ -55,8 +55,8 @@ async fn the_taints_that_are_there_go() {
     stage.went(&held, after(back, GRACE + 140.0), 0.2);
 }
 
-/// NL-48: nobody is heard of for a while that is too short to call anybody silent: a countdown stands still for as long
-/// as that, and goes on.
+/// NL-48: no heartbeat arrives for a while that is too short to declare any node silent. A countdown is on hold for
+/// that long, and then continues.
 #[tokio::test(start_paused = true)]
 async fn a_hush_holds_countdowns() {
     for (hold_countdowns, held) in [(true, true), (false, false)] {
@@ -82,7 +82,7 @@ async fn a_hush_holds_countdowns() {
     }
 }
 
-/// NL-28: the only node is everything.
+/// NL-28: a cluster of one node is down as a whole when that node is.
 #[tokio::test(start_paused = true)]
 async fn a_single_node() {
     let stage = Stage::lively(1, 1);
@@ -101,8 +101,7 @@ async fn a_single_node() {
     assert!(stage.is_ready(&pod));
 }
 
-/// A node that is silent for a minute and speaks for a minute is tainted each time, when its grace period is over, and
-/// each time comes back; nothing of it wears out.
+/// A node that alternates between a minute of silence and a minute of heartbeats is tainted and recovers each time.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_flaps() {
     let stage = Stage::lively(4, 1);

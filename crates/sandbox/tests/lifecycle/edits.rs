@@ -12,7 +12,7 @@ fn taints(stage: &Stage, node: &str) -> Vec<Value> {
     stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
-/// Puts a taint in front of all others, as somebody with kubectl might.
+/// Prepends a taint, as a user of kubectl might.
 fn put(server: &ApiServer, node: &str, taint: &Value) {
     let on = ResourcePath::object(nodes(), "", node);
     let changed = server.change(&on, HAND, |node| {
@@ -23,7 +23,7 @@ fn put(server: &ApiServer, node: &str, taint: &Value) {
     changed.unwrap();
 }
 
-/// S8: taints of others outlive everything that happens to the node, in their order, values and times included.
+/// S8: other controllers' taints survive everything that happens to the node, including their order, values and times.
 #[tokio::test(start_paused = true)]
 async fn foreign_taints_stay() {
     let stage = Stage::lively(4, 1);
@@ -46,8 +46,8 @@ async fn foreign_taints_stay() {
     assert_eq!(taints(&stage, "n1"), foreign);
 }
 
-/// NL-6: a user's value on a key of ours stays as long as there is reason for the taint, and goes with the reason; a
-/// taint of ours that somebody puts on without reason goes at once.
+/// NL-6: a user's value on one of our keys stays as long as the taint has a reason, and is removed with it. One of our
+/// taints that a user adds without reason is removed at once.
 #[tokio::test(start_paused = true)]
 async fn a_value_on_an_own_key() {
     let stage = Stage::lively(4, 1);
@@ -72,7 +72,7 @@ async fn a_value_on_an_own_key() {
     }
 }
 
-/// NL-49, the end: a taint that somebody takes off a node that is still dead comes back, at the rate.
+/// NL-49, the end: a taint that a user removes from a node that is still dead is added again, at the rate.
 #[tokio::test(start_paused = true)]
 async fn taken_off_by_hand() {
     let stage = Stage::lively(4, 1);
@@ -91,8 +91,8 @@ async fn taken_off_by_hand() {
     assert_eq!(taints(&stage, "n1")[0], no_execute("mine"));
 }
 
-/// S8: somebody edits the taints each time between our read and our write, up to so many times: no edit is ever lost,
-/// and ours comes through as soon as we are let.
+/// S8: another client edits the taints each time between our read and our write, up to a limit. No edit is ever lost,
+/// and our write succeeds as soon as the edits stop.
 #[tokio::test(start_paused = true)]
 async fn edits_between_read_and_write_are_never_lost() {
     for (times, late) in [(1, 1.0), (3, 5.0), (6, 30.0)] {
@@ -135,7 +135,7 @@ async fn edits_between_read_and_write_are_never_lost() {
     }
 }
 
-/// D4: the node is another one of its name by the time we write: the new one gets none of it.
+/// D4: the node is replaced under the same name before our write. The new node gets none of it.
 #[tokio::test(start_paused = true)]
 async fn replaced_between_read_and_write() {
     let stage = Stage::lively(4, 1);

@@ -5,7 +5,7 @@ use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
 use fakekube::fault::InjectedFault;
 use jiff::Timestamp;
 
-/// L8: a lease of 15 s, and a follower that looks every 2 s or so.
+/// L8: a lease of 15 s, and a follower that retries about every 2 s.
 const TAKEOVER_MAX: f64 = 20.0;
 
 fn tainted(stage: &Stage, nodes: &[&str]) -> Vec<Timestamp> {
@@ -14,8 +14,8 @@ fn tainted(stage: &Stage, nodes: &[&str]) -> Vec<Timestamp> {
     all
 }
 
-/// NL-40, S6, P34: the leader dies, or hands over, in each phase: the follower has watched along, so nobody has to wait
-/// for a grace period again; nothing is taken off, nobody is wronged, and the rate is kept.
+/// NL-40, S6, P34: the leader dies, or hands over, in each phase. The follower has observed the same events, so no node
+/// waits for another grace period. No taint is removed, no live node is tainted, and the rate is kept.
 #[tokio::test(start_paused = true)]
 async fn a_leader_goes_in_each_phase() {
     for (phase, dies) in [-45.0, -10.0, -0.01, 0.0, 0.001, 0.5, 5.0, TURN, TURN + 0.5, 60.0]
@@ -39,7 +39,7 @@ async fn a_leader_goes_in_each_phase() {
         assert_eq!(all.len(), 2, "{phase}: each once, and none taken off: {all:?}");
         assert!(all[0] >= dead && all[1] >= after(all[0], TURN), "{phase}: {all:?}, dead at {dead}");
         if before < 2 {
-            // Its bucket begins to fill when it leads.
+            // Its token bucket starts to fill when it leads.
             let lead = if dies { TAKEOVER_MAX } else { 4.0 };
             let latest = after(gone.max(dead), lead + TURN + 1.0);
             assert!(all[before] <= latest, "{phase}: {all:?}, the leader went at {gone}");
@@ -56,8 +56,8 @@ async fn a_leader_goes_in_each_phase() {
     }
 }
 
-/// S5: only our own lease cannot be renewed: nothing is written meanwhile, though everything else works; when it can,
-/// what was to be done is done, at the rate.
+/// S5: only the controller's lease cannot be renewed. Nothing is written meanwhile, though everything else works;
+/// afterwards, overdue writes follow, at the rate.
 #[tokio::test(start_paused = true)]
 async fn who_cannot_renew_taints_nobody() {
     let stage = Stage::lively(6, 1);

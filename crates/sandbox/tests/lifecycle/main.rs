@@ -1,6 +1,6 @@
 //! Tests node lifecycle in the whole controller, on a cluster in memory, in virtual time.
 //!
-//! - The evidence is the server's commit log: each taint came and went when it should, and at no other time.
+//! - The evidence is the server's commit log: each taint was added and removed when it should be, and at no other time.
 //! - See `tests/simulation` for random runs, `crates/core/tests/node_lifecycle` for the engine.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]

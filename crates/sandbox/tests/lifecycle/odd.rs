@@ -6,7 +6,7 @@ use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease}
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::json;
 
-/// NL-10: what counts is that the lease changes, not what time it says: in the past, in the future, backwards.
+/// NL-10: a changed lease is a sign of life, whatever its time: in the past, in the future, or backwards.
 #[tokio::test(start_paused = true)]
 async fn renewals_of_any_time_are_signs_of_life() {
     let stage = Stage::still(4, 1);
@@ -26,13 +26,14 @@ async fn renewals_of_any_time_are_signs_of_life() {
     stage.only(&[]);
     let last = ["n1", "n2", "n3"].map(|node| after(stage.last_word(node), GRACE));
     sleep(200.0).await;
-    // Three of four are too many for their zone; that they are silent is known all the same.
+    // Three of four are too many for their zone, but their conditions are set all the same.
     for (node, dead) in ["n1", "n2", "n3"].into_iter().zip(last) {
         stage.bore(node, "unreachable:NoSchedule", &[dead]);
     }
 }
 
-/// NL-10: whoever writes the same time again says nothing; neither does who writes none, or gives the lease up.
+/// NL-10: a write of the same time is not a sign of life; neither is one without a time, or one that releases the
+/// lease.
 #[tokio::test(start_paused = true)]
 async fn writes_that_are_no_signs_of_life() {
     let stage = Stage::still(8, 1);
@@ -59,14 +60,14 @@ async fn writes_that_are_no_signs_of_life() {
         }
     }
     for (node, began) in ["n1", "n2", "n3"].into_iter().zip(began) {
-        // Giving the time up is a change of kind, and none of life.
+        // Removing the time changes the kind of the value, but is not a sign of life.
         stage.bore(node, "unreachable:NoSchedule", &[after(began, GRACE)]);
     }
     stage.only(&["n1", "n2", "n3"]);
 }
 
-/// NL-10, NL-11: a node without a lease lives by its status; a lease that is deleted is no death, and one that comes
-/// later counts from then on.
+/// NL-10, NL-11: a node without a lease is alive by its status. The deletion of a lease is not a death, and a later
+/// lease counts from then on.
 #[tokio::test(start_paused = true)]
 async fn leases_that_come_and_go() {
     let stage = Stage::still(4, 1);
@@ -93,7 +94,7 @@ async fn leases_that_come_and_go() {
     stage.bore("n2", UNREACHABLE, &[dead]);
 }
 
-/// D11: a lease that cannot be understood is nobody's death. The node is not called silent until it can be.
+/// D11: an undecodable lease does not make a node dead. The node is not declared silent until the lease can be decoded.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_makes_no_sense() {
     let stage = Stage::still(4, 1);
@@ -105,12 +106,12 @@ async fn a_lease_that_makes_no_sense() {
     set_lease(stage.server(), "n1", &bad);
     let last = stage.now();
     sleep(200.0).await;
-    // The end of time is a time like any other, once.
+    // The largest time is a time like any other, once.
     stage.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
 }
 
-/// D11: `Ready` twice, and differently, moves nothing; twice and alike is a condition like any other. A status that is none
-/// of the three moves nothing either.
+/// D11: two contradicting `Ready` conditions change nothing; two equal ones count as one. A status that is none of the
+/// three changes nothing either.
 #[tokio::test(start_paused = true)]
 async fn conditions_that_make_no_sense() {
     let stage = Stage::still(8, 1);
@@ -141,7 +142,7 @@ async fn conditions_that_make_no_sense() {
     stage.bore("n2", NOT_READY, &[said, well]);
 }
 
-/// NL-5, NL-11: conditions that vanish: nobody says that the node is not ready, and it has a startup grace period.
+/// NL-5, NL-11: a node whose conditions disappear is not reported as not ready, and has a startup grace period.
 #[tokio::test(start_paused = true)]
 async fn conditions_that_vanish() {
     let stage = Stage::still(4, 1);
@@ -162,7 +163,8 @@ async fn conditions_that_vanish() {
     );
 }
 
-/// NL-24: zones by labels old and new, half of them, none, of odd names: nodes of one key share a rate, others do not.
+/// NL-24: zones by old and new labels, by only one of the two, by none, and with odd names: nodes with the same key
+/// share a rate, others do not.
 #[tokio::test(start_paused = true)]
 async fn odd_zones() {
     let stage = Stage::lively(16, 1);
@@ -182,7 +184,7 @@ async fn odd_zones() {
     stage.silence(&["n1", "n2", "n3", "n4", "n5", "n6", "n7"]);
     sleep(200.0).await;
     let dead = after(stage.last_word("n1"), GRACE);
-    // Nothing, nothing and two empty names are one zone; the old label wins.
+    // Missing labels and two empty names are the same zone; the old label takes precedence.
     for zone in [&["n1", "n2", "n7"][..], &["n3"], &["n4"], &["n5", "n6"]] {
         let mut turns: Vec<_> = zone.iter().flat_map(|node| stage.turns_of(node, UNREACHABLE)).collect();
         turns.sort_unstable();

@@ -7,8 +7,8 @@ use super::words::{GRACE, TURN, UNREACHABLE, both};
 use fakekube::fault::InjectedFault;
 use taintward_core::taint::keys;
 
-/// Pauses between tries are 30 s at most, and spread; a stream that fell silent, or a request that nobody answers, is
-/// noticed within 75 s (L4).
+/// Pauses between retries are 30 s at most, and jittered; a silent stream, or a request without a response, is detected
+/// within 75 s (L4).
 const RECOVERY_MAX: f64 = 40.0;
 const SILENCE_MAX: f64 = 75.0 + 30.0;
 
@@ -25,7 +25,8 @@ fn recovery(fault: InjectedFault) -> f64 {
     if fault == InjectedFault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX }
 }
 
-/// S7, P37: nobody can be heard for ten minutes. Some were dead before, one dies meanwhile, one comes back meanwhile.
+/// S7, P37: the server is away for ten minutes. Some nodes were dead before, one dies meanwhile, one comes back
+/// meanwhile.
 #[tokio::test(start_paused = true)]
 async fn the_server_is_away() {
     for fault in OUTAGES {
@@ -54,7 +55,7 @@ async fn the_server_is_away() {
         assert!(found <= after(back, recovery + GRACE + 1.0), "{fault:?}: {found}, back at {back}");
         stage.only(&["n1", "n2", "n3"]);
         sleep(600.0).await;
-        // NL-48: while nobody was heard of, its countdown stood still.
+        // NL-48: while no heartbeat arrived, its countdown was on hold.
         let held = 600.0 - GRACE / 2.0 - 10.0;
         sleep(500.0).await;
         stage.went(&pod, after(dead[0], 1_200.0 + held), recovery + 10.0);
@@ -63,7 +64,7 @@ async fn the_server_is_away() {
     }
 }
 
-/// S7: everybody is well all the time: whatever the outage, no node is ever touched for it.
+/// S7: all nodes are alive all the time: whatever the outage, no node is tainted for it.
 #[tokio::test(start_paused = true)]
 async fn an_outage_alone_taints_nobody() {
     for fault in OUTAGES {
@@ -82,8 +83,8 @@ async fn an_outage_alone_taints_nobody() {
     }
 }
 
-/// P16, L4: only the stream of leases says nothing any more, breaks, or is refused, for ten minutes: the live read shows
-/// who lives, and nobody is tainted; who dies meanwhile is tainted at the latest when leases are heard of again.
+/// P16, L4: only the stream of leases falls silent, breaks, or is rejected, for ten minutes. The live read shows which
+/// nodes are alive, and none is tainted; a node that dies meanwhile is tainted at the latest when leases arrive again.
 #[tokio::test(start_paused = true)]
 async fn only_the_lease_stream_is_away() {
     for fault in OUTAGES {
@@ -118,8 +119,8 @@ async fn only_the_lease_stream_is_away() {
     }
 }
 
-/// NL-7, P31: writes alone are refused, or nobody answers them, for ten minutes: what is to be written is, soon after;
-/// a node that came back meanwhile is left alone, and answers that never came do no harm.
+/// NL-7, P31: writes alone are rejected, or get no response, for ten minutes. Pending writes follow soon after; a node
+/// that came back meanwhile is left alone, and missing responses do no harm.
 #[tokio::test(start_paused = true)]
 async fn only_writes_are_refused() {
     for fault in [InjectedFault::LostAfter, InjectedFault::Conflict, InjectedFault::Internal]

@@ -4,7 +4,7 @@ use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};
 use jiff::Timestamp;
 
-/// How long a new controller needs to learn what there is.
+/// How long a new controller needs to list everything.
 const START: f64 = 1.0;
 
 /// When these nodes were tainted, in order; each once.
@@ -14,8 +14,8 @@ fn tainted(stage: &Stage, nodes: &[&str]) -> Vec<Timestamp> {
     all
 }
 
-/// NL-40, S6, S7: killed at whatever moment, before anybody is called silent, between that and the taint, with the taint
-/// on: a new one takes nothing off, wrongs nobody, keeps the rate, and gets everybody tainted who is dead.
+/// NL-40, S6, S7: the controller is killed at any time: before a node is declared silent, between that and the taint,
+/// and after the taint. Its successor removes no taint, taints no live node, keeps the rate, and taints all dead nodes.
 #[tokio::test(start_paused = true)]
 async fn killed_in_each_phase() {
     for phase in [-45.0, -20.0, -0.01, 0.0, 0.001, 0.002, 0.5, 5.0, TURN - 0.01, TURN, TURN + 0.5, 100.0] {
@@ -41,7 +41,7 @@ async fn killed_in_each_phase() {
             assert!(again >= due && again <= after(due, late), "{phase}: {again}, not {due}");
         }
         stage.only(&dying);
-        // It counts from the taint, whoever put it on.
+        // The countdown counts from the taint, regardless of its writer.
         let own = stage.turns_of("n1", UNREACHABLE)[0];
         sleep(200.0).await;
         stage.went(&pod, after(own, 300.0), 1.0 + LATE);
@@ -49,8 +49,8 @@ async fn killed_in_each_phase() {
     }
 }
 
-/// NL-40: killed while a node comes back, a moment before and after it was heard of: its taints go when somebody can
-/// take them off, and not before the node has said that it is ready.
+/// NL-40: the controller is killed while a node comes back, a moment before and after a heartbeat arrives. Its taints
+/// are removed when a controller runs again, and not before the node has reported ready.
 #[tokio::test(start_paused = true)]
 async fn killed_during_recovery() {
     for (phase, kill_first) in [(0.0, true), (0.0, false), (0.001, false), (0.002, false), (0.01, false)] {
@@ -88,8 +88,8 @@ async fn killed_during_recovery() {
     }
 }
 
-/// S6, P36: six nodes die together, and the controller keeps dying, too: never faster than the rate, nothing is ever
-/// taken off, and all of them are tainted in the end. A crash loop shorter than the grace period taints nobody.
+/// S6, P36: six nodes die together, and the controller keeps crashing. The rate is never exceeded, no taint is removed,
+/// and all six are tainted in the end. A crash loop with a period below the grace period taints no node.
 #[tokio::test(start_paused = true)]
 async fn a_crash_loop_keeps_the_rate() {
     let dying = ["n1", "n2", "n3", "n4", "n5", "n6"];
@@ -117,8 +117,8 @@ async fn a_crash_loop_keeps_the_rate() {
     }
 }
 
-/// S7, P37: it stands still for ten minutes, in each phase: who is well is not called silent for that, and who is dead
-/// is, a whole grace period after it woke up, or keeps its taint.
+/// S7, P37: the controller is suspended for ten minutes, in each phase. Live nodes are not declared silent for that;
+/// dead ones are, a full grace period after it resumed, or keep their taint.
 #[tokio::test(start_paused = true)]
 async fn a_suspended_controller_wrongs_nobody() {
     for phase in [-200.0, -30.0, -0.01, 0.0, 0.5, 5.0, TURN + 1.0] {
@@ -132,7 +132,7 @@ async fn a_suspended_controller_wrongs_nobody() {
         let dead = after(stage.last_word("n1"), GRACE);
         sleep((dead.duration_since(stage.now()).as_secs_f64() + phase).max(0.0)).await;
         let before = tainted(&stage, &["n1", "n2"]).len();
-        // Hearts stand still with it: what is heard first is nothing.
+        // Heartbeats are suspended with it, so there is nothing new to observe first.
         stage.slumber(600.0);
         let woke = stage.now();
         sleep(200.0).await;

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Nodes that stay.
+/// Nodes that stay alive.
 const STAY: usize = 10;
 
-/// Requests for a node that dies: two looks, its conditions, a look and a patch for its taint, an event; and what every
+/// Requests for a node that dies: two reads, its conditions, a read and a patch for its taint, an event; and what every
 /// new node needs.
 const REQUESTS_MAX: usize = 12;
 
-/// When nodes' NoExecute taints came and went: one look at the log for all of them.
+/// When nodes' NoExecute taints were added and removed: one pass over the log for all of them.
 fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
     let key = UNREACHABLE.split(':').next().unwrap();
     let mut had: BTreeMap<String, bool> = BTreeMap::new();
@@ -32,8 +32,9 @@ fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
     turns
 }
 
-/// All but a few fall silent at one moment: they are declared so, new pods are kept off, and one in a hundred seconds is
-/// sent away, as from any large zone of which most is down. Then the rest goes, too, and the taints with it.
+/// All but a few nodes fall silent at once. They are declared silent, new pods are kept off, and one node in a hundred
+/// seconds gets a NoExecute taint, as in any large zone of which most is down. Then the rest falls silent, too, and the
+/// taints are removed.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_vanishes() {
     let began = Instant::now();

@@ -8,7 +8,7 @@ use taintward_controller::settings::{ControllerSettings, WriteMode};
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
-/// NL-46 to the second: conditions, taints and pods of a node that dies, and nothing of any other.
+/// NL-46 to the second: conditions, taints and pods of a node that dies; no other node changes.
 #[tokio::test(start_paused = true)]
 async fn a_node_dies() {
     let stage = Stage::lively(3, 1);
@@ -40,7 +40,7 @@ async fn a_node_dies() {
     assert_eq!(added.as_str().unwrap(), format!("{:.0}", stage.turns_of("n1", UNREACHABLE)[0]));
 }
 
-/// NL-12, NL-17, NL-19: what is said of it, in upstream's words; each thing once, and nothing of the others.
+/// NL-12, NL-17, NL-19: the messages about it, in upstream's words; each once, and none about other nodes.
 #[tokio::test(start_paused = true)]
 async fn what_is_said_of_it() {
     let stage = Stage::lively(2, 1);
@@ -75,7 +75,7 @@ async fn what_is_said_of_it() {
     assert_ne!(ready["lastHeartbeatTime"], ready["lastTransitionTime"], "the heartbeat is the kubelet's");
 }
 
-/// NL-11: a sign of life a moment before the end of its grace period, and it has a whole one again.
+/// NL-11: a heartbeat a moment before the end of the grace period starts a full new one.
 #[tokio::test(start_paused = true)]
 async fn heard_of_in_time() {
     let stage = Stage::still(2, 1);
@@ -96,8 +96,8 @@ async fn heard_of_in_time() {
     assert_eq!(stage.said("n1", "Ready").len(), 1);
 }
 
-/// NL-10, NL-15, NL-49: it comes back while its pods count down: all taints go in one write, at once; its pods stay, and
-/// its kubelet calls them ready again.
+/// NL-10, NL-15, NL-49: the node comes back while its pods count down. All taints are removed at once, in one write;
+/// its pods stay, and its kubelet sets them ready again.
 #[tokio::test(start_paused = true)]
 async fn back_in_time() {
     let stage = Stage::lively(3, 1);
@@ -123,7 +123,7 @@ async fn back_in_time() {
     assert!(stage.is_ready(&usual));
 }
 
-/// NL-49: told to lift them apart, it writes twice, and the one that keeps pods off goes first.
+/// NL-49: with separate removal, the controller writes twice, and removes the NoSchedule taint first.
 #[tokio::test(start_paused = true)]
 async fn back_in_two_writes() {
     let stage = Stage::lively(3, 1);
@@ -140,8 +140,8 @@ async fn back_in_two_writes() {
     assert_eq!(stage.writes_to("n1"), writes + 2);
 }
 
-/// NL-16: it says itself that it is not ready: no silence is needed. When it falls silent after that, one taint takes
-/// the other's place in one write, and the pods' countdown goes on from its own start.
+/// NL-16: the node reports not ready itself, without silence. When it falls silent after that, one taint replaces the
+/// other in one write, and the pods' countdown continues from its own start.
 #[tokio::test(start_paused = true)]
 async fn it_says_so_itself_and_then_nothing() {
     let stage = Stage::still(3, 1);
@@ -174,10 +174,11 @@ async fn it_says_so_itself_and_then_nothing() {
     assert!(stage.node("n1")["spec"]["taints"].is_null(), "{}", stage.node("n1")["spec"]["taints"]);
 }
 
-/// The still stage's nodes are ready from the beginning; the taint of new nodes goes with the controller's first look.
+/// The nodes of the still stage are ready from the beginning; the taint of new nodes is removed at the controller's
+/// first check.
 const WATCHED_AND: f64 = 61.0;
 
-/// NL-5, NL-6, NL-9: pressure, the network and cordons, which nobody is sent away for.
+/// NL-5, NL-6, NL-9: pressure, the network and cordons, which evict no pod.
 #[tokio::test(start_paused = true)]
 async fn pressure_and_cordons() {
     let stage = Stage::still(2, 1);
@@ -212,7 +213,7 @@ async fn pressure_and_cordons() {
     stage.only(&[]);
 }
 
-/// NL-8: the labels of old follow those of today.
+/// NL-8: the deprecated labels follow the current ones.
 #[tokio::test(start_paused = true)]
 async fn labels_of_old() {
     let stage = Stage::still(2, 1);
@@ -231,7 +232,7 @@ async fn labels_of_old() {
     assert_eq!(stage.writes_to("n2"), 2, "its labels, and the taint of new nodes");
 }
 
-/// S14: who only observes writes nothing, whatever happens to nodes.
+/// S14: a controller in observe mode writes nothing, whatever happens to nodes.
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
     let stage = Stage::lively(3, 1);
@@ -246,7 +247,7 @@ async fn observing_writes_nothing() {
     stage.stays(&pod);
 }
 
-/// In a world where nothing happens nothing is written: an hour of renewals, and not one request but looks.
+/// A cluster without events causes no writes: an hour of renewals, and only reads.
 #[tokio::test(start_paused = true)]
 async fn an_hour_in_peace_writes_nothing() {
     let stage = Stage::lively(5, 2);

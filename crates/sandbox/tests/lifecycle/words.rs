@@ -16,16 +16,16 @@ use tokio::task::JoinHandle;
 pub(crate) const GRACE: f64 = 50.0;
 pub(crate) const TURN: f64 = 10.0;
 
-/// How long a controller must have watched before it can call a node silent; scenarios begin after it.
+/// How long a controller must have observed a node before it can declare it silent; scenarios begin after it.
 pub(crate) const WATCHED: f64 = 60.0;
 
 pub(crate) const UNREACHABLE: &str = "unreachable:NoExecute";
 pub(crate) const NOT_READY: &str = "not-ready:NoExecute";
 
-/// Kubernetes' own taints.
+/// The prefix of Kubernetes' own taints.
 const PREFIX: &str = "node.kubernetes.io/";
 
-/// Both controllers, alone.
+/// Settings with both controllers, without election.
 pub(crate) fn both() -> ControllerSettings {
     flagged(NodeLifecycleFlags::default())
 }
@@ -39,7 +39,7 @@ pub(crate) fn flagged(flags: NodeLifecycleFlags) -> ControllerSettings {
     }
 }
 
-/// One of several that do both.
+/// Settings with both controllers, for one of several replicas.
 pub(crate) fn elected(seed: u64) -> ControllerSettings {
     ControllerSettings { election: Some(ElectionSettings::default()), seed: Some(seed), ..both() }
 }
@@ -48,19 +48,19 @@ pub(crate) fn leases() -> ResourceId {
     known("coordination.k8s.io", "leases")
 }
 
-/// A taint as kubectl shows it, short of its prefix.
+/// A taint as kubectl shows it, without its prefix.
 fn short(taint: &Value) -> String {
     let text = |field: &str| taint[field].as_str().unwrap_or_default().to_owned();
     format!("{}:{}", text("key").trim_start_matches(PREFIX), text("effect"))
 }
 
-/// An own taint as a person writes it.
+/// An own taint from its short form.
 pub(crate) fn own(taint: &str) -> Value {
     let (key, effect) = taint.split_once(':').unwrap();
     json!({"key": format!("{PREFIX}{key}"), "effect": effect})
 }
 
-/// A kubelet that renews its lease every ten seconds; it falls silent when dropped.
+/// A kubelet that renews its lease every ten seconds; dropping it silences the node.
 pub(crate) struct Heart(JoinHandle<()>);
 
 impl Drop for Heart {
@@ -75,7 +75,7 @@ pub(crate) fn beat(server: &ApiServer, node: &str) {
     set_lease(server, node, &json!({"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now}));
 }
 
-/// Gives a node's lease this content.
+/// Replaces the content of a node's lease.
 pub(crate) fn set_lease(server: &ApiServer, node: &str, spec: &Value) {
     let on = ResourcePath::object(leases(), "kube-node-lease", node);
     if server.change(&on, node, |lease| lease["spec"] = spec.clone()).is_err() {
@@ -89,7 +89,7 @@ pub(crate) fn set_lease(server: &ApiServer, node: &str, spec: &Value) {
     }
 }
 
-/// Nodes of a name `n1` and on, so many, zone after zone.
+/// A world of `nodes` nodes, `n1` and on, distributed over zones in turn.
 fn world(nodes: usize, zones: usize, roles: Vec<Component>) -> world::WorldSettings {
     world::WorldSettings { nodes, zones, roles, ..world::WorldSettings::default() }
 }
@@ -100,7 +100,7 @@ impl Stage {
         Self::of(world(nodes, zones, vec![Component::Namespaces, Component::Kubelets]))
     }
 
-    /// A cluster whose nodes are ready, and say only what the scenario says for them.
+    /// A cluster whose nodes are ready, and report only what the scenario writes for them.
     pub(crate) fn still(nodes: usize, zones: usize) -> Self {
         let stage = Self::of(world(nodes, zones, vec![Component::Namespaces]));
         for node in 1..=nodes {
@@ -109,7 +109,7 @@ impl Stage {
         stage
     }
 
-    /// Two controllers that have watched for long enough, or one.
+    /// Starts one controller, or two, and waits until it has observed for long enough.
     pub(crate) async fn watched(&self, settings: ControllerSettings) -> Controller {
         let controller = self.controller(settings).await;
         sleep(WATCHED).await;
@@ -128,7 +128,7 @@ impl Stage {
         }))
     }
 
-    /// What a kubelet, or somebody else, says about a node.
+    /// Writes a condition of a node, as a kubelet or another client.
     pub(crate) fn posts(&self, node: &str, kind: &str, status: &str) {
         let now = self.server().clock().stamp();
         let condition = json!({
@@ -157,12 +157,12 @@ impl Stage {
         self.server().get(nodes(), "", node).unwrap()
     }
 
-    /// The kubelets of these nodes say nothing any more.
+    /// Stops the kubelets of these nodes.
     pub(crate) fn silence(&self, all: &[&str]) {
         all.iter().for_each(|node| self.annotate(node, json!("true")));
     }
 
-    /// They speak again.
+    /// Restarts them.
     pub(crate) fn recover(&self, all: &[&str]) {
         all.iter().for_each(|node| self.annotate(node, Value::Null));
     }
@@ -171,7 +171,7 @@ impl Stage {
         self.change_node(node, |node| node["metadata"]["annotations"][SILENCE] = silence);
     }
 
-    /// When the node renewed its lease last.
+    /// When the node last renewed its lease.
     pub(crate) fn last_word(&self, node: &str) -> Timestamp {
         let renewals = self.commits_of(|one| {
             one.number == leases()
@@ -181,12 +181,12 @@ impl Stage {
         renewals.last().unwrap().at
     }
 
-    /// Everything that was committed about a node, as long as this one is it.
+    /// All commits of a node, up to its deletion.
     pub(crate) fn life_of(&self, node: &str) -> Vec<Commit> {
         self.commits_of(|one| one.number == nodes() && one.object["metadata"]["name"] == node)
     }
 
-    /// When something about a node changed, and to what; its beginning is no change.
+    /// When a property of a node changed, and to what; its initial value is not a change.
     fn turns<T: PartialEq>(&self, node: &str, what: impl Fn(&Value) -> T) -> Vec<(Timestamp, T)> {
         let mut turns: Vec<(Timestamp, T)> = Vec::new();
         for commit in self.life_of(node) {
@@ -199,7 +199,7 @@ impl Stage {
         turns
     }
 
-    /// When a taint came and went, in turns.
+    /// When a taint was added and removed, alternating.
     pub(crate) fn turns_of(&self, node: &str, taint: &str) -> Vec<Timestamp> {
         let has = |node: &Value| {
             node["spec"]["taints"].as_array().is_some_and(|all| all.iter().any(|one| short(one) == taint))
@@ -207,7 +207,7 @@ impl Stage {
         self.turns(node, has).into_iter().map(|(at, _)| at).collect()
     }
 
-    /// The taint came at the first of these moments, went at the second, and so on, and at no other.
+    /// Asserts that the taint was added at the first of these times, removed at the second, and so on, and at no other.
     #[track_caller]
     pub(crate) fn bore(&self, node: &str, taint: &str, expected: &[Timestamp]) {
         self.bore_within(node, taint, expected, LATE);
@@ -221,13 +221,13 @@ impl Stage {
         assert!(fits, "{node} had {taint} from and until {turns:?}, not {expected:?}; it is {}", self.now());
     }
 
-    /// The taint never came.
+    /// Asserts that the taint was never added.
     #[track_caller]
     pub(crate) fn never(&self, node: &str, taint: &str) {
         self.bore(node, taint, &[]);
     }
 
-    /// Nobody but these ever bore a NoExecute taint of node health.
+    /// Asserts that no other node ever had a NoExecute taint of node lifecycle.
     #[track_caller]
     pub(crate) fn only(&self, tainted: &[&str]) {
         let names: Vec<String> = self.names();
@@ -252,7 +252,7 @@ impl Stage {
         self.turns(node, |node| status(node, kind))
     }
 
-    /// What a pod's conditions say of its being ready.
+    /// Whether a pod's conditions say that it is ready.
     pub(crate) fn is_ready(&self, pod: &Subject) -> bool {
         let pod = self.server().get(pods(), "default", &pod.name).unwrap();
         status(&pod, "Ready") == "True"
@@ -277,7 +277,7 @@ impl Stage {
     }
 }
 
-/// What a condition of an object says; empty if it is not there.
+/// The status of a condition; empty if it is absent.
 fn status(object: &Value, kind: &str) -> String {
     let conditions = object["status"]["conditions"].as_array();
     let found = conditions.into_iter().flatten().find(|one| one["type"] == kind);

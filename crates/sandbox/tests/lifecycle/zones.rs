@@ -5,7 +5,7 @@ use super::words::{GRACE, Heart, TURN, UNREACHABLE, both};
 use jiff::Timestamp;
 use serde_json::json;
 
-/// Nodes of a still stage that speak, each at a moment of its own.
+/// Renews the leases of nodes of a still stage, each at its own time.
 async fn hearts(stage: &Stage, names: impl IntoIterator<Item = String>) -> Vec<Option<Heart>> {
     let mut hearts = Vec::new();
     for node in names {
@@ -19,8 +19,8 @@ fn names(count: usize) -> impl DoubleEndedIterator<Item = String> {
     (1..=count).map(|number| format!("n{number}"))
 }
 
-/// These nodes were tainted one after the other, the first at this moment; in which order. Who fell silent at the same
-/// moment has no order.
+/// Asserts that these nodes were tainted one after the other, the first at this time. Returns their order, which is
+/// arbitrary among nodes that fell silent at the same moment.
 #[track_caller]
 fn took_turns(stage: &Stage, nodes: &[&str], first: Timestamp, pause: f64) -> Vec<String> {
     let turn = |node: &&str| match stage.turns_of(node, UNREACHABLE)[..] {
@@ -37,14 +37,14 @@ fn took_turns(stage: &Stage, nodes: &[&str], first: Timestamp, pause: f64) -> Ve
     turns.into_iter().map(|(_, node)| node).collect()
 }
 
-/// NL-22, NL-23, NL-25: half a zone is not so bad: one node in ten seconds, who is silent longest first. What keeps new
-/// pods off comes at once, for all of them.
+/// NL-22, NL-23, NL-25: half a zone is not a disruption: one node in ten seconds is tainted, the longest silent first.
+/// The NoSchedule taints are added at once, for all of them.
 #[tokio::test(start_paused = true)]
 async fn half_a_zone() {
     let stage = Stage::still(7, 1);
     let mut hearts = hearts(&stage, names(7).rev()).await;
     let _controller = stage.watched(both()).await;
-    // They speak 0.4 s apart, the last node first, and stop within one round.
+    // Their heartbeats are 0.4 s apart, the last node first, and stop within one round.
     let order = ["n6", "n5", "n1"];
     [1, 2, 6].into_iter().for_each(|heart| hearts[heart] = None);
     sleep(200.0).await;
@@ -73,7 +73,7 @@ async fn three_at_one_moment() {
     stage.only(&["n2", "n4", "n6"]);
 }
 
-/// NL-26: more than half of a small zone, and nobody of it is tainted; of the other zone at its own rate.
+/// NL-26: with more than half of a small zone down, no node of it is tainted; the other zone has its own rate.
 #[tokio::test(start_paused = true)]
 async fn a_small_zone_partly_down() {
     let stage = Stage::lively(12, 2);
@@ -85,7 +85,7 @@ async fn a_small_zone_partly_down() {
     }
     stage.bore("n2", UNREACHABLE, &[after(stage.last_word("n2"), GRACE)]);
     stage.only(&["n2"]);
-    // One is back: half of it is no disruption, and the rest is tainted at the zone's rate.
+    // One is back: half of the zone is not a disruption, and the rest is tainted at the zone's rate.
     let back = stage.now();
     stage.recover(&["n7"]);
     sleep(100.0).await;
@@ -93,7 +93,8 @@ async fn a_small_zone_partly_down() {
     stage.only(&["n1", "n2", "n3", "n5"]);
 }
 
-/// NL-26: more than half of a zone of more than fifty nodes: one in a hundred seconds, after one that was saved up.
+/// NL-26: more than half of a zone of more than fifty nodes: one node in a hundred seconds, after one whose token was
+/// saved.
 #[tokio::test(start_paused = true)]
 async fn a_large_zone_partly_down() {
     let stage = Stage::lively(60, 1);
@@ -113,7 +114,7 @@ async fn a_large_zone_partly_down() {
     stage.only(&tainted);
 }
 
-/// NL-25, NL-26: a zone that is down altogether is tainted at the ordinary rate while another is well.
+/// NL-25, NL-26: a zone that is fully down is tainted at the ordinary rate while another zone is well.
 #[tokio::test(start_paused = true)]
 async fn a_zone_dead() {
     let stage = Stage::lively(8, 2);
@@ -126,7 +127,7 @@ async fn a_zone_dead() {
     stage.only(&zone);
 }
 
-/// NL-25: nodes that are left out of the count of their zone are tainted all the same.
+/// NL-25: nodes that are excluded from the count of their zone are tainted all the same.
 #[tokio::test(start_paused = true)]
 async fn excluded_nodes_do_not_count() {
     let stage = Stage::lively(5, 1);
@@ -136,14 +137,14 @@ async fn excluded_nodes_do_not_count() {
         });
     }
     let _controller = stage.watched(both()).await;
-    // Three of five would be too many; of the three that count it is one.
+    // Three of five would be too many; of the three that count, it is one.
     stage.silence(&["n1", "n2", "n3"]);
     sleep(300.0).await;
     let dead = after(stage.last_word("n1"), GRACE);
     took_turns(&stage, &["n1", "n2", "n3"], dead, TURN);
 }
 
-/// NL-43: a node that waits in a zone which is stopped moves to another: it is tainted there, once.
+/// NL-43: a node that waits in a stopped zone moves to another zone and is tainted there, once.
 #[tokio::test(start_paused = true)]
 async fn a_zone_label_changes() {
     let stage = Stage::lively(8, 2);
@@ -157,12 +158,12 @@ async fn a_zone_label_changes() {
     });
     sleep(200.0).await;
     stage.bore("n3", UNREACHABLE, &[moved]);
-    // Two of those that are left in its old zone are no disruption: they have their turns.
+    // Two of the nodes left in the old zone are not a disruption: they are tainted in turn.
     took_turns(&stage, &["n1", "n5"], moved, TURN);
 }
 
-/// NL-11, NL-19: a node that goes takes its turn along; one that comes has a startup grace period of its own, or a whole
-/// one from its first word.
+/// NL-11, NL-19: the turn of a deleted node ends with it; a new node has its own startup grace period, or a full grace
+/// period from its first heartbeat.
 #[tokio::test(start_paused = true)]
 async fn nodes_go_and_come() {
     let stage = Stage::lively(9, 1);
@@ -189,7 +190,7 @@ async fn nodes_go_and_come() {
     let created: Timestamp =
         stage.node("mute")["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
     assert!(created <= born);
-    // Creation times have whole seconds: it may have come as late as the next one.
+    // Creation times have whole seconds: the node may have been created up to one second later.
     let [(declared, status)] = &said[..] else { panic!("{said:?}") };
     let (earliest, latest) = (after(created, 60.0), after(born, 60.0 + LATE));
     assert_eq!(status, "Unknown");

@@ -27,16 +27,16 @@ use taintward_sandbox::controllers::Component;
 use taintward_sandbox::world::{self, World};
 use tokio::task::JoinHandle;
 
-/// L1 allows a second from the deadline to the DELETE; where nothing takes time, a tenth has to do.
+/// L1 allows a second from the deadline to the DELETE; where requests take no time, a tenth must suffice.
 pub(crate) const LATE: f64 = 0.1;
 
-/// API times have whole seconds, and nobody leaves early: after a restart a start may be taken so much later (S3).
+/// API times have whole seconds, and no pod may leave early: after a restart a start may count this much later (S3).
 pub(crate) const RESOLUTION: f64 = 1.0;
 
-/// Who writes what scenarios write.
+/// The field manager of what scenarios write.
 pub(crate) const HAND: &str = "kubectl";
 
-/// Something was written.
+/// One write.
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub(crate) at: Timestamp,
@@ -45,28 +45,28 @@ pub(crate) struct Commit {
     pub(crate) object: Value,
 }
 
-/// A pod on stage.
+/// A pod of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
 
-/// A controller at work.
+/// A running controller.
 pub(crate) struct Controller {
     task: JoinHandle<Result<(), RunError>>,
     request: ShutdownRequest,
 }
 
 impl Controller {
-    /// It dies wherever it is.
+    /// Kills it wherever it is.
     pub(crate) async fn kill(self) {
         self.task.abort();
         let end = self.task.await;
         assert!(end.is_err_and(|end| end.is_cancelled()), "it ended before it was killed");
     }
 
-    /// It is asked to stop, and ends well.
+    /// Stops it gracefully.
     pub(crate) async fn stop(self) {
         self.request.send();
         self.task.await.unwrap().unwrap();
@@ -76,16 +76,16 @@ impl Controller {
 /// A cluster and what happens in it.
 pub(crate) struct Stage {
     pub(crate) world: World,
-    /// Between the server and controllers: their reads, their writes, their streams but that of nodes' leases, that one,
-    /// and their election.
+    /// The faults between the server and controllers: for reads, writes, streams except that of nodes' leases, that
+    /// one, and the election.
     pub(crate) faults: FaultInjector,
     pub(crate) write_faults: FaultInjector,
     pub(crate) stream_faults: FaultInjector,
     pub(crate) heartbeat_faults: FaultInjector,
     pub(crate) lease_faults: FaultInjector,
-    /// By how many microseconds somebody has set controllers' wall clocks forward.
+    /// By how many microseconds the controllers' wall clocks were set forward.
     pub(crate) steps: Arc<AtomicI64>,
-    /// Somebody who does something whenever a request of a controller was answered.
+    /// Intervenes after responses to controllers' requests.
     pub(crate) meddler: Meddler,
     log: Arc<Mutex<Vec<Commit>>>,
     sent: Arc<Mutex<Vec<Sent>>>,
@@ -99,7 +99,7 @@ pub(crate) fn nodes() -> ResourceId {
     known("", "nodes")
 }
 
-/// A settings file's worth of defaults, alone.
+/// Settings with all defaults, without election.
 pub(crate) fn alone() -> ControllerSettings {
     ControllerSettings {
         cluster: ClusterAccess { relist_every: Some(Duration::from_secs(300)), ..ClusterAccess::default() },
@@ -115,12 +115,12 @@ pub(crate) fn alone() -> ControllerSettings {
     }
 }
 
-/// One of several.
+/// The settings of one of several replicas.
 pub(crate) fn elected(seed: u64) -> ControllerSettings {
     ControllerSettings { election: Some(ElectionSettings::default()), seed: Some(seed), ..alone() }
 }
 
-/// A toleration of everything about a key, for so long.
+/// A toleration of all taints with a key, for this many seconds.
 pub(crate) fn bears(key: &str, seconds: Option<i64>) -> Value {
     let mut toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
     if let Some(seconds) = seconds {
@@ -142,13 +142,12 @@ pub(crate) fn after(at: Timestamp, seconds: f64) -> Timestamp {
 }
 
 impl Stage {
-    /// A cluster of so many nodes, `n1` and on. Nobody lives in it: pods stay pending, and terminating ones terminate
-    /// for ever.
+    /// A cluster of `nodes` nodes, `n1` and on, without kubelets: pods stay pending, and deleted ones keep terminating.
     pub(crate) fn new(nodes: usize) -> Self {
         Self::with(nodes, Vec::new())
     }
 
-    /// The same, with kubelets: pods run, and end when they are told to.
+    /// The same, with kubelets: pods run, and end when they are deleted.
     pub(crate) fn alive(nodes: usize) -> Self {
         Self::with(nodes, vec![Component::Namespaces, Component::Nodes, Component::Kubelets])
     }
@@ -157,7 +156,7 @@ impl Stage {
         Self::of(world::WorldSettings { nodes, roles, ..world::WorldSettings::default() })
     }
 
-    /// A cluster of any kind, at the time at which all of them begin.
+    /// A cluster of any kind, at the start time that all of them have.
     pub(crate) fn of(settings: world::WorldSettings) -> Self {
         let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
         let world = World::new(&world::WorldSettings { start, ..settings });
@@ -191,25 +190,25 @@ impl Stage {
         self.server().clock().now()
     }
 
-    /// A controller that has learned what there is.
+    /// Starts a controller and waits until it has listed everything.
     pub(crate) async fn controller(&self, settings: ControllerSettings) -> Controller {
         let controller = self.start(settings);
         sleep(1.0).await;
         controller
     }
 
-    /// A controller that begins to start.
+    /// Starts a controller without waiting.
     pub(crate) fn start(&self, settings: ControllerSettings) -> Controller {
         self.start_by(self.clock(), settings)
     }
 
-    /// The clock of a controller that begins now: wrong by as much as somebody has set it.
+    /// The clock of a new controller, with the error that the scenario has set.
     pub(crate) fn clock(&self) -> Clock {
         let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
         clock.stepped_by(Arc::clone(&self.steps))
     }
 
-    /// A controller that begins to start, by this clock.
+    /// Starts a controller with this clock, without waiting.
     pub(crate) fn start_by(&self, clock: Clock, settings: ControllerSettings) -> Controller {
         let recorder = || Recorder {
             server: self.server().clone(),
@@ -234,25 +233,25 @@ impl Stage {
         Controller { task, request }
     }
 
-    /// The server is away for controllers, but not for their election; `None`: it is back.
+    /// Makes the server unavailable for controllers, but not for their election; `None` ends the outage.
     pub(crate) fn outage(&self, fault: Option<InjectedFault>) {
         for faults in [&self.faults, &self.write_faults, &self.stream_faults, &self.heartbeat_faults] {
             faults.outage(fault);
         }
     }
 
-    /// Time passes while controllers are stopped, or suspended: only scenarios do anything.
+    /// Lets time pass while controllers are stopped or suspended: only scenarios act.
     pub(crate) fn slumber(&self, seconds: f64) {
-        // It moves the time when first polled, and would let others go on when polled again.
+        // The first poll moves the time; another would let other tasks run.
         let _ = tokio::time::advance(Duration::from_secs_f64(seconds)).now_or_never();
     }
 
-    /// A new pod.
+    /// Creates a pod.
     pub(crate) fn pod(&self, name: &str, node: &str, tolerations: &[Value]) -> Subject {
         self.pod_with(name, node, tolerations, |_| {})
     }
 
-    /// A new pod with something about it.
+    /// Creates a pod with further fields.
     pub(crate) fn pod_with(
         &self,
         name: &str,
@@ -280,7 +279,7 @@ impl Stage {
         self.server().change(&ResourcePath::object(pods(), "default", &pod.name), HAND, change).unwrap();
     }
 
-    /// The pod goes at once, by hand.
+    /// Deletes the pod at once, by hand.
     pub(crate) fn delete_pod(&self, pod: &Subject) {
         let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
         self.server()
@@ -298,7 +297,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// Replaces a node's taints, as `kubectl taint` does; says when.
+    /// Replaces a node's taints, as `kubectl taint` does. Returns when.
     pub(crate) fn taint(&self, node: &str, taints: &[Value]) -> Timestamp {
         let on = ResourcePath::object(nodes(), "", node);
         self.server().change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
@@ -312,7 +311,7 @@ impl Stage {
         all.find(|one| one.gone || !one.object["metadata"]["deletionTimestamp"].is_null()).map(|one| one.at)
     }
 
-    /// It was deleted at this moment or up to so much later.
+    /// Asserts that it was deleted at this time or up to `late` later.
     #[track_caller]
     pub(crate) fn went(&self, pod: &Subject, due: Timestamp, late: f64) {
         let Some(at) = self.deleted(pod) else {
@@ -323,7 +322,7 @@ impl Stage {
         assert!(self.now() >= latest, "asked too early");
     }
 
-    /// It is there, and nobody of us has touched it.
+    /// Asserts that it exists and that no controller has changed it.
     #[track_caller]
     pub(crate) fn stays(&self, pod: &Subject) {
         assert_eq!(self.deleted(pod), None, "{} is gone", pod.name);
@@ -335,7 +334,7 @@ impl Stage {
         assert!(!marked, "{} is marked", pod.name);
     }
 
-    /// Requests that reached the server, except those that change nothing.
+    /// Requests that reached the server, except reads.
     pub(crate) fn writes(&self) -> Vec<Sent> {
         let changes =
             |sent: &&Sent| sent.method != Method::GET && !sent.path.contains("/selfsubjectaccessreviews");

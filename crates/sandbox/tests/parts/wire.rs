@@ -24,17 +24,17 @@ pub(crate) struct Sent {
     pub(crate) code: u16,
 }
 
-/// Whether a request is to change something.
+/// Whether a request writes.
 pub(crate) fn is_write(request: &Request<kube::client::Body>) -> bool {
     *request.method() != Method::GET
 }
 
-/// Whether a request is about the leases of nodes.
+/// Whether a request concerns the leases of nodes.
 pub(crate) fn is_of_leases(request: &Request<kube::client::Body>) -> bool {
     request.uri().path().contains("/kube-node-lease/")
 }
 
-/// Two ways to the server: the second for requests of one kind, the first for all others.
+/// Two paths to the server: the second for requests of one kind, the first for all others.
 #[derive(Clone)]
 pub(crate) struct Fork<S> {
     pub(crate) which: fn(&Request<kube::client::Body>) -> bool,
@@ -58,17 +58,17 @@ impl<S: tower::Service<Request<kube::client::Body>>> tower::Service<Request<kube
 
 type Meddling = Box<dyn FnMut(&Sent) + Send>;
 
-/// Somebody who does something right after a request of a controller was answered, before it hears the answer.
+/// Acts right after the server has handled a controller's request, before the controller receives the response.
 #[derive(Clone, Default)]
 pub(crate) struct Meddler(Arc<Mutex<Option<Meddling>>>);
 
 impl Meddler {
-    /// From now on, whatever is sent.
+    /// Acts after every request from now on.
     pub(crate) fn after_each(&self, what: impl FnMut(&Sent) + Send + 'static) {
         *self.0.lock().unwrap() = Some(Box::new(what));
     }
 
-    /// Once, after the first request that is like this.
+    /// Acts once, after the first matching request.
     pub(crate) fn once(
         &self,
         which: impl Fn(&Sent) -> bool + Send + 'static,
@@ -91,7 +91,7 @@ impl Meddler {
     }
 }
 
-/// The server; what reaches it is written down.
+/// A server that records its requests.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     pub(crate) server: ApiServer,

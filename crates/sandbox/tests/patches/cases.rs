@@ -34,7 +34,7 @@ const APPLIED_CONFIG: &str = "/api/v1/namespaces/default/configmaps/applied";
 const CLIENT_SIDE: &str = "/api/v1/namespaces/default/configmaps/client-side";
 const FORGOTTEN: &str = "/api/v1/namespaces/default/configmaps/forgotten";
 
-/// What is there before the first case.
+/// The objects before the first case.
 pub(crate) const OBJECTS: &[(&str, &str)] = &[
     (
         NODE,
@@ -179,7 +179,7 @@ pub(crate) const OBJECTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// One after the other, each on what the one before left.
+/// One after the other, each on the result of the previous one.
 #[rustfmt::skip]
 pub(crate) const CASES: &[Case] = &[
     // JSON patches.
@@ -302,7 +302,7 @@ pub(crate) const CASES: &[Case] = &[
     case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"containers":["x"]}}}}"#),
     case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"$setElementOrder/containers":"x"}}}}"#),
     case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"only"}],"containers":[{"name":"z","image":"z"}]}}}}"#),
-    // More writers than there may be lines.
+    // More writers than entries may be kept.
     case(CONFIG, How::Merge, "w01", r#"{"metadata":{"labels":{"w":"1","w1":"x"}}}"#),
     case(CONFIG, How::Merge, "w02", r#"{"metadata":{"labels":{"w":"2","w2":"x"}}}"#),
     case(CONFIG, How::Merge, "w03", r#"{"metadata":{"labels":{"w":"3","w3":"x"}}}"#),

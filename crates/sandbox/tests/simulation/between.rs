@@ -1,4 +1,4 @@
-//! Audits deletions between controller and server, and breaks guards of the controller on purpose.
+//! Audits deletions between controller and server, and disables safeguards of the controller on purpose.
 
 use super::judge::Asked;
 use super::lies;
@@ -21,26 +21,26 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::Service as _;
 
-/// How old the lie is that is told of nodes (in seconds), how late their watch is, and a held-back deletion.
+/// The age of an outdated node (in seconds), the delay of a late watch, and that of a held-back deletion.
 const OLD: i64 = 60;
 const LAG: Duration = Duration::from_secs(20);
 const HELD: Duration = Duration::from_secs(20);
 
-/// One frame of a stream in so many is lost where some are.
+/// Where a stream is lossy, one in this many frames is lost.
 const LOST_ONE_IN: usize = 3;
 
-/// The server, as controllers see it.
+/// The server as controllers see it.
 #[derive(Clone)]
 pub(crate) struct Between {
     pub(crate) server: ApiServer,
     pub(crate) twist: Twist,
-    /// Who asks, in the lease; `None` where there is no election.
+    /// The requester's identity in the lease; `None` if there is no election.
     pub(crate) identity: Option<String>,
-    /// Whether what is written is the script's.
+    /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
     pub(crate) log: Arc<Mutex<Vec<Commit>>>,
     pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
-    /// Which controller it is that asks, and where it is noted while its requests are carried out.
+    /// The number of the requesting controller, and where it is noted while its request is carried out.
     pub(crate) which: usize,
     pub(crate) writer: Arc<AtomicUsize>,
 }
@@ -66,7 +66,7 @@ impl tower::Service<Request<kube::client::Body>> for Between {
     }
 }
 
-/// A watch that is behind.
+/// Delays a watch.
 fn late(answer: Response<ResponseBody>) -> Response<ResponseBody> {
     answer.map(|body| {
         let late = BodyStream::new(body).then(|frame| async {
@@ -77,7 +77,7 @@ fn late(answer: Response<ResponseBody>) -> Response<ResponseBody> {
     })
 }
 
-/// A watch that loses something now and then; what it begins with is all there.
+/// Loses some frames of a watch; its initial events are complete.
 fn lossy(answer: Response<ResponseBody>) -> Response<ResponseBody> {
     answer.map(|body| {
         let left = BodyStream::new(body).enumerate().filter_map(|(number, frame)| async move {
@@ -119,7 +119,7 @@ impl Between {
                 }
             },
             Method::DELETE if is_pod && self.twist == Twist::LateDeletions => {
-                // Nobody's giving up ends it.
+                // It continues even if the client gives up.
                 let late = tokio::spawn(async move {
                     tokio::time::sleep(HELD).await;
                     self.delete(request).await
@@ -134,14 +134,14 @@ impl Between {
         }
     }
 
-    /// Whether who asks holds the lease.
+    /// Whether the requester holds the lease.
     fn leads(&self) -> Option<bool> {
         let me = self.identity.as_ref()?;
         let lease = self.server.get(known("coordination.k8s.io", "leases"), "kube-system", "taintward");
         Some(lease.is_some_and(|lease| lease["spec"]["holderIdentity"] == me.as_str()))
     }
 
-    /// Somebody deletes the pod, and a successor of its name comes that tolerates everything.
+    /// Deletes the pod and creates a successor of the same name that tolerates everything.
     fn succeed(&self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or_default();
         let Some(mut pod) = self.server.get(pods(), "default", name) else { return };
@@ -185,7 +185,7 @@ impl Between {
         answer
     }
 
-    /// A node, or a lease, as it was a while ago, told as if it were so now.
+    /// A node, or a lease, as it was a while ago, returned as if it were the present state.
     fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<ResponseBody>> {
         let path = request.uri().path();
         let (kind, name) = match self.twist {

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 /// How old the facts behind a deletion may be: W of S2.
 const WINDOW: f64 = 5.0;
 
-/// What times in objects are cut to.
+/// The precision of times in objects.
 const RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 
-/// How much later than due a pod may be told to go once everything works again: a start that had to be read from what
-/// objects say is later than the truth (S4), and retries have their pauses (L2).
+/// How much later than its deadline a pod may be deleted once everything works again: a start that is read from objects
+/// is later than the real one (S4), and retries have pauses (L2).
 const LATE: f64 = 60.0;
 
-/// How much later, where nothing ever failed: B of L1.
+/// How much later, if nothing ever failed: B of L1.
 const LATE_IN_PEACE: f64 = 1.0;
 
 /// A DELETE of a pod that arrived.
@@ -23,21 +23,21 @@ const LATE_IN_PEACE: f64 = 1.0;
 pub(crate) struct Asked {
     pub(crate) at: Timestamp,
     pub(crate) path: String,
-    /// Which incarnation it demanded.
+    /// The UID that it demanded.
     pub(crate) uid: Option<String>,
     pub(crate) accepted: bool,
     pub(crate) graceless: bool,
-    /// Whether who asked held the lease at this moment; `None` where there is no election.
+    /// Whether the requester held the lease at this time; `None` if there is no election.
     pub(crate) led: Option<bool>,
 }
 
-/// A NoExecute taint that is there, since when.
+/// A present NoExecute taint and its start.
 #[derive(Clone, Debug)]
 struct Instance {
     key: String,
     value: String,
     since: Timestamp,
-    /// The earliest start that who finds it may read from it.
+    /// The earliest start that a controller may read from the object.
     told: Timestamp,
 }
 
@@ -61,22 +61,22 @@ struct Pod {
     node: String,
     bound: Option<Timestamp>,
     tolerations: Value,
-    /// Succeeded or failed, terminating or gone: nobody's business (D6).
+    /// Succeeded, failed, terminating or gone: exempt from eviction (D6).
     over: bool,
     deleted: bool,
-    /// When it is due by what is so now, and since when this is so: nobody can know earlier.
+    /// When it is due by the present state, and since when that state exists: no controller can know it earlier.
     due: Option<(Timestamp, Timestamp)>,
-    /// The last moment at which it had to go.
+    /// The last time at which its deletion was justified.
     justified: Option<Timestamp>,
     marked: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Judge {
-    /// By the node's name; a node that comes anew has new taints.
+    /// By the node's name; a recreated node has new taints.
     taints: BTreeMap<String, Vec<Instance>>,
     pods: BTreeMap<String, Pod>,
-    /// Nothing fails in this world: who is due goes at once.
+    /// Nothing fails in this world: due pods leave at once.
     peaceful: bool,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
@@ -131,9 +131,9 @@ impl Judge {
         here.iter().for_each(|uid| self.settle(uid, commit.at));
     }
 
-    /// Who was not there when a taint came goes by its `timeAdded`, and adds what that was cut by (S4). It is the moment of
-    /// the decision by the writer's clock, so it may be too early by the clock's error, and by as much as the write took. In
-    /// peace everybody was there.
+    /// A controller that did not see the taint appear uses its `timeAdded`, plus the rounding of one second (S4). The
+    /// writer's clock set that time when it decided, so it may be too early by the clock's error and by the duration of
+    /// the write. In a peaceful world, every controller saw the taint appear.
     fn told(&self, taint: &Value, came: Timestamp) -> Timestamp {
         let earliest = came - SignedDuration::from_secs_f64(WINDOW);
         let said = text(taint, "timeAdded").parse::<Timestamp>().ok().filter(|_| !self.peaceful);
@@ -166,14 +166,14 @@ impl Judge {
         self.settle(&uid, commit.at);
     }
 
-    /// What was so until now, before it changes: had the pod to go by it?
+    /// Records, before a change, whether the pod was due by the state until now.
     fn note(&mut self, uid: &str, until: Timestamp) {
         let due = self.due(uid, Instance::told).filter(|due| seconds(*due, until) >= 0.0);
         let Some(due) = due else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
         let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
-        // What node health puts on may be held (NL-48): later, never earlier.
+        // Countdowns of taints of node lifecycle may be held (NL-48): later, never earlier.
         let held = self.taints.get(&pod.node).is_some_and(|all| all.iter().any(Instance::is_of_health));
         if self.peaceful && !held && seconds(knowable, until) > LATE_IN_PEACE {
             let told =
@@ -182,7 +182,7 @@ impl Judge {
         }
     }
 
-    /// After a change: when is the pod due by it?
+    /// Computes, after a change, when the pod is due.
     fn settle(&mut self, uid: &str, at: Timestamp) {
         let due = self.due(uid, Instance::since);
         let Some(pod) = self.pods.get_mut(uid) else { return };
@@ -191,7 +191,7 @@ impl Judge {
         }
     }
 
-    /// S1-S4: at some moment within the window the pod, this incarnation of it, was due.
+    /// S1-S4: within the window there is a time at which this incarnation of the pod was due.
     fn judge_deletion(&mut self, uid: &str, at: Timestamp) {
         let pod = self.pods.get(uid).cloned().unwrap_or_default();
         if pod.justified.is_some_and(|last| seconds(last, at) <= WINDOW) {
@@ -209,8 +209,8 @@ impl Judge {
         ));
     }
 
-    /// S1, S5 and S10: each DELETE names the incarnation and comes from who holds the lease, none is without grace, and
-    /// one is enough.
+    /// S1, S5 and S10: each DELETE names the incarnation and comes from the holder of the lease, none has a grace
+    /// period of zero, and there is only one.
     pub(crate) fn judge_requests(&mut self, asked: &[Asked]) {
         let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
         for one in asked {
@@ -233,7 +233,7 @@ impl Judge {
         }
     }
 
-    /// L1: whoever is due has been told to go. S9: whoever stays bears no mark.
+    /// L1: every due pod was deleted. S9: pods that stay have no mark.
     pub(crate) fn judge_end(&mut self, now: Timestamp) {
         for (uid, pod) in self.pods.iter().filter(|(_, pod)| !pod.over) {
             let (name, node) = (&pod.name, &pod.node);
@@ -249,7 +249,7 @@ impl Judge {
         }
     }
 
-    /// When a pod is due by what is so now, and by these starts; `None` is never.
+    /// When a pod is due by the present state and these starts; `None` is never.
     fn due(&self, uid: &str, start: impl Fn(&Instance) -> Timestamp) -> Option<Timestamp> {
         let pod = self.pods.get(uid).filter(|pod| !pod.over)?;
         let bound = pod.bound?;
@@ -261,7 +261,7 @@ impl Judge {
     }
 }
 
-/// Seconds that a pod bears a taint; `None` is for ever. The first toleration that matches counts (MATCH-9).
+/// How many seconds a pod tolerates a taint; `None` is indefinitely. The first matching toleration counts (MATCH-9).
 fn patience(tolerations: &Value, taint: &Instance) -> Option<i64> {
     for one in tolerations.as_array().into_iter().flatten() {
         let (key, effect, operator) = (text(one, "key"), text(one, "effect"), text(one, "operator"));

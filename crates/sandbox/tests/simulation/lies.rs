@@ -13,11 +13,11 @@ use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
-/// For so long, in seconds, leases of these nodes are lost, then they are not for as long.
+/// For this many seconds the leases of these nodes are lost; then, for as long, they are not.
 const DEAF: i64 = 100;
 const UNHEARD: [&[u8]; 2] = [b"n1", b"n2"];
 
-/// A watch that does not tell of some, and looks healthy.
+/// A watch that loses the events of some nodes and looks healthy.
 pub(crate) fn deaf(answer: Response<ResponseBody>, clock: VirtualClock) -> Response<ResponseBody> {
     answer.map(|body| {
         let left = BodyStream::new(body).filter_map(move |frame| {
@@ -30,12 +30,12 @@ pub(crate) fn deaf(answer: Response<ResponseBody>, clock: VirtualClock) -> Respo
     })
 }
 
-/// The node that a read is about.
+/// The node of a read.
 pub(crate) fn node_of(request: &Request<kube::client::Body>) -> Option<String> {
     Some(request.uri().path().strip_prefix("/api/v1/nodes/")?.to_owned())
 }
 
-/// A JSON Patch that applies to whatever is there by now.
+/// Makes a JSON Patch unconditional.
 pub(crate) async fn without_tests(request: Request<kube::client::Body>) -> Request<Full<Bytes>> {
     let (mut head, body) = request.into_parts();
     let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(crate) async fn without_tests(request: Request<kube::client::Body>) -> Reque
 }
 
 impl Between {
-    /// Somebody puts a taint in front of all others, or takes that one away, now and then.
+    /// Occasionally adds a taint in front of all others, or removes it.
     pub(crate) fn meddle(&self, node: &str) {
         if !matches!(self.twist, Twist::Edits | Twist::NoTests)
             || !self.server.ids().number().is_multiple_of(3)

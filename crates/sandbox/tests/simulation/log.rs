@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 pub(crate) enum Kind {
     Node,
     Pod,
-    /// Of a node.
+    /// The lease of a node.
     Lease,
-    /// Of which only that a controller wrote it is of interest.
+    /// Any other object, for which only the writing controller matters.
     Other,
 }
 
@@ -28,20 +28,20 @@ pub(crate) struct Commit {
     pub(crate) kind: Kind,
     pub(crate) gone: bool,
     pub(crate) object: Value,
-    /// Whether the script did it, not the controller.
+    /// Whether the script wrote it, not a controller.
     pub(crate) ours: bool,
-    /// Which controller did it; `None`: somebody else.
+    /// The controller that wrote it; `None`: another writer.
     pub(crate) by: Option<usize>,
 }
 
-/// What was committed.
+/// All commits.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) commits: Arc<Mutex<Vec<Commit>>>,
     hash: Arc<Mutex<DefaultHasher>>,
-    /// Whether what is written is the script's.
+    /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
-    /// Which controller's request is carried out; one more than its number, or zero.
+    /// The controller whose request is carried out: its number plus one, or zero.
     pub(crate) writer: Arc<AtomicUsize>,
 }
 
@@ -71,7 +71,7 @@ impl Log {
     }
 }
 
-/// What there is to be judged about a commit.
+/// The kind of a commit, if it matters to the checks.
 fn of_interest(number: ResourceId, object: &StoredObject, by: Option<usize>) -> Option<(Kind, Value)> {
     if number == nodes() {
         return Some((Kind::Node, object.value()));

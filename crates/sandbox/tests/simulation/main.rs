@@ -24,14 +24,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use twist::Twist;
 
-/// Seeds that fail are told of up to so many.
+/// The largest number of failing seeds that are reported.
 const TOLD: usize = 5;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Plays seeds from `first` on, on all cores, until one comes back with `true` or all are played.
+/// Runs seeds from `first` on, on all cores, until one returns `true` or all have run.
 fn seeds(first: u64, most: u64, twist: Twist, each: impl Fn(u64, Outcome) -> bool + Sync) {
     let (next, over) = (AtomicU64::new(first), AtomicBool::new(false));
     let cores = thread::available_parallelism().map_or(1, Into::into);
@@ -105,7 +105,8 @@ fn the_same_seed_is_the_same_story_and_the_same_log() {
     });
 }
 
-/// The confirming read is what makes up for a late watch (D5, S2): with it nobody goes who should not, however late.
+/// The confirming read compensates for a late watch (D5, S2): with it, no pod is evicted wrongly, however late the
+/// watch is.
 #[test]
 fn a_late_watch_makes_nobody_go_wrongly() {
     seeds(0, 30, Twist::LateNodes, |seed, outcome| {
@@ -115,7 +116,7 @@ fn a_late_watch_makes_nobody_go_wrongly() {
     });
 }
 
-/// A world that is worse than others, though no guard is broken: nothing is wrong in it.
+/// Asserts that in a world which is worse than others, but with all safeguards, nothing goes wrong.
 fn all_is_well(twist: Twist) {
     seeds(0, 20, twist, |seed, outcome| {
         assert!(outcome.faults.is_empty(), "{twist:?}, {}", told(seed, &outcome, true));
@@ -123,41 +124,41 @@ fn all_is_well(twist: Twist) {
     });
 }
 
-/// The preconditions are what makes up for names that change hands while a DELETE is on its way (D4, S1).
+/// The preconditions compensate for names that are reused while a DELETE is in flight (D4, S1).
 #[test]
 fn a_successor_is_never_taken_for_its_predecessor() {
     all_is_well(Twist::Successors);
 }
 
-/// Listing again is what makes up for events that are lost on the way (L4).
+/// Relists compensate for lost events (L4).
 #[test]
 fn a_lost_event_is_found() {
     all_is_well(Twist::LostEvents);
 }
 
-/// The tests in its patches are what makes up for edits between a read and a write of a node (S8).
+/// The `test` operations in its patches compensate for edits between a read and a write of a node (S8).
 #[test]
 fn nobodys_edit_of_a_node_is_lost() {
     all_is_well(Twist::Edits);
 }
 
-/// The live read is what makes up for a watch of leases that loses some (S7).
+/// The live read compensates for a watch of leases that loses events (S7).
 #[test]
 fn a_lost_renewal_is_nobodys_death() {
     all_is_well(Twist::LostLeases);
 }
 
-/// Judges that find nothing where a guard of the controller is broken are no judges.
+/// The checks must report a violation when a safeguard of the controller is disabled.
 #[test]
 fn the_judges_find_what_is_wrong() {
     for (twist, property, most) in [
         (Twist::EarlyEvictions, "S2/S3", 20),
         (Twist::NoEvictions, "L1", 20),
-        // By its effect: somebody is deleted in another's place.
+        // Detected by its effect: a pod is deleted in place of another.
         (Twist::NoPreconditions, "S2/S3", 20),
         (Twist::LateDeletions, "S2/S3", 100),
         (Twist::OldNodes, "S2/S3", 50),
-        // Live reads find most of what is lost.
+        // Live reads find most of the lost events.
         (Twist::LostForGood, "L1", 400),
         (Twist::NoLease, "S5", 50),
         (Twist::NoLease, "S6", 50),

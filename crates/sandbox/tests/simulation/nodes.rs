@@ -7,11 +7,11 @@ use fakekube::resource::Subresource;
 use serde_json::{Value, json};
 use taintward_sandbox::controllers::{PRESSURE, SILENCE};
 
-/// The label by which nodes have zones here.
+/// The label of a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 impl Play {
-    /// One thing happens to nodes.
+    /// Does one random thing to nodes.
     pub(crate) fn node_happens(&mut self) {
         match self.below(20) {
             0..=4 => self.silence_one(json!("true")),
@@ -30,7 +30,7 @@ impl Play {
         }
     }
 
-    /// Before everything is left alone: no kubelet changes its mind any more.
+    /// Before the time of rest: kubelets keep their state from now on.
     pub(crate) fn settle_nodes(&mut self) {
         for node in self.names(nodes()) {
             let flaps = self
@@ -78,7 +78,7 @@ impl Play {
         }
     }
 
-    /// A node says that it is not ready, and then nothing more.
+    /// A node reports not ready and then falls silent.
     fn last_words(&mut self) {
         let Some(node) = self.pick(nodes()) else { return };
         self.annotate(&node, SILENCE, json!("true"));
@@ -121,10 +121,10 @@ impl Play {
         self.edit(&node, &format!("cordoned: {on}"), |node| node["spec"]["unschedulable"] = json!(on));
     }
 
-    /// A lease is lost, written twice, or says something odd; where there is a kubelet it mends that.
+    /// A lease is deleted, written twice, or gets odd content; a kubelet repairs that.
     fn lease(&mut self) {
         if !self.twist.hears_all() {
-            // Who did not hear of a renewal that is wiped out cannot know of it.
+            // A controller that missed a renewal cannot know of it once it is overwritten.
             return;
         }
         let Some(node) = self.pick(nodes()) else { return };
@@ -150,7 +150,7 @@ impl Play {
         self.tell(format!("lease of {node}: {}", told[what as usize]));
     }
 
-    /// Somebody plays node health: puts one of its taints on, or takes them all off.
+    /// A user sets one of node lifecycle's taints, or removes them all.
     fn own_taint_by_hand(&mut self) {
         let Some(node) = self.pick(nodes()) else { return };
         let name = ["unreachable", "not-ready", "memory-pressure"][self.below(3) as usize];

@@ -26,30 +26,30 @@ use taintward_sandbox::world::{self, World};
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 
-/// How it went.
+/// The result of a run.
 pub(crate) struct Outcome {
     pub(crate) faults: Vec<String>,
     pub(crate) story: Vec<String>,
-    /// Of all commits, of every resource, times included.
+    /// A hash of all commits, of every resource, including times.
     pub(crate) log: u64,
     pub(crate) deletions: u64,
     pub(crate) crashes: u64,
     pub(crate) slumbers: u64,
     pub(crate) broken: u64,
-    /// Nodes that were sent NoExecute taints.
+    /// Nodes that got NoExecute taints.
     pub(crate) tainted: u64,
 }
 
-/// How long things happen, and how long everything is left alone afterwards, in seconds of the world.
+/// The durations of the time of changes and the time of rest, in seconds of the world.
 const BUSY: i64 = 600;
 
-/// By how many seconds wall clocks differ where they do.
+/// The largest error of wall clocks, in seconds.
 const SKEW_MAX: u64 = 600;
 const CALM: u64 = 900;
 
 pub(crate) fn play(seed: u64, twist: Twist) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    // The world begins inside: outside, time is not ours.
+    // The world starts inside the runtime: outside, time is real.
     let outcome = runtime.block_on(async { Play::new(seed, twist).run().await });
     runtime.shutdown_background();
     outcome
@@ -64,9 +64,9 @@ struct Controller {
 pub(crate) struct Play {
     pub(crate) world: World,
     pub(crate) twist: Twist,
-    /// Nothing fails, nobody is killed or sleeps; but somebody sets the controllers' wall clocks.
+    /// Nothing fails, and no controller is killed or suspended; but the controllers' wall clocks are set.
     pub(crate) peaceful: bool,
-    /// By how many seconds a controller's wall clock may be wrong when it starts, beside that.
+    /// The largest error of a controller's wall clock at its start, in seconds, besides that.
     skew: u64,
     /// By how many microseconds wall clocks were set forward while controllers ran.
     steps: Arc<AtomicI64>,
@@ -74,7 +74,7 @@ pub(crate) struct Play {
     faults: FaultInjector,
     log: Log,
     asked: Arc<Mutex<Vec<Asked>>>,
-    /// Taintward looks after nodes in this world, and in how many zones they are.
+    /// Whether Taintward runs node lifecycle in this world, and the number of zones.
     pub(crate) health: bool,
     pub(crate) zones: usize,
     /// When each controller was started, when they woke up after a sleep, and when faults ended.
@@ -86,7 +86,7 @@ pub(crate) struct Play {
     slumbers: u64,
     controllers: Vec<Option<Controller>>,
     elected: bool,
-    /// What must not be, beside the log.
+    /// Violations found besides those in the log.
     wrong: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Play {
             nodes: if health { 3 + (ids.number() % 4) as usize } else { 2 + (ids.number() % 3) as usize },
             zones,
             renew: SignedDuration::from_secs(if ids.number().is_multiple_of(2) { 10 } else { 20 }),
-            // Taintward does the part of the nodes itself.
+            // Taintward replaces the component for nodes.
             roles: roles.into_iter().filter(|role| !health || *role != Component::Nodes).collect(),
             ..world::WorldSettings::default()
         };
@@ -123,7 +123,7 @@ impl Play {
         let one_in = [0, 40, 12, 5][(ids.number() % 4) as usize];
         let elected = ids.number().is_multiple_of(2);
         let controllers = if elected && ids.number().is_multiple_of(2) { 2 } else { 1 };
-        // Wall clocks may be as wrong as they like: starts are read by the server's (S3, S4).
+        // Wall clocks may have any error, because starts are read with the server's clock (S3, S4).
         let skew = if one_in == 0 { 0 } else { [0, 0, SKEW_MAX][(ids.number() % 3) as usize] };
         let log = Log::default();
         log.follow(world.server());
@@ -228,7 +228,7 @@ impl Play {
         self.story.push(format!("{:.3} {what}", self.now()));
     }
 
-    /// What is written from now on, the script writes.
+    /// Marks later writes as the script's, or ends that.
     pub(crate) fn by_hand(&self, by_hand: bool) {
         self.log.by_hand.store(by_hand, Ordering::Relaxed);
     }
@@ -294,7 +294,7 @@ impl Play {
         self.tell(format!("controller {which} starts"));
     }
 
-    /// How nodes are looked after, if they are.
+    /// The settings of node lifecycle, if it runs.
     fn node_health(&self) -> Option<NodeLifecycleConfig> {
         let flags = match self.twist {
             Twist::NoNodeHealth => return None,
@@ -309,7 +309,7 @@ impl Play {
         self.health.then(|| NodeLifecycleConfig::new(&flags).unwrap())
     }
 
-    /// One of the controllers is killed at whatever await point it is.
+    /// Kills one of the controllers at any await point.
     pub(crate) async fn crash(&mut self) {
         let which = self.below(self.controllers.len() as u64) as usize;
         if self.controllers[which].is_some() {
@@ -319,21 +319,21 @@ impl Play {
         }
     }
 
-    /// Somebody sets the controllers' wall clocks, by up to an hour in either direction.
+    /// Sets the controllers' wall clocks, by up to an hour in either direction.
     pub(crate) fn set_clocks(&mut self) {
         let step = self.below(7_200) as i64 - 3_600;
         self.steps.store(step * 1_000_000, Ordering::Relaxed);
         self.tell(format!("the controllers' wall clocks are wrong by {step} s"));
     }
 
-    /// Time passes, and nobody but the script does anything: everybody else was stopped, or suspended. Where there is
-    /// life, it stands still, too.
+    /// Lets time pass while only the script acts: all controllers are stopped or suspended, and so are the cluster's
+    /// components, if there are any.
     pub(crate) fn jump(&self, length: Duration) {
-        // It moves the time when first polled, and would let others go on when polled again.
+        // The first poll moves the time; another would let other tasks run.
         let _ = tokio::time::advance(length).now_or_never();
     }
 
-    /// Controllers sleep while things happen.
+    /// Suspends the controllers while things happen.
     pub(crate) fn slumber(&mut self) {
         self.slumbers += 1;
         self.tell("the controllers are stopped".to_owned());
@@ -347,7 +347,7 @@ impl Play {
         self.tell("the controllers go on".to_owned());
     }
 
-    /// One of the controllers is asked to stop.
+    /// Stops one of the controllers gracefully.
     pub(crate) fn stop(&mut self) {
         let which = self.below(self.controllers.len() as u64) as usize;
         if let Some(running) = &self.controllers[which] {

@@ -6,11 +6,11 @@ use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::{Value, json};
 use taintward_sandbox::world;
 
-/// The script's own name among the writers.
+/// The script's own field manager.
 pub(crate) const SCRIPT: &str = "script";
 
 impl Play {
-    /// One thing happens.
+    /// Does one random thing.
     pub(crate) async fn act(&mut self) {
         match self.below(21) {
             15 if !self.peaceful => self.crash().await,
@@ -24,7 +24,7 @@ impl Play {
         }
     }
 
-    /// One thing happens that takes no time.
+    /// Does one random thing that takes no time.
     pub(crate) fn happen(&mut self) {
         if self.health && self.below(5) < 3 {
             return self.node_happens();
@@ -121,7 +121,7 @@ impl Play {
         self.edit_taints("untaint", |taints| taints.retain(|taint| taint["key"] != key));
     }
 
-    /// A toleration more.
+    /// Adds a toleration.
     fn tolerate(&mut self) {
         let Some(pod) = self.pick(pods()) else { return };
         let more = json!({"key": self.key(), "operator": "Exists", "effect": "NoExecute"});
@@ -136,7 +136,7 @@ impl Play {
         }
     }
 
-    /// The pod goes by our hand; its name may come again.
+    /// Deletes the pod by hand; a new one may get its name.
     fn recreate(&mut self) {
         let Some(pod) = self.pick(pods()) else { return };
         self.delete_pod(&pod);
@@ -158,14 +158,14 @@ impl Play {
         self.by_hand(false);
     }
 
-    /// A node goes, and another of its name comes.
+    /// Replaces a node by another of the same name.
     fn replace_node(&mut self) {
         if self.below(3) > 0 {
             return;
         }
         let Some(node) = self.pick(nodes()) else { return };
         let server = self.world.server().clone();
-        // Now and then its pods outlive it: they are the new one's.
+        // Sometimes its pods survive it, and belong to the new one.
         let with_pods = self.below(3) > 0;
         for pod in self.names(pods()).into_iter().filter(|_| with_pods) {
             if server.get(pods(), "default", &pod).is_some_and(|pod| pod["spec"]["nodeName"] == node.as_str())

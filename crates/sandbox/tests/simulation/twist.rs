@@ -1,47 +1,47 @@
-//! Lists the faults that the checks must detect: guards that are broken on purpose.
+//! Lists the faults that the checks must detect: safeguards that are disabled on purpose.
 
-/// A world that is wrong on purpose.
+/// A world with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
     None,
-    /// Somebody evicts a pod now and then, for no reason.
+    /// Occasionally a pod is evicted without reason.
     EarlyEvictions,
-    /// Nobody evicts.
+    /// No pod is evicted.
     NoEvictions,
-    /// A pod's name is another's by the time its DELETE arrives, now and then; no guard is broken.
+    /// Occasionally a pod is replaced under the same name before its DELETE arrives; no safeguard is disabled.
     Successors,
-    /// It is, and the controller's DELETEs come without preconditions (D4, S1).
+    /// The same, and the controller's DELETEs have no preconditions (D4, S1).
     NoPreconditions,
     /// The controller's DELETEs have no deadline: they are carried out long after it gave them up.
     LateDeletions,
-    /// The watch of nodes is late; no guard is broken.
+    /// The watch of nodes is late; no safeguard is disabled.
     LateNodes,
-    /// It is late, and what the controller believes to be a live read of a node is an old one (D5).
+    /// The same, and the controller's live reads of nodes return an old state (D5).
     OldNodes,
-    /// Watches lose events and look healthy; no guard is broken.
+    /// Watches lose events and look healthy; no safeguard is disabled.
     LostEvents,
-    /// They do, and nothing is ever listed again (L4).
+    /// The same, and there are no relists (L4).
     LostForGood,
     /// One of two controllers acts without the lease (S5, S6).
     NoLease,
-    /// Somebody edits a node's taints between a controller's read and its write; no guard is broken.
+    /// A node's taints are edited between a controller's read and its write; no safeguard is disabled.
     Edits,
-    /// Somebody does, and the controller's patches come without their tests (S8).
+    /// The same, and the controller's patches have no `test` operations (S8).
     NoTests,
-    /// The watch of leases loses those of some nodes for a while and looks healthy; no guard is broken.
+    /// The watch of leases loses those of some nodes for a while and looks healthy; no safeguard is disabled.
     LostLeases,
-    /// It does, and what the controller believes to be a live read of a lease is an old one (S7).
+    /// The same, and the controller's live reads of leases return an old state (S7).
     OldLeases,
-    /// The controller calls nodes silent too soon (S7).
+    /// The controller declares nodes silent too soon (S7).
     ShortGrace,
-    /// Its buckets are full at once (S6).
+    /// Its token buckets start full (S6).
     FullBuckets,
-    /// Nobody looks after nodes (L7).
+    /// Node lifecycle does not run (L7).
     NoNodeHealth,
 }
 
 impl Twist {
-    /// Whether nodes are looked after in such a world: always, never, or (`None`) as it comes.
+    /// Whether node lifecycle runs in such a world: always, never, or (`None`) randomly.
     pub(crate) const fn looks_after_nodes(self) -> Option<bool> {
         match self {
             Self::None | Self::NoLease | Self::LostEvents => None,
@@ -56,12 +56,12 @@ impl Twist {
         }
     }
 
-    /// Whether a controller's requests do what they do where nothing fails.
+    /// Whether a controller's requests are carried out faithfully if nothing fails.
     pub(crate) const fn is_undisturbed(self) -> bool {
         self.hears_all() && !matches!(self, Self::Edits | Self::NoTests)
     }
 
-    /// Whether watches tell everything.
+    /// Whether watches deliver all events.
     pub(crate) const fn hears_all(self) -> bool {
         !matches!(self, Self::LostEvents | Self::LostForGood | Self::LostLeases | Self::OldLeases)
     }

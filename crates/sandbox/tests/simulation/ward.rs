@@ -8,29 +8,30 @@ use jiff::{SignedDuration, Timestamp};
 use patient::{Patient, Sign};
 use std::collections::BTreeMap;
 
-/// `--node-monitor-grace-period`; the pause between two nodes of a zone; the greatest gap that is none (S7).
+/// `--node-monitor-grace-period`; the pause between two nodes of a zone; the longest interruption of a watch that does
+/// not count (S7).
 const GRACE: f64 = 50.0;
 const TURN: f64 = 10.0;
 const GAP: f64 = 17.5;
 
-/// How old the evidence of a write may be: a live read of two seconds, and the longest request. Where nothing ever fails,
-/// requests take no time, but things of one moment have no order.
+/// The largest age of the evidence for a write: a live read of two seconds, plus the longest request. If nothing ever
+/// fails, requests take no time, but simultaneous events have no order.
 const AGE: f64 = 7.0;
 const MOMENT: f64 = 0.02;
 
-/// How long a controller may not know what was committed: a silent stream is noticed within 75 s, and pauses are 30 s at
-/// most; what a stream has lost is found within five minutes (L4).
+/// How long a controller may miss a commit: a silent stream is detected within 75 s, and pauses are 30 s at most; lost
+/// events are found within five minutes (L4).
 const BLIND: f64 = 110.0;
 const DEAF: f64 = 330.0;
 
 /// L7.
 const WELL: f64 = 5.0;
 
-/// How late a node may be called silent where nothing fails: leases that are listed anew while nobody renews any are
-/// watched anew, for one whole grace period more.
+/// How late a node may be declared silent if nothing fails: after a relist of leases without any renewal, the
+/// controller observes them for a full grace period more.
 const LATE: f64 = GRACE + 1.0;
 
-/// What has to be done is done so long after faults have ended; after that nobody writes anything.
+/// Pending writes are finished this long after faults have ended; after that there are none.
 const SETTLED: f64 = 600.0;
 
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {
@@ -39,7 +40,7 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
 
 pub(crate) struct Ward {
     patients: BTreeMap<String, Patient>,
-    /// The last word of each lease, by node.
+    /// The last renewal of each lease, by node.
     words: BTreeMap<String, Timestamp>,
     renewals: BTreeMap<String, String>,
     /// When a zone's nodes were tainted.
@@ -47,10 +48,10 @@ pub(crate) struct Ward {
     begun: Vec<(usize, Timestamp)>,
     woken: Vec<Timestamp>,
     calm_at: Timestamp,
-    /// Nothing fails, and everything is heard.
+    /// Nothing fails, and watches deliver everything.
     strict: bool,
     hears_all: bool,
-    /// Since when everything is down; the last moment at which it was, and ceased to be.
+    /// Since when all nodes are down; the last time at which they were, before one came back.
     down_since: Option<Timestamp>,
     down_until: Option<Timestamp>,
     pub(crate) tainted: u64,
@@ -80,7 +81,7 @@ impl Ward {
         self.begun.push((which, at));
     }
 
-    /// They slept for so long; a nap is no gap.
+    /// Records that the controllers slept for `slept`; a short sleep is not a gap.
     pub(crate) fn woke(&mut self, at: Timestamp, slept: std::time::Duration) {
         if slept.as_secs_f64() > GAP {
             self.woken.push(at);
@@ -102,7 +103,7 @@ impl Ward {
         }
     }
 
-    /// A renewal that differs from the one before is a sign of life (NL-10).
+    /// A renewal that differs from the previous one is a sign of life (NL-10).
     fn lease(&mut self, commit: &Commit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let Some(renewed) = commit.object["spec"]["renewTime"].as_str().filter(|_| !commit.gone) else {
@@ -131,7 +132,7 @@ impl Ward {
         self.survey(commit.at);
     }
 
-    /// Everything is down: all conditions say so.
+    /// Whether the conditions of all nodes say that they are down.
     fn is_all_down(&self) -> bool {
         !self.patients.is_empty() && self.patients.values().all(|one| one.ready != "True")
     }
@@ -144,7 +145,7 @@ impl Ward {
         }
     }
 
-    /// How long a controller may not know.
+    /// How long a controller may miss a commit.
     const fn lag(&self) -> f64 {
         match (self.strict, self.hears_all) {
             (true, _) => MOMENT,
@@ -161,7 +162,7 @@ impl Ward {
         self.faults.push(what);
     }
 
-    /// One write of a controller to a node.
+    /// Checks one write of a controller to a node.
     fn judge_write(&mut self, name: &str, before: &Patient, now: &Patient, (by, at): (usize, Timestamp)) {
         if before.others != now.others {
             let (was, is) = (&before.others, &now.others);
@@ -177,7 +178,7 @@ impl Ward {
         }
     }
 
-    /// A NoExecute taint on a node that had none: S6, S7.
+    /// Checks a NoExecute taint on a node without one: S6, S7.
     fn judge_taint(&mut self, name: &str, before: &Patient, sign: Sign, (by, at): (usize, Timestamp)) {
         self.tainted += 1;
         let turns = self.turns.entry(before.zone.clone()).or_default();
@@ -203,7 +204,7 @@ impl Ward {
         }
     }
 
-    /// NL-26: nobody is tainted in a small zone of which most is down. All zones are small here.
+    /// NL-26: no node is tainted in a small zone of which most is down. All zones are small here.
     fn judge_zone(&mut self, name: &str, before: &Patient, at: Timestamp) {
         if !self.strict {
             return;
@@ -216,7 +217,7 @@ impl Ward {
         }
     }
 
-    /// S7: no word for a whole grace period, all of it watched by who says so.
+    /// S7: there was no heartbeat for a full grace period, all of which the writing controller observed.
     fn judge_silence(&mut self, name: &str, by: usize, at: Timestamp) {
         let grace = GRACE - MOMENT;
         let posted = self.patients.get(name).and_then(|one| one.posted);
@@ -236,14 +237,15 @@ impl Ward {
         }
     }
 
-    /// NL-40: a NoExecute taint goes when the node is ready, or everything is down.
+    /// NL-40: a NoExecute taint is removed when the node is ready, or all nodes are down.
     fn judge_lift(&mut self, name: &str, before: &Patient, at: Timestamp) {
         if !self.hears_all {
-            // Of lost events it may believe that everything is down though it never was, and then it frees nodes.
+            // After lost events, a controller may believe that all nodes are down though they never were, and remove
+            // the taints.
             return;
         }
-        // Whoever does not know yet that one node came back may see the others fall silent meanwhile, and believe that
-        // everything is down at a moment at which it never was.
+        // A controller that does not know yet that one node came back may observe the others fall silent, and believe
+        // that all nodes are down at a time at which they never were.
         let lag = self.lag();
         let seems_down = |one: &Patient| one.down_until(at).is_some_and(|until| seconds(until, at) <= lag);
         let all_down = self.patients.values().all(seems_down);
@@ -252,7 +254,7 @@ impl Ward {
         }
     }
 
-    /// L7, NL-13: where nothing fails, what is due happens soon.
+    /// L7, NL-13: if nothing fails, due writes happen soon.
     fn judge_pace(&mut self, name: &str, before: &Patient, now: &Patient, at: Timestamp) {
         if !self.strict {
             return;
@@ -268,7 +270,7 @@ impl Ward {
         }
     }
 
-    /// When its grace period is over, as far as anybody can say.
+    /// The earliest end of its grace period that a controller can know.
     fn dead_at(&self, name: &str, patient: &Patient) -> Timestamp {
         let word = self.words.get(name).copied().max(patient.posted).max(self.down_until);
         let begun = self.begun.iter().map(|(_, at)| *at).min();
@@ -276,7 +278,7 @@ impl Ward {
         since.saturating_add(SignedDuration::from_secs_f64(GRACE)).unwrap_or(since)
     }
 
-    /// After a long calm everything is as it should be.
+    /// After a long calm, all nodes are in their desired state.
     pub(crate) fn judge_end(&mut self, now: Timestamp) {
         let all_down = self.is_all_down();
         let mut found = Vec::new();
@@ -309,7 +311,7 @@ impl Ward {
     }
 }
 
-/// NL-25: more than two and 55 % of a zone, and not all of it.
+/// NL-25: more than two nodes and 55 % of a zone, but not all of it.
 fn is_partly_down(zone: &[&Patient]) -> bool {
     let down = zone.iter().filter(|one| one.ready != "True").count();
     down > 2 && down < zone.len() && down * 100 >= zone.len() * 55

@@ -49,7 +49,7 @@ fn change(world: &World, change: impl FnOnce(&mut Value)) {
         .unwrap();
 }
 
-/// As Taintward sends a pod away: first the condition, then the deletion.
+/// Evicts a pod as Taintward does: first the condition, then the deletion.
 fn evict(world: &World, pod: &str) {
     let on = ResourcePath::object(known("", "pods"), "default", pod);
     let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
@@ -74,7 +74,7 @@ async fn a_job_is_complete_when_enough_pods_have_done_their_work() {
     let pods = all(&world, "", "pods");
     assert!(pods.len() == 3 && pods.iter().all(|pod| pod["status"]["phase"] == "Succeeded"), "{pods:?}");
     assert!(all(&world, "", "events").iter().any(|event| event["message"] == "Job completed"));
-    // Who is deleted afterwards has worked nevertheless.
+    // A pod that is deleted after it has succeeded still counts as succeeded.
     let before = job(&world);
     for pod in pods {
         evict(&world, pod["metadata"]["name"].as_str().unwrap());
