@@ -11,36 +11,36 @@ use taintward_core::time::Wall;
 use taintward_kube::paged_list;
 use taintward_kube::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, object_from_slice};
 
-/// Where both leases are by default.
+/// The default namespace of both leases.
 const NAMESPACE: &str = "kube-system";
 const OURS: &str = "taintward";
-/// Where `taintward install` has ours.
+/// The namespace of our lease after `taintward install`.
 const INSTALLED: &str = "taintward-system";
 const UPSTREAMS: &str = "kube-controller-manager";
 
-/// How many of its own lengths a lease may be old before it counts as left behind: clocks differ.
+/// A lease older than this many of its own durations counts as abandoned: clocks differ.
 const LENGTHS: i64 = 4;
 
-/// What a lease says.
+/// The state of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseHolder {
-    /// Somebody renews it.
+    /// A process renews it.
     Held(String),
-    /// Nobody has renewed it for so many seconds.
+    /// It has not been renewed for this many seconds.
     Stale(i64),
-    /// It is there, and nobody's.
+    /// It exists but has no holder.
     Free,
-    /// There is none.
+    /// It does not exist.
     Absent,
     /// It could not be read.
     Unread(String),
 }
 
-/// Who may be carrying evictions out.
+/// The controllers that may be evicting pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActiveControllers {
     pub(crate) ours: LeaseHolder,
-    /// The namespace in which it was found, or looked for first.
+    /// The namespace in which our lease was found, or was looked for first.
     pub(crate) place: &'static str,
     pub(crate) upstreams: LeaseHolder,
 }
@@ -75,7 +75,7 @@ impl LeaseHolder {
         }
     }
 
-    /// How much it tells; less is more.
+    /// The rank of a state: the lower, the more it tells.
     const fn rank(&self) -> u8 {
         match self {
             Self::Held(_) => 0,
@@ -107,7 +107,7 @@ impl ActiveControllers {
         Self::among(by_default, installed, upstreams)
     }
 
-    /// Ours is where there is most to tell of it.
+    /// Chooses the namespace whose lease tells most about Taintward.
     fn among(by_default: LeaseHolder, installed: LeaseHolder, upstreams: LeaseHolder) -> Self {
         let (place, ours) = match installed.rank() < by_default.rank() {
             true => (INSTALLED, installed),
@@ -116,7 +116,7 @@ impl ActiveControllers {
         Self { ours, place, upstreams }
     }
 
-    /// What there is to say; nothing where a Taintward holds its lease.
+    /// The remark for the user; `None` if a Taintward holds its lease.
     pub(crate) fn remark(&self) -> Option<String> {
         let Self { ours, place, upstreams } = self;
         let both = format!("{}, {}", ours.described(place, OURS), upstreams.described(NAMESPACE, UPSTREAMS));

@@ -16,7 +16,7 @@ use std::io;
 use std::process::ExitCode;
 use taintward_kube::config::{ConnectError, connect};
 
-/// Why a command did not get to its end.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum BackfillError {
     #[error(transparent)]

@@ -31,25 +31,25 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
-/// What is typed.
+/// The name of the program.
 const NAME: &str = "taintward";
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) enum ParsedCommand {
     /// Run the controller.
     Run(Box<RunOptions>),
-    /// Answer admission's questions.
+    /// Serve admission reviews.
     Webhook(Box<WebhookOptions>),
-    /// Run a cluster of our own, or inject faults into one.
+    /// Run a sandbox, or inject faults into one.
     Sandbox(SandboxCommand),
-    /// Print manifests, or make a cluster as they say.
+    /// Print manifests, or apply them to a cluster.
     Install(Box<InstallOptions>),
-    /// Look for mistakes in tolerations and taints.
+    /// Find mistakes in tolerations and taints.
     Lint(Box<LintOptions>),
-    /// Say what would happen if nodes were changed.
+    /// Forecast the effect of changes to nodes.
     Plan(Box<PlanOptions>),
-    /// Say why pods leave or stay.
+    /// Explain why pods leave or stay.
     Explain(Box<ExplainOptions>),
     /// List the pods that leave.
     Pending(Box<PendingOptions>),
@@ -61,15 +61,15 @@ pub(crate) enum ParsedCommand {
     Taint(Box<TaintOptions>),
     /// Show what backfill would patch.
     Backfill(Box<BackfillOptions>),
-    /// Guard the pods of namespaces, or end that, or show it.
+    /// Guard the pods of namespaces, stop guarding them, or show the state.
     Guard(Box<GuardOptions>),
     /// Hold pods of nodes, or release them.
     Hold(Box<HoldOptions>),
-    /// Tell versions.
+    /// Print versions.
     Version(Box<VersionOptions>),
     /// Print a text.
     Print(String),
-    /// Print or write what is made from the program itself.
+    /// Print or write the generated documentation.
     Docs(DocsOptions),
 }
 
@@ -248,13 +248,13 @@ enum ProgramCommand {
     Docs(DocsArgs),
 }
 
-/// Reads the arguments and the environment of this process.
+/// Parses the arguments and the environment of this process.
 pub(crate) fn parse() -> Result<ParsedCommand, Error> {
     parse_from(std::env::args_os())
 }
 
-/// The exit code for a command line that makes no sense: 1 for commands whose 2 means that something was found, for what
-/// takes kubectl's place, and for a command that does not exist, which may have been meant to be one of these; else 2.
+/// The exit code for an invalid command line: 1 for commands whose 2 means that something was found, for replacements
+/// of kubectl commands, and for an unknown command, which may be a misspelling of one of these; otherwise 2.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
     let known = [
@@ -280,7 +280,7 @@ pub(crate) fn description() -> clap::Command {
     Cli::command().after_help(questions(NAME))
 }
 
-/// The whole program, for its documentation.
+/// The program, for its documentation.
 pub(crate) fn program() -> ProgramDescription {
     ProgramDescription { command: description(), questions: &QUESTIONS, exit_codes: exit_codes_of }
 }
@@ -301,13 +301,13 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
     }
 }
 
-/// The same, under the name it was called by.
+/// The same, under the name by which it was called.
 fn command() -> clap::Command {
     let called = called();
     Cli::command().after_help(questions(called)).bin_name(called)
 }
 
-/// What is typed to call it: also `kubectl taintward`, as a plugin of kubectl.
+/// The command by which it was called: also `kubectl taintward`, as a kubectl plugin.
 fn called() -> &'static str {
     let program = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&program).file_stem();
@@ -379,7 +379,7 @@ fn parse_from(
     }
 }
 
-/// `taintward help plan` is `taintward plan --help`.
+/// Replaces `taintward help plan` by `taintward plan --help`.
 fn helped(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
     let mut words: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     if words.get(1).is_some_and(|verb| verb == "help") {
@@ -389,7 +389,7 @@ fn helped(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsStr
     words
 }
 
-/// A complaint about the flags of a command, with the usage beside it.
+/// A usage error of a command.
 fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
     let mut command = command();
     command.build();

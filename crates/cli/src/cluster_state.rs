@@ -32,10 +32,10 @@ use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::config::{ConnectError, ProbeError};
 
-/// Where a cluster's state comes from.
+/// The source of a cluster's state.
 #[derive(Debug)]
 pub(crate) enum StateSource {
-    /// Files; of the cluster options only the selection of pods.
+    /// Files, with the cluster options' selection of pods.
     Files(Vec<PathBuf>, Box<ClusterOptions>),
     Cluster(Box<ClusterOptions>),
 }
@@ -44,13 +44,13 @@ pub(crate) enum StateSource {
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub(crate) snapshot: ClusterSnapshot,
-    /// In words: a context and server, or the files.
+    /// The source as text: a context and server, or the files.
     pub(crate) from: String,
-    /// What could not be read, and what is lacking because of it: the answer is partial.
+    /// Objects that could not be read, and what is missing because of it: the result is partial.
     pub(crate) gaps: Vec<ReadError>,
-    /// What is worth knowing of what was read; nothing is lacking because of it.
+    /// Remarks about the objects that were read; nothing is missing because of them.
     pub(crate) notes: Vec<String>,
-    /// Of each pod of the snapshot, whether it is selected; empty: all are.
+    /// For each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
 }
 
@@ -65,18 +65,18 @@ pub(crate) struct ReadError {
 }
 
 impl ReadError {
-    /// Something of a cluster.
+    /// An error of a cluster.
     pub(crate) fn plain(why: String) -> Self {
         Self { file: String::new(), at: TextPosition::default(), why }
     }
 
-    /// What may not or cannot be read, and what is lacking because of it.
+    /// An error of reading, and what is missing because of it.
     fn of(why: &dyn fmt::Display, lacking: &str) -> Self {
         Self::plain(format!("{why}; {lacking}"))
     }
 }
 
-/// `web.yaml:3:7: ...`, `web.yaml ...` or what a server said.
+/// `web.yaml:3:7: ...`, `web.yaml ...` or a server's message.
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_str(), self.at) {
@@ -87,7 +87,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Why there is no state of a cluster at all.
+/// Why there is no state at all.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterStateError {
     #[error(transparent)]
@@ -103,7 +103,7 @@ pub(crate) enum ClusterStateError {
 }
 
 impl ClusterStateError {
-    /// What could not be read, which may be why.
+    /// What could not be read, which may be the reason.
     pub(crate) fn gaps(&self) -> &[ReadError] {
         match self {
             Self::NoNodes { gaps, .. } => gaps,
@@ -112,16 +112,16 @@ impl ClusterStateError {
     }
 }
 
-/// What a file without nodes lacks.
+/// The remedy for files without nodes.
 const GIVE_NODES: &str =
     "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
 
-/// Which moment it is, for judging.
+/// The time to evaluate at.
 pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
     as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
-/// Reads what is needed to say which pods leave.
+/// Reads what is needed to forecast which pods leave.
 pub(crate) fn read(
     from: &StateSource,
     as_of: Option<Timestamp>,
@@ -145,15 +145,15 @@ pub(crate) fn read(
     Ok(state)
 }
 
-/// Files without nodes: nothing can be said of pods.
+/// The error for files without nodes, from which nothing follows for pods.
 pub(crate) fn no_nodes(ClusterState { from, gaps, .. }: ClusterState) -> ClusterStateError {
     ClusterStateError::NoNodes { from, gaps, way_out: GIVE_NODES }
 }
 
-/// Pods that are named.
+/// The largest number of pods named.
 const NAMED_MOST: usize = 5;
 
-/// Pods on nodes that are not there.
+/// The remark about pods on nodes that do not exist.
 fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
     if lost.is_empty() {
         return None;

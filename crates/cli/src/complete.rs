@@ -1,4 +1,4 @@
-//! Answers shell completion with kubectl's protocol for plugins (the hidden command `__complete`).
+//! Completes shell input with kubectl's protocol for plugins (the hidden command `__complete`).
 //!
 //! - Invariant: a response comes within two seconds or not at all, and errors print nothing.
 //! - See `completion_kind.rs` for the names of objects.
@@ -14,23 +14,23 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a person waits after pressing Tab.
+/// How long a user waits after pressing Tab.
 const PATIENCE: Duration = Duration::from_millis(1_800);
 
-/// The verb that scripts call.
+/// The command that completion scripts call.
 const VERB: &str = "__complete";
 
 /// The name by which kubectl calls the completion of a plugin.
 const OF_KUBECTL: &str = "kubectl_complete-taintward";
 
-/// What kubectl reads at last: no files are offered besides; no blank follows.
+/// The directive that ends the output for kubectl: no file names, no space after the completion.
 const NO_FILES: u8 = 4;
 const NO_BLANK: u8 = 2;
 
-/// Ends of words that go on.
+/// Endings of words that are incomplete.
 const OPEN: [char; 3] = ['/', '=', ':'];
 
-/// The words to complete, if this is what the program was called for.
+/// The words to complete, if the program was called for completion.
 pub(crate) fn words() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os();
     let program = words.next()?;
@@ -42,7 +42,7 @@ pub(crate) fn words() -> Option<Vec<OsString>> {
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     quieten();
     let (sender, receiver) = mpsc::channel();
-    // It may wait for a server, or for a program that gives credentials; it ends with the process.
+    // It may wait for a server, or for a credential plugin; it ends with the process.
     std::thread::spawn(move || sender.send(answer(words)));
     match receiver.recv_timeout(PATIENCE) {
         Ok(text) => drop(output::print(&text)),
@@ -51,7 +51,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A person who types wants no errors and no questions now.
+/// Completion must neither print errors nor prompt.
 fn quieten() {
     if let Ok(nothing) = OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
@@ -67,17 +67,17 @@ fn answer(words: Vec<OsString>) -> String {
     let found = engine::complete(&mut cli::description(), words, last, here.as_deref()).unwrap_or_default();
     let (mut text, mut open) = (String::new(), true);
     for candidate in found.iter().filter(|candidate| !candidate.is_hide_set()) {
-        // What is no text cannot be typed, and what has lines is no word.
+        // Text that is not UTF-8 cannot be typed, and text with line breaks is not a word.
         let Some(value) = candidate.get_value().to_str().filter(|value| !value.contains(['\n', '\t'])) else {
             continue;
         };
-        // As kubectl does: flags are offered once one is begun.
+        // As in kubectl, flags are offered only once one has been started.
         if value.starts_with('-') && !wants_flags {
             continue;
         }
         open &= value.ends_with(OPEN);
         let remark = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-        // Writing to a String cannot fail.
+        // Writing to a string does not fail.
         let _ = match remark.lines().next() {
             Some(remark) => writeln!(text, "{value}\t{remark}"),
             None => writeln!(text, "{value}"),

@@ -5,7 +5,7 @@
 use crate::completion_kind::Shell;
 use clap::Args;
 
-/// How completion is switched on.
+/// How to enable completion.
 pub(crate) const AFTER_HELP: &str = "\
 Load it from the shell's own start-up file:
   bash  source <(taintward completion bash)
@@ -27,7 +27,7 @@ pub(crate) struct CompletionArgs {
 }
 
 impl CompletionArgs {
-    /// The script.
+    /// The completion script.
     pub(crate) fn script(&self) -> &'static str {
         self.shell.script()
     }

@@ -1,4 +1,4 @@
-//! Defines which names of a cluster complete an argument, and for which shells there are scripts.
+//! Defines which arguments are completed with names from a cluster, and which shells have scripts.
 
 mod object_names;
 
@@ -14,7 +14,8 @@ pub(crate) enum Shell {
     Fish,
 }
 
-/// What an argument is the name of. An argument that says so is completed from the cluster that the line means.
+/// The kind of names that an argument takes. Such arguments are completed from the cluster that the command line
+/// selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompletionKind {
     NodeName,
@@ -37,7 +38,7 @@ impl Shell {
 }
 
 impl CompletionKind {
-    /// As in `#[arg(add = CompletionKind::NodeName.completer())]`.
+    /// For use as in `#[arg(add = CompletionKind::NodeName.completer())]`.
     pub(crate) fn completer(self) -> ArgValueCompleter {
         ArgValueCompleter::new(move |current: &OsStr| {
             let found = current

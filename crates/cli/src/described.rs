@@ -28,7 +28,7 @@ fn is(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// What is wrong, if anything is.
+/// The fault, if there is one.
 fn fault(schema: &Value, value: &Value, path: &str) -> Option<String> {
     if let Some(choices) = schema["oneOf"].as_array() {
         let faults: Vec<String> = choices.iter().filter_map(|choice| fault(choice, value, path)).collect();
@@ -69,7 +69,8 @@ fn of_fields(schema: &Value, value: &Value, path: &str) -> Option<String> {
 }
 
 /// # Panics
-/// If the value is not as the schema says.
+///
+/// If the value does not match the schema.
 pub(crate) fn check(schema: &Value, value: &Value) {
     assert_eq!(fault(schema, value, ""), None);
 }

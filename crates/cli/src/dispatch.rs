@@ -53,14 +53,14 @@ pub(crate) fn main() -> ExitCode {
                     ExitCode::FAILURE
                 }
                 (0, _) => ExitCode::SUCCESS,
-                // Without a terminal there is nowhere to print the error.
+                // Without a terminal the error cannot be printed.
                 _ => ExitCode::from(cli::misuse_code()),
             }
         }
     }
 }
 
-/// What `lint` finds where `doctor` looks.
+/// The findings of `lint` for the objects that `doctor` reads.
 fn lint_summary(options: &DoctorOptions) -> LintCounts {
     let from = match options.files.is_empty() {
         true => LintSource::Cluster(Box::new(options.cluster.clone())),

@@ -22,12 +22,12 @@ pub(crate) struct DocsArgs {
     man: Option<PathBuf>,
 }
 
-/// What `taintward docs` is to do.
+/// The options of `taintward docs`.
 #[derive(Debug)]
 pub(crate) struct DocsOptions {
-    /// Where a page for each command goes.
+    /// The folder for command pages.
     pub(crate) cli: Option<PathBuf>,
-    /// Where man pages go.
+    /// The folder for man pages.
     pub(crate) man: Option<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ impl DocsArgs {
     }
 }
 
-/// A folder could not be filled.
+/// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to {}: {why}; name a folder that may be written", place.display())]
 pub(crate) struct DocsWriteError {
@@ -45,7 +45,7 @@ pub(crate) struct DocsWriteError {
     why: io::Error,
 }
 
-/// Writes the pages that the options name; returns what there is to print: the reference, or what was written.
+/// Writes the pages that the options name. Returns the text to print: the reference, or a list of what was written.
 pub(crate) fn write(options: &DocsOptions, program: &ProgramDescription) -> Result<String, DocsWriteError> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));
@@ -67,7 +67,7 @@ pub(crate) fn write(options: &DocsOptions, program: &ProgramDescription) -> Resu
     Ok(if written.is_empty() { reference::reference(&program.command) } else { written })
 }
 
-/// `--flag`, and its other spellings; of an argument without a flag its place.
+/// `--flag` with its aliases; for a positional argument its placeholder.
 fn names(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("`-{short}`"));
     let long = arg.get_long().map(|long| format!("`--{long}`"));
@@ -82,7 +82,7 @@ fn names(arg: &Arg) -> String {
 
 fn default(arg: &Arg) -> String {
     let values = arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy()));
-    // A flag is off unless it is given.
+    // A boolean flag is off by default.
     if arg.get_action().takes_values() { values.collect::<Vec<_>>().join(", ") } else { String::new() }
 }
 
@@ -98,11 +98,11 @@ fn meaning(arg: &Arg) -> String {
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing to a String cannot fail.
+    // Writing to a string does not fail.
     let _ = writeln!(text, "{arguments}");
 }
 
-/// Text that stays in its cell.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ").trim_end_matches('.').to_owned()
 }

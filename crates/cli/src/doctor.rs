@@ -48,12 +48,12 @@ enum DoctorError {
     Files(Vec<ReadError>),
 }
 
-/// What `taintward lint` finds in the same cluster or files.
+/// The findings of `taintward lint` in the same cluster or files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LintCounts {
     pub(crate) errors: usize,
     pub(crate) warnings: usize,
-    /// Why it finds nothing.
+    /// Why there are none.
     pub(crate) failure: Option<String>,
 }
 

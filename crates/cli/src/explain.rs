@@ -1,8 +1,8 @@
 //! Runs `taintward explain`: why pods leave a node or stay, since when, until when, and what blocks them.
 //!
 //! - Invariant: every verdict is the core's. Incomplete answers say so in every output format, with exit code 1.
-//! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods
-//!   that leave.
+//! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of
+//!   all pods that leave.
 
 mod explain_args;
 mod node;
@@ -38,7 +38,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Something could not be found or read, or the command line makes no sense; the rest is explained"),
 ];
 
-/// Why nothing is explained.
+/// Why nothing can be explained.
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
     #[error(transparent)]
@@ -74,10 +74,10 @@ fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the explanations are made from.
+/// The data behind the explanations.
 struct ExplainContext {
     related: RelatedObjects,
-    /// `None` for files, which cannot tell.
+    /// `None` for files, which have no leases.
     controllers: Option<ActiveControllers>,
     /// The namespace of pods; `None`: any.
     namespace: Option<String>,
@@ -144,26 +144,26 @@ impl ExplainContext {
     }
 }
 
-/// What is said of one object.
+/// The explanation of one object.
 trait Explanation {
     /// `pod/web-1`, `deployment/web`.
     fn name(&self) -> String;
 
-    /// As people read it.
+    /// The text for people.
     fn text(&self, view: &PrintOptions, text: &mut String);
 
-    /// As programs read it.
+    /// The object for programs.
     fn object(&self) -> Value;
 }
 
-/// An explanation, or a sentence that says why there is none.
+/// An explanation, or a sentence about why there is none.
 type ExplanationResult<'s> = Result<Box<dyn Explanation + 's>, String>;
 
 /// The explanations of all targets.
 struct Explanations<'s> {
     context: &'s ExplainContext,
     found: Vec<Box<dyn Explanation + 's>>,
-    /// What was not found, a sentence each.
+    /// A sentence for each target that was not found.
     missing: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
-//! Runs `taintward guard`: sets or takes away the ceiling of namespaces and waits until their pods follow, or shows how
-//! they are.
+//! Runs `taintward guard`: sets or removes the ceiling of namespaces and waits until their pods follow, or shows their
+//! state.
 //!
-//! - Goes out: one patch of each namespace. toleration-guard-controller does the rest, also after this command has ended.
+//! - Goes out: one patch of each namespace. toleration-guard-controller does the rest, also after this command has
+//!   ended.
 
 mod guard_command_args;
 mod guard_report;
@@ -21,16 +22,16 @@ use taintward_core::toleration_guard::GuardCeiling;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::config::{ConnectError, Connected, connect};
 
-/// The pause between two looks at the pods.
+/// The pause between two checks of the pods.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// So long without any change, and the controller is not at work.
+/// If nothing changes for this long, the controller is not running.
 const REACTION_MAX: Duration = Duration::from_secs(15);
 
-/// Taints and namespaces that are named one by one, at most.
+/// The largest number of taints and namespaces that are named.
 const NAMED_MAX: usize = 5;
 
-/// Why a command did not get to its end.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum GuardError {
     #[error(transparent)]
@@ -95,7 +96,7 @@ fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {
     })
 }
 
-/// The names of the namespaces that are meant, if all of them are there.
+/// The names of the selected namespaces, if all of them exist.
 fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, GuardError> {
     match targets {
         GuardTargets::Named(names) => match names.iter().find(|name| !report.rows.contains_key(*name)) {
@@ -107,7 +108,7 @@ fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, 
     }
 }
 
-/// Writes the labels, and waits until the pods follow, if that is wanted.
+/// Writes the labels and, if wanted, waits until the pods follow.
 async fn change(
     connected: &Connected,
     options: &GuardOptions,
@@ -131,8 +132,8 @@ async fn change(
     }
 }
 
-/// Looks at the pods until all of them are as was asked for, and shows how far that has come. Pods of silent nodes are
-/// waited for by `off` only: what it says has to be true of all pods.
+/// Checks the pods until all of them are as requested, and shows the progress. Only `off` waits for pods of silent
+/// nodes, because its result must hold for all pods.
 async fn follow(
     action: &GuardAction,
     limit: Duration,
@@ -183,7 +184,7 @@ fn progress(action: &GuardAction, report: &GuardReport) -> String {
     }
 }
 
-/// What people should know besides the table.
+/// Prints remarks besides the table.
 fn notes(action: &GuardAction, report: &GuardReport) {
     let (pending, waiting) = (report.total(|row| row.pending), report.total(|row| row.waiting));
     let read: usize = report.total(|row| row.own + row.held + row.uncovered.len());
@@ -228,7 +229,7 @@ fn odd_labels(report: &GuardReport) {
     }
 }
 
-/// What no ceiling covers.
+/// Reports what no ceiling covers.
 fn uncovered(report: &GuardReport) {
     if !report.other_taints.is_empty() {
         let taints: Vec<String> = report

@@ -1,4 +1,4 @@
-//! Runs `taintward hold` and `taintward release`: asks by an annotation of each node, and waits until its pods follow.
+//! Runs `taintward hold` and `taintward release`: sets an annotation on each node, and waits until its pods follow.
 //!
 //! - Goes out: one patch of each node. toleration-hold-controller does the rest, also after this command has ended.
 
@@ -21,16 +21,16 @@ use taintward_kube::api::RequestError;
 use taintward_kube::config::{ConnectError, connect};
 use taintward_kube::node_client::NodeClient;
 
-/// The pause between two looks at the pods.
+/// The pause between two checks of the pods.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// So long without any change, and the controller is not at work.
+/// If nothing changes for this long, the controller is not running.
 const REACTION_MAX: Duration = Duration::from_secs(15);
 
-/// Pods that are named one by one, at most.
+/// The largest number of pods that are named.
 const NAMED_MAX: usize = 10;
 
-/// Why a command did not get to its end.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum HoldError {
     #[error(transparent)]
@@ -100,7 +100,7 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
     })
 }
 
-/// Looks at the pods until all of them are as was asked for, and shows how far that has come.
+/// Checks the pods until all of them are as requested, and shows the progress.
 async fn follow(
     action: &HoldAction,
     limit: Duration,

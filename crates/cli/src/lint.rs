@@ -45,7 +45,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (2, "Something was found that is as bad as --fail-on says, and all was read"),
 ];
 
-/// Why there is no report at all.
+/// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 enum LintError {
     #[error(transparent)]
@@ -65,7 +65,7 @@ impl Printable for LintReportData {
         json::object(self)
     }
 
-    /// Each object that something is said of, once.
+    /// Each object with findings, once.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for finding in &self.findings {
@@ -101,7 +101,7 @@ pub(crate) fn run(plan: &LintOptions) -> ExitCode {
     }
 }
 
-/// Counts what the rules find, without config and baseline: errors, and warnings.
+/// Counts the findings of the rules, without config and baseline: errors, and warnings.
 pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
     let gathered = gather(from).map_err(|why| why.to_string())?;
     let report = LintReportData::new(gathered, &LintConfig::default(), Baseline::default());
@@ -150,8 +150,8 @@ fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
     }
 }
 
-/// What is no finding goes to standard error, so that standard output stays in its form. A failure to
-/// write it is ignored.
+/// Prints everything but findings to standard error, so that standard output keeps its format. A failure to write it is
+/// ignored.
 fn complain(report: &LintReportData) {
     report.unread.iter().for_each(say::error);
     report.gaps.iter().for_each(say::error);
@@ -159,7 +159,7 @@ fn complain(report: &LintReportData) {
 
 fn remark(plan: &LintOptions, report: &LintReportData) {
     report.unused_silences.iter().for_each(say::note);
-    // What could not be read is not gone.
+    // A finding in a file that could not be read may still exist.
     match report.gone {
         0 => {}
         _ if report.is_partial() => {}

@@ -1,6 +1,6 @@
-//! Holds objects from files as trees ([`YamlNode`]) in which each field knows its position ([`TextSpan`]).
+//! Represents objects from files as trees ([`YamlNode`]) in which each field has its position ([`TextSpan`]).
 //!
-//! - Invariant: an alias shares its value, so that no text grows much when it is read.
+//! - Invariant: aliases share their values, so that a text does not grow much when it is parsed.
 
 pub(crate) mod files;
 mod json;
@@ -14,10 +14,10 @@ pub(crate) use parse::{ParseError, each};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Pieces of one object; the largest that any API server takes has fewer. Tests are not for waiting.
+/// The largest number of nodes in one object, more than any API server accepts. Smaller in tests, to save time.
 const PIECES_MOST: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
 
-/// A place in a text, counted from 1; line 0 is nowhere.
+/// A position in a text, counted from 1; line 0 is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TextPosition {
     pub(crate) line: usize,
@@ -25,31 +25,31 @@ pub(crate) struct TextPosition {
     pub(crate) column: usize,
 }
 
-/// From a place up to another, which is no longer part of it.
+/// A range; the end is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TextSpan {
     pub(crate) from: TextPosition,
     pub(crate) to: TextPosition,
 }
 
-/// A piece of an object.
+/// A node of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct YamlNode {
     pub(crate) span: TextSpan,
     pub(crate) value: YamlValue,
 }
 
-/// What a piece is.
+/// The value of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum YamlValue {
-    /// Nothing: `null`, `~`, or no value at all.
+    /// Null: `null`, `~`, or no value at all.
     #[default]
     Null,
-    /// Text in quotes, or what nobody takes for anything else.
+    /// Text in quotes, or plain text that no YAML reader takes for another type.
     Text(Rc<str>),
-    /// A truth value.
+    /// A boolean.
     Truth(bool),
-    /// A number, as written; a whole one also as what it is.
+    /// A number as written, and its value if it is whole.
     Number(Rc<str>, Option<i64>),
     /// A list.
     List(Rc<[YamlNode]>),
@@ -65,25 +65,25 @@ pub(crate) struct MapEntry {
     pub(crate) value: YamlNode,
 }
 
-/// The field that stands for the fields of another map.
+/// The field that merges the fields of another map.
 const MERGE: &str = "<<";
 
-/// So deep merged maps are followed.
+/// The depth to which merged maps are followed.
 const MERGES_MOST: usize = 8;
 
 impl YamlNode {
-    /// The fields that stand here; none if this is no map.
+    /// The fields as written; none if this is not a map.
     pub(crate) fn entries(&self) -> &[MapEntry] {
         if let YamlValue::Map(entries) = &self.value { entries } else { &[] }
     }
 
-    /// The elements; none if this is no list.
+    /// The elements; none if this is not a list.
     pub(crate) fn items(&self) -> &[Self] {
         if let YamlValue::List(items) = &self.value { items } else { &[] }
     }
 
-    /// A field, if it is there and not nothing. Of two with the same name the last counts; one that is merged in counts
-    /// where none is written.
+    /// A field, if it is present and not null. Of duplicates the last counts; a merged one counts only if there is
+    /// none.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.find(name, MERGES_MOST).filter(|found| found.value != YamlValue::Null)
     }
@@ -100,12 +100,12 @@ impl YamlNode {
         others.iter().find_map(|other| other.find(name, depth))
     }
 
-    /// A field of a field.
+    /// A nested field.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |tree, name| tree.get(name))
     }
 
-    /// The same; if it does not say what it is, then this.
+    /// The same with this `apiVersion` and kind, if it has none of its own.
     pub(crate) fn called(mut self, version: &str, kind: &str) -> Self {
         let YamlValue::Map(entries) = &self.value else { return self };
         let mut entries = entries.to_vec();
@@ -119,7 +119,7 @@ impl YamlNode {
         self
     }
 
-    /// The same without a field of a field.
+    /// The same without a nested field.
     pub(crate) fn without(&self, path: &[&str]) -> Self {
         let (YamlValue::Map(entries), Some((name, rest))) = (&self.value, path.split_first()) else {
             return self.clone();
@@ -131,12 +131,12 @@ impl YamlNode {
         Self { span: self.span, value: YamlValue::Map(kept.collect()) }
     }
 
-    /// The names of all fields, those merged in left out.
+    /// All fields as written, without merged ones.
     pub(crate) fn names(&self) -> impl Iterator<Item = &MapEntry> {
         self.entries().iter().filter(|entry| *entry.key != *MERGE)
     }
 
-    /// The fields that count: of two with the same name the last; of those merged in, the ones that are not written.
+    /// The effective fields: of duplicates the last; of merged ones those that are not overridden.
     pub(crate) fn fields(&self) -> Vec<&MapEntry> {
         let (mut told, mut all) = (BTreeSet::new(), Vec::new());
         self.gather(MERGES_MOST, &mut told, &mut all);
@@ -156,12 +156,12 @@ impl YamlNode {
         others.iter().for_each(|other| other.gather(depth, told, all));
     }
 
-    /// The text of a field; numbers and truth values as they were written.
+    /// The text of a field; numbers and booleans as written.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.get(name).map_or("", Self::as_text)
     }
 
-    /// As text, whatever it is.
+    /// The value as text, whatever it is.
     pub(crate) fn as_text(&self) -> &str {
         match &self.value {
             YamlValue::Text(text) | YamlValue::Number(text, _) => text,

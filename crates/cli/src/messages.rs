@@ -14,42 +14,42 @@ use taintward_core::toleration::{Toleration, TolerationOperator, TolerationPerio
 use taintward_core::toleration_matching::{self, TaintMatch};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
 
-/// A sentence in lines that fit.
+/// Wraps a sentence.
 pub(crate) fn paragraph(text: &mut String, sentence: &str, view: &PrintOptions) {
     for line in wrap(&harmless(sentence), view.paper.measure()) {
-        // Writing to a String cannot fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{line}");
     }
 }
 
-/// One of several sentences.
+/// Formats one of several sentences.
 pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
     for (at, line) in wrap(&harmless(sentence), width.saturating_sub(2)).into_iter().enumerate() {
         let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
     }
 }
 
-/// Which cluster or files an answer is about, and its moment, with the zone of all its times.
+/// The cluster or files of an answer, and its time, with the zone of all its times.
 pub(crate) fn about(from: &str, now: Now) -> String {
     format!("{from}, {}:", dated(now.wall, &TimeZone::system()))
 }
 
-/// A title over times: `LEAVES (CET)`.
+/// The title of a column of times: `LEAVES (CET)`.
 pub(crate) fn with_zone(title: &str, now: Now) -> String {
     format!("{title} ({})", zone_name(now.wall, &TimeZone::system()))
 }
 
-/// When something will be: `now`, `14:03:11, in 4m12s`.
+/// A future time: `now`, `14:03:11, in 4m12s`.
 pub(crate) fn moment(now: Now, at: Mono) -> String {
     if at <= now.mono { "now".to_owned() } else { at_moment(now, at) }
 }
 
-/// When something was or will be: `14:03:11, in 4m12s`, `13:54:47, 4m12s ago`.
+/// A past or future time: `14:03:11, in 4m12s`, `13:54:47, 4m12s ago`.
 pub(crate) fn at_moment(now: Now, at: Mono) -> String {
     when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system())
 }
 
-/// For programs: RFC 3339 to the second; `null` for a moment beyond the calendar.
+/// For programs: RFC 3339 to the second; `null` for a time that cannot be represented.
 pub(crate) fn stamp(at: Mono) -> Value {
     let text = Timestamp::from_microsecond(at.as_micros()).map(|at| format!("{at:.0}"));
     text.map_or(Value::Null, Value::from)
@@ -75,7 +75,7 @@ pub(crate) fn toleration(one: &Toleration) -> String {
     text.trim_start().to_owned()
 }
 
-/// What a pod answers to the taint that sends it away.
+/// Why the deciding taint evicts a pod: the pod's toleration.
 pub(crate) fn leaves_because(
     instance: &TaintInstance,
     answer: TaintMatch,
@@ -101,7 +101,7 @@ pub(crate) fn leaves(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &Pod
     leaves_because(instance, answer, tolerations)
 }
 
-/// Why pods of a node stay, and how many for each reason; most first.
+/// Why pods of a node stay, with the number for each reason; most first.
 pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for fate in &node.pods {
@@ -121,7 +121,7 @@ pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(Str
     stays
 }
 
-/// `300s`, as it is written; more than a year is told in years.
+/// `300s`, as written; more than a year in years.
 pub(crate) fn patience(patience: TolerationPeriod) -> String {
     match patience {
         TolerationPeriod::Forever => "ever".to_owned(),
@@ -136,7 +136,7 @@ pub(crate) fn patience(patience: TolerationPeriod) -> String {
     }
 }
 
-/// Why a pod stays, in words that are the same for pods that stay for the same reason.
+/// Why a pod stays; the text is equal for pods with the same reason.
 pub(crate) fn stays_because(
     stay: StayReason,
     verdict: &Verdict,
@@ -171,7 +171,7 @@ pub(crate) fn stays_because(
 }
 
 fn named(taint: &Taint) -> String {
-    // The effect is NoExecute, or nobody would ask.
+    // Other effects do not get here: the caller handles NoExecute taints only.
     match taint.effect {
         TaintEffect::NoExecute => taint.to_string(),
         _ => taint.key.to_string(),
@@ -183,7 +183,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Why a pod is out of reach (D6).
+/// Why a pod is exempt from eviction (D6).
 pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
     match exemption {
         EvictionExemption::Finished => "has succeeded or failed already",
@@ -193,7 +193,7 @@ pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
     }
 }
 
-/// The same, where nothing is said of the place.
+/// The same, without the place.
 pub(crate) const fn made(again: RecreationPolicy) -> &'static str {
     match again {
         RecreationPolicy::Anywhere => "made again",
@@ -201,13 +201,13 @@ pub(crate) const fn made(again: RecreationPolicy) -> &'static str {
     }
 }
 
-/// What made a pod, for programs; a pod that nothing made stands for itself.
+/// A pod's owner, for programs; a pod without an owner stands for itself.
 pub(crate) fn workload(workload: &Workload) -> Value {
     json!({ "kind": workload.kind.as_str(), "namespace": workload.namespace, "name": workload.name })
 }
 
-/// A toleration, for programs: its position in `spec.tolerations`, itself where it is known, and how long it lets the pod
-/// stay, `null` for ever.
+/// A toleration, for programs: its position in `spec.tolerations`, the toleration itself if it is known, and how long
+/// it lets the pod stay, `null` for indefinitely.
 pub(crate) fn toleration_object(
     at: usize,
     text: Option<String>,
@@ -220,13 +220,13 @@ pub(crate) fn toleration_object(
     json!({ "index": at, "text": text, "seconds": seconds })
 }
 
-/// A pod's uid; `null` where a file has none.
+/// A pod's UID; `null` if a file has none.
 pub(crate) fn uid(uid: &taintward_core::identity::Uid) -> Value {
     let text = uid.to_string();
     if text.starts_with(crate::cluster_state::NO_UID) { Value::Null } else { text.into() }
 }
 
-/// What becomes of pods that are gone; a Job asks its failure policy and backoff limit (NB-3).
+/// What happens to deleted pods; for a Job its failure policy and backoff limit decide (NB-3).
 pub(crate) const fn returns(returns: RecreationPolicy) -> &'static str {
     match returns {
         RecreationPolicy::Anywhere => "made again elsewhere",

@@ -22,16 +22,16 @@ pub(crate) struct ClusterStateArgs {
     pub(crate) kube: KubeArgs,
 }
 
-/// A moment with its zone.
+/// Parses a time with its zone.
 fn as_of(text: &str) -> Result<Timestamp, String> {
     text.parse().map_err(|_| EXPECTED.to_owned())
 }
 
-/// What a moment looks like.
+/// The expected format of a time.
 pub(crate) const EXPECTED: &str =
     "expected a time with its zone, such as 2026-11-21T14:00:00Z or 2026-11-21T15:00:00+01:00";
 
-/// What they come to.
+/// The validated options.
 pub(crate) struct ClusterStateOptions {
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,

@@ -3,37 +3,37 @@
 //! - Invariant: the first entry that names a controller decides; `*` stands for the others (TE-1), except those that
 //!   are off by default.
 
-/// The controllers this program has, and so the names it understands.
+/// The controllers of this program, and so the known names.
 pub(crate) const KNOWN: [&str; 6] =
     [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD, TOLERATION_BACKFILL, TOLERATION_GUARD];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
-/// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
-/// otherwise, and two would write the same taints.
+/// Taints nodes for their conditions and their silence (NL-1). Must be named: by default kube-controller-manager's own
+/// controller does it, and two would write the same taints.
 pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
-/// Keeps taints and labels on the nodes of dedicated pools. Only if it is named: it writes to nodes, and its objects have
-/// to be defined first.
+/// Keeps taints and labels on the nodes of dedicated pools. Must be named: it writes to nodes, and its custom resources
+/// must be defined first.
 pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
-/// Stops countdowns of kube-controller-manager's own taint eviction. Only if it is named: it writes to pods, and is for
+/// Holds countdowns of kube-controller-manager's own taint eviction. Must be named: it writes to pods, and is for
 /// clusters where that eviction stays on.
 pub(crate) const TOLERATION_HOLD: &str = "toleration-hold-controller";
-/// Gives running pods the toleration seconds that new ones get. Only if it is named: it writes to pods.
+/// Gives running pods the toleration seconds that new ones get. Must be named: it writes to pods.
 pub(crate) const TOLERATION_BACKFILL: &str = "toleration-backfill-controller";
-/// Gives pods of guarded namespaces a ceiling and evicts them by their own seconds. Only if it is named: it is for clusters
+/// Gives pods of guarded namespaces a ceiling and evicts them by their own seconds. Must be named: it is for clusters
 /// where kube-controller-manager's own taint eviction stays on.
 pub(crate) const TOLERATION_GUARD: &str = "toleration-guard-controller";
 
-/// Why taint eviction and the guard do not run side by side.
+/// Why taint eviction and the guard cannot run together.
 pub(crate) const TWO_EVICTIONS: &str = "--controllers names both taint-eviction-controller (or '*') and \
      toleration-guard-controller: the one evicts all pods, the other only those that have a ceiling; leave one of them out";
 
-/// What releases before 1.28 called it (NL-1).
+/// Its name in releases before 1.28 (NL-1).
 const ALIAS: &str = "nodelifecycle";
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ControllerEntry {
-    /// `*`: all that are not named and need not be.
+    /// `*`: all controllers that are not named and are on by default.
     Rest,
     /// `name`.
     On(&'static str),
@@ -41,12 +41,12 @@ pub(crate) enum ControllerEntry {
     Off(&'static str),
 }
 
-/// A name that is none of ours.
+/// The name of an unknown controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such controller here; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
 pub(crate) struct UnknownController;
 
-/// Reads one entry.
+/// Parses one entry.
 pub(crate) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
     let known = |name: &str| {
         let name = if name == ALIAS { NODE_LIFECYCLE } else { name };
@@ -59,7 +59,7 @@ pub(crate) fn parse(text: &str) -> Result<ControllerEntry, UnknownController> {
     }
 }
 
-/// Whether the list switches `name` on.
+/// Whether the list enables `name`.
 pub(crate) fn is_on(list: &[ControllerEntry], name: &str) -> bool {
     let named = list.iter().find_map(|entry| match entry {
         ControllerEntry::On(on) if *on == name => Some(true),

@@ -2,12 +2,12 @@
 
 use taintward_core::admission::DefaultSeconds;
 
-/// No seconds of default tolerations.
+/// Why a text does not give the seconds of default tolerations.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected seconds from 0 on, or those of not-ready and unreachable with a slash (300, 60/600)")]
 pub(crate) struct NotSeconds;
 
-/// Reads one entry: a number for both taints, or two with a slash.
+/// Parses one entry: a number for both taints, or two with a slash.
 pub(crate) fn parse(text: &str) -> Result<DefaultSeconds, NotSeconds> {
     let number = |text: &str| text.parse::<u32>().map(i64::from).map_err(|_| NotSeconds);
     let (not_ready, unreachable) = text.split_once('/').unwrap_or((text, text));

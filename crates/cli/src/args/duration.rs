@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Go's units, longest spelling first where one begins another.
+/// Go's units; where one is the prefix of another, the longer one comes first.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -14,10 +14,10 @@ const UNITS: [(&str, u128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// The longest duration Go can write, in nanoseconds.
+/// The longest duration in Go, in nanoseconds.
 const LONGEST: u128 = i64::MAX as u128;
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidDuration {
     #[error("expected a duration with its unit, such as 15s, 1m30s or 500ms")]
@@ -28,7 +28,7 @@ pub(crate) enum InvalidDuration {
     TooLong,
 }
 
-/// Reads a duration.
+/// Parses a duration.
 pub(crate) fn parse(text: &str) -> Result<Duration, InvalidDuration> {
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     if unsigned == "0" {
@@ -70,7 +70,7 @@ fn term(text: &str) -> Result<(u128, &str), InvalidDuration> {
     Ok((whole.saturating_mul(*unit).saturating_add(part_of(fraction, *unit)), rest))
 }
 
-/// The value of the digits after the point, rounded down; those below a nanosecond do not count.
+/// The value of the digits after the point, rounded down to a nanosecond.
 fn part_of(fraction: &str, unit: u128) -> u128 {
     let mut place = unit;
     let mut sum = 0;
@@ -81,7 +81,7 @@ fn part_of(fraction: &str, unit: u128) -> u128 {
     sum
 }
 
-/// Writes a duration as Go does.
+/// Formats a duration as Go does.
 pub(crate) fn display(duration: Duration) -> String {
     let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
     let fraction = format!("{nanos:09}");
@@ -95,7 +95,7 @@ pub(crate) fn display(duration: Duration) -> String {
     }
 }
 
-/// A duration that is longer than none.
+/// Parses a duration greater than zero.
 pub(crate) fn positive(text: &str) -> Result<Duration, String> {
     match parse(text) {
         Ok(Duration::ZERO) => Err("must be greater than 0".to_owned()),
@@ -104,7 +104,7 @@ pub(crate) fn positive(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, in days too: `2d`, `1d12h`.
+/// The same, also with days: `2d`, `1d12h`.
 pub(crate) fn positive_with_days(text: &str) -> Result<Duration, String> {
     const DAY: u64 = 86_400;
     let Some((days, rest)) = text.split_once('d') else {

@@ -1,19 +1,19 @@
 //! Parses `--feature-gates`, with the gates of this and of older releases; the last entry of a name counts, as
 //! upstream.
 //!
-//! - See `run/run_args.rs` for what a value leads to.
+//! - See `run/run_args.rs` for the effect of a value.
 
 use super::bool_flag;
 use taintward_core::toleration_matching::NumericOperators;
 
-/// A gate this program understands.
+/// A known feature gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeatureGate {
     /// `Lt` and `Gt` compare numbers (MATCH-6, KEP-5471).
     ComparisonOperators,
-    /// The taint eviction controller is one of its own (TE-1).
+    /// Taint eviction is a controller of its own (TE-1).
     SeparateTaintEviction,
-    /// NoExecute taints evict at all (M10, TE-3).
+    /// NoExecute taints evict pods at all (M10, TE-3).
     TaintBasedEvictions,
     /// Conditions become taints (M10).
     TaintNodesByCondition,
@@ -21,7 +21,7 @@ pub(crate) enum FeatureGate {
     PodDisruptionConditions,
 }
 
-/// Every gate under its name.
+/// Every gate with its name.
 pub(crate) const GATES: [(&str, FeatureGate); 5] = [
     ("PodDisruptionConditions", FeatureGate::PodDisruptionConditions),
     ("SeparateTaintEvictionController", FeatureGate::SeparateTaintEviction),
@@ -37,7 +37,7 @@ pub(crate) struct GateSetting {
     pub(crate) on: bool,
 }
 
-/// Why an entry makes no sense.
+/// Why an entry is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidGate {
     #[error("expected Name=true or Name=false, with a name out of: {}", known())]
@@ -50,7 +50,7 @@ fn known() -> String {
     GATES.map(|(name, _)| name).join(", ")
 }
 
-/// Reads one entry.
+/// Parses one entry.
 pub(crate) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
     let (name, value) = text.split_once('=').ok_or(InvalidGate::Malformed)?;
     let (_, gate) = GATES.into_iter().find(|(known, _)| *known == name.trim()).ok_or(InvalidGate::Unknown)?;
@@ -58,12 +58,12 @@ pub(crate) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
     Ok(GateSetting { gate, on })
 }
 
-/// What the list says of a gate, if anything.
+/// The value of a gate in the list, if it is there.
 pub(crate) fn value(list: &[GateSetting], gate: FeatureGate) -> Option<bool> {
     list.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on)
 }
 
-/// Whether `Lt` and `Gt` are compared, by the list.
+/// Whether the list enables `Lt` and `Gt`.
 pub(crate) fn numeric(list: &[GateSetting]) -> NumericOperators {
     match value(list, FeatureGate::ComparisonOperators) {
         Some(true) => NumericOperators::On,

@@ -9,7 +9,7 @@ use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
 
-/// The ids of the flags that say which cluster, for commands that may read none.
+/// The ids of the flags that select a cluster, for commands that may read none.
 pub(crate) const WHICH: [&str; 8] =
     ["kubeconfig", "context", "cluster_name", "user", "server_address", "as_user", "as_group", "as_uid"];
 
@@ -67,18 +67,18 @@ pub(crate) struct KubeArgs {
     field_selector: Option<String>,
 }
 
-/// A server, and how long it is waited for.
+/// A server and its timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerOptions {
     pub(crate) settings: config::ConnectSettings,
     pub(crate) patience: Duration,
 }
 
-/// A cluster, and what of it is meant.
+/// A cluster, and the selection of its objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterOptions {
     pub(crate) settings: config::ConnectSettings,
-    /// It was named, by its file, its context or another of its flags.
+    /// A flag names the cluster: its file, its context or another one.
     pub(crate) is_named: bool,
     namespace: Option<String>,
     all_namespaces: bool,
@@ -88,7 +88,7 @@ pub(crate) struct ClusterOptions {
 }
 
 impl ServerArgs {
-    /// The flags as they are typed, for another command about the same cluster.
+    /// These flags as they are typed, for another command about the same cluster.
     pub(crate) fn flags(&self) -> Vec<String> {
         let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
         let once = [
@@ -127,14 +127,14 @@ impl ServerArgs {
 }
 
 impl KubeArgs {
-    /// Whether a cluster is named.
+    /// Whether a flag names a cluster.
     pub(crate) fn names_a_cluster(&self) -> bool {
         let ServerArgs { kubeconfig, context, cluster, user, server, as_user, .. } = &self.server;
         let names = [context, cluster, user, server, as_user];
         kubeconfig.is_some() || names.into_iter().any(Option::is_some)
     }
 
-    /// Whether objects are chosen, by anything but their names.
+    /// Whether flags other than names select objects.
     pub(crate) fn chooses(&self) -> bool {
         self.all_namespaces || self.selector.is_some() || self.field_selector.is_some()
     }
@@ -155,13 +155,13 @@ impl KubeArgs {
 }
 
 impl ClusterOptions {
-    /// Everything in the cluster of a server.
+    /// All objects in the cluster of a server.
     pub(crate) fn all_of(server: ServerOptions) -> Self {
         let ServerOptions { settings, patience } = server;
         Self { settings, patience, all_namespaces: true, ..Self::default() }
     }
 
-    /// The namespace that is meant; all if empty.
+    /// The selected namespace; all if empty.
     pub(crate) fn namespace<'a>(&'a self, connected: &'a Connected) -> &'a str {
         match &self.namespace {
             _ if self.all_namespaces => "",
@@ -170,7 +170,7 @@ impl ClusterOptions {
         }
     }
 
-    /// The same cluster, and everything in it.
+    /// The same cluster with all its objects.
     pub(crate) fn whole(&self) -> Self {
         let (settings, patience) = (self.settings.clone(), self.patience);
         let (selector, fields) = (String::new(), String::new());
@@ -178,7 +178,7 @@ impl ClusterOptions {
         Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, patience }
     }
 
-    /// The namespace that was named; all if empty, which is also the default.
+    /// The namespace in the flags; all if empty, which is also the default.
     pub(crate) fn named_namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()
     }

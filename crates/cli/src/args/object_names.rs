@@ -1,6 +1,6 @@
 //! Validates flags that hold the name of an object, a namespace or a leader election lock.
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidName {
     #[error(
@@ -15,18 +15,18 @@ pub(crate) enum InvalidName {
     Lock,
 }
 
-/// Reads an object's name (RFC 1123 subdomain).
+/// Parses an object's name (RFC 1123 subdomain).
 pub(crate) fn object(text: &str) -> Result<String, InvalidName> {
     let fits = text.len() <= 253 && text.split('.').all(is_label);
     if fits { Ok(text.to_owned()) } else { Err(InvalidName::Object) }
 }
 
-/// Reads a namespace (RFC 1123 label).
+/// Parses a namespace (RFC 1123 label).
 pub(crate) fn namespace(text: &str) -> Result<String, InvalidName> {
     if text.len() <= 63 && is_label(text) { Ok(text.to_owned()) } else { Err(InvalidName::Namespace) }
 }
 
-/// Reads the type of the lock.
+/// Parses the type of the lock.
 pub(crate) fn lock(text: &str) -> Result<String, InvalidName> {
     match text {
         "leases" => Ok(text.to_owned()),

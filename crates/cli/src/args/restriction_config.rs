@@ -9,7 +9,7 @@ use taintward_core::toleration::{Toleration, TolerationOperator};
 const API_VERSION: &str = "podtolerationrestriction.admission.k8s.io/v1alpha1";
 const KIND: &str = "Configuration";
 
-/// No such file is longer.
+/// Larger files are mistakes.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file cannot be used.
@@ -57,15 +57,15 @@ impl From<RestrictedToleration> for Toleration {
 /// Reads the file.
 ///
 /// # Errors
-/// If it cannot be read, or says something else.
+/// If it cannot be read, or has another content.
 pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, RestrictionConfigError> {
     both(file).map(|(_, lists)| lists)
 }
 
-/// The text of a file that [`lists`] would understand.
+/// The text of a file that [`lists`] can parse.
 ///
 /// # Errors
-/// As there.
+/// The same.
 pub(crate) fn checked(file: &Path) -> Result<String, RestrictionConfigError> {
     both(file).map(|(text, _)| text)
 }

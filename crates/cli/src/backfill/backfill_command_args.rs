@@ -17,7 +17,7 @@ pub(crate) struct BackfillCommandArgs {
     output: OutputArgs,
 }
 
-/// Which pods, by what, and how the answer is printed.
+/// Which seconds, which pods, and the output options.
 #[derive(Debug)]
 pub(crate) struct BackfillOptions {
     pub(super) replaced: Vec<DefaultSeconds>,

@@ -1,4 +1,4 @@
-//! Reads a cluster, and says for each namespace which pods backfill would patch.
+//! Reads a cluster and finds, for each namespace, the pods that backfill would patch.
 
 use super::BackfillOptions;
 use crate::output::{PrintOptions, Printable, Table, TableColumn};
@@ -34,15 +34,15 @@ pub(super) enum PreviewError {
 struct PendingPod {
     name: String,
     node: String,
-    /// Position, key, seconds now and then.
+    /// Position, key, present seconds, new seconds.
     changes: Vec<(usize, String, Option<i64>, Option<i64>)>,
 }
 
-/// A namespace.
+/// A namespace in the preview.
 struct PreviewRow {
     facts: NamespaceFact,
     policy: Option<usize>,
-    /// Of a new pod without annotations of its own.
+    /// The seconds of a new pod without its own annotations.
     seconds: [TolerationDuration; 2],
     current: usize,
     own: usize,
@@ -50,7 +50,7 @@ struct PreviewRow {
     pending: Vec<PendingPod>,
 }
 
-/// What backfill would do.
+/// The changes that backfill would make.
 pub(super) struct BackfillPreview {
     policies: Vec<TolerationPolicy>,
     replaced: Vec<DefaultSeconds>,
@@ -155,7 +155,7 @@ impl BackfillPreview {
         self.rows.is_empty()
     }
 
-    /// Pods that would be patched.
+    /// The number of pods that would be patched.
     pub(super) fn pending(&self) -> usize {
         self.rows.values().map(|row| row.pending.len()).sum()
     }
@@ -200,7 +200,7 @@ impl PreviewRow {
     }
 }
 
-/// All policies; none where the kind is not defined.
+/// All policies; none if the kind is not defined.
 async fn policies(
     client: &kube::Client,
     options: &BackfillOptions,

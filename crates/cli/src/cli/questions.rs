@@ -1,6 +1,6 @@
-//! Says in the help which command answers which question.
+//! Lists, in the help, questions and the commands that answer them.
 
-/// What people ask, and the command that answers; each verb is one of ours.
+/// Questions, and the command that answers each.
 pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
@@ -28,7 +28,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];
 
-/// The questions with the commands under the name by which the program is called.
+/// The questions with their commands, under the name by which the program was called.
 pub(super) fn questions(called: &str) -> String {
     let mut text = "Questions, and what answers them:\n".to_owned();
     for (question, answer) in QUESTIONS {

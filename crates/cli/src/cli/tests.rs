@@ -29,7 +29,7 @@ fn plan(flags: &str) -> RunOptions {
     }
 }
 
-/// The complaint about flags that make no sense.
+/// The usage error of invalid flags.
 fn complaint(flags: &str) -> String {
     let error = parse(flags).expect_err(flags);
     assert_eq!(error.exit_code(), 2, "{flags}");
@@ -168,12 +168,12 @@ fn flags_can_be_spelt_as_on_kube_controller_manager() {
     for on in ["", "=true", "=1", "=t", "=T", "=TRUE", "=True"] {
         assert!(plan(&format!("--leader-elect{on}")).settings.election.is_some());
     }
-    // A flag given twice: the last one counts.
+    // If a flag is given twice, the last one counts.
     assert_eq!(plan("-v 1 -v 2 --mode=enforce --mode=observe").settings.mode, WriteMode::Observe);
     assert_eq!(plan("--kube-api-qps -1").settings.cluster.limit, None);
 }
 
-/// TE-1: the controller goes by its name in kube-controller-manager.
+/// TE-1: the controller has the same name as in kube-controller-manager.
 #[test]
 fn lists_can_be_given_in_parts() {
     let gates =
@@ -292,7 +292,7 @@ fn choices_that_do_not_fit_together_are_refused() {
         let said = complaint(flags);
         assert!(said.contains(expected), "{flags}: {said}");
     }
-    // Just inside each border.
+    // Just within the limits.
     for flags in [
         "--leader-elect-lease-duration=11s".to_owned(),
         "--leader-elect-renew-deadline=2401ms".to_owned(),

@@ -9,21 +9,21 @@ use taintward_kube::clock::Clock;
 /// The header has whole seconds.
 const RESOLUTION: i64 = 1_000_000;
 
-/// A clock that goes as the server's does.
+/// A clock that follows the server's.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClock {
     clock: Clock,
-    /// How far the server's is ahead of ours, in microseconds; below zero: behind.
+    /// How far the server's clock is ahead of ours, in microseconds; negative: behind.
     ahead: i64,
 }
 
 impl ServerClock {
-    /// This machine's.
+    /// This machine's clock.
     pub(crate) fn local() -> Self {
         Self { clock: Clock::system(), ahead: 0 }
     }
 
-    /// By what a server answered between these moments of this machine.
+    /// The clock of a server whose response arrived between these times of this machine.
     pub(crate) fn of(asked: Wall, answered: Wall, date: Option<Wall>) -> Self {
         let ahead = date.map_or(0, |date| ahead(asked, answered, date));
         Self { clock: Clock::system(), ahead }
@@ -34,12 +34,12 @@ impl ServerClock {
         Now { wall: Wall::from_micros(now.wall.as_micros().saturating_add(self.ahead)), ..now }
     }
 
-    /// How far the server's clock is ahead of this machine's, in microseconds; below zero: behind.
+    /// How far the server's clock is ahead of this machine's, in microseconds; negative: behind.
     pub(crate) const fn ahead(&self) -> i64 {
         self.ahead
     }
 
-    /// What there is to say.
+    /// The remark about a difference, if there is one.
     pub(crate) fn remark(&self) -> Option<String> {
         let length = crate::output::age(Span::from_micros(self.ahead.saturating_abs()));
         let how = match self.ahead {
@@ -51,7 +51,7 @@ impl ServerClock {
     }
 }
 
-/// How far the server's clock is ahead; zero where both may be the same.
+/// How far the server's clock is ahead; zero if the clocks may be equal.
 fn ahead(asked: Wall, answered: Wall, date: Wall) -> i64 {
     let (asked, answered, date) = (asked.as_micros(), answered.as_micros(), date.as_micros());
     let least = date.saturating_sub(answered);

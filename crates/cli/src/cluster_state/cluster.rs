@@ -1,4 +1,4 @@
-//! Reads the state of a running cluster page by page; what may not be read becomes a gap.
+//! Reads the state of a running cluster page by page; what cannot be read becomes a gap.
 
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};
@@ -15,31 +15,31 @@ use taintward_kube::config::{Connected, connect, greet};
 use taintward_kube::paged_list::{self, ListRequest, pages};
 use taintward_kube::snapshot;
 
-/// A cluster that answers.
+/// A cluster that responds.
 pub(crate) struct ClusterReader<'c> {
     pub(crate) cluster: &'c ClusterOptions,
     pub(crate) connected: Connected,
-    /// The API server's, such as `v1.36.3`.
+    /// The API server's version, such as `v1.36.3`.
     pub(crate) version: String,
-    /// The server's.
+    /// The server's clock.
     pub(crate) clock: ServerClock,
 }
 
-/// What is read besides nodes.
+/// Which pods to read.
 struct ReadScope<'e> {
-    /// Of pods; all if empty.
+    /// The namespace of pods; all if empty.
     namespace: &'e str,
-    /// Pods with these labels; all if empty.
+    /// The label selector of pods; all if empty.
     selector: &'e str,
-    /// Pods that one of these field selectors chooses; none is selected by two.
+    /// Field selectors of pods, no two of which select the same pod; their union is read.
     fields: &'e [String],
     budgets: bool,
-    /// Which of the pods that are read are selected.
+    /// Which of the pods that were read are selected.
     selected: SelectedPods,
 }
 
 impl<'c> ClusterReader<'c> {
-    /// Connects, and waits for a first answer.
+    /// Connects and waits for a first response.
     pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
         let connected = connect(&cluster.settings).await?;
         let place = connected.where_from.clone();
@@ -51,7 +51,7 @@ impl<'c> ClusterReader<'c> {
         Ok(Self { cluster, connected, version: greeting.version, clock })
     }
 
-    /// Tells each object of a list.
+    /// Passes each object of a list to `tell`.
     pub(crate) async fn each(
         &self,
         listing: ListRequest<'_>,
@@ -60,8 +60,8 @@ impl<'c> ClusterReader<'c> {
         pages(&self.connected.streams, listing, self.cluster.patience, add).await
     }
 
-    /// The state, as far as it may be read. Pods of all namespaces are, whichever are selected: what the others take and
-    /// leave decides where a pod could go.
+    /// The state, as far as it can be read. Pods of all namespaces are read, whichever are selected, because the
+    /// others' requests decide where a pod fits.
     pub(crate) async fn read(
         &self,
         as_of: Option<Timestamp>,
@@ -78,7 +78,7 @@ impl<'c> ClusterReader<'c> {
         self.listed_in(self.cluster.namespace(&self.connected), as_of, numeric).await
     }
 
-    /// The same in all namespaces.
+    /// The same for all namespaces.
     pub(crate) async fn listed_everywhere(
         &self,
         as_of: Option<Timestamp>,
@@ -99,13 +99,13 @@ impl<'c> ClusterReader<'c> {
         self.read_scope(scope, as_of, numeric).await
     }
 
-    /// Whether a namespace is known not to be there.
+    /// Whether a namespace is known not to exist.
     pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
         let (client, limit) = (&self.connected.client, self.cluster.patience);
         matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
     }
 
-    /// Where that is, for people.
+    /// The cluster, for people.
     pub(crate) fn place(&self) -> String {
         self.connected.where_from.clone()
     }
@@ -145,7 +145,7 @@ impl<'c> ClusterReader<'c> {
             let named = self.cluster.named_namespace();
             match self.each(pods, &mut pod).await {
                 Ok(()) => {}
-                // Access to one namespace only leads to a hint at that.
+                // With access to one namespace only, suggests to name it.
                 Err(why)
                     if why.failure == ApiFailure::Forbidden && namespace.is_empty() && !named.is_empty() =>
                 {
@@ -167,7 +167,7 @@ impl<'c> ClusterReader<'c> {
         let about = selected.among(&snapshot);
         let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
         if let Some(told) = gone(snapshot.lost()) {
-            // A node that is known not to be there is no gap: its pods are about to be collected.
+            // A node that is known not to exist is not a gap: its pods are about to be deleted.
             if nodes_are_known { notes.push(told) } else { gaps.push(ReadError::plain(told)) }
         }
         if let Some(empty) = selected.empty_namespace(&snapshot)
@@ -178,7 +178,7 @@ impl<'c> ClusterReader<'c> {
         ClusterState { snapshot, from: self.place(), gaps, notes, about }
     }
 
-    /// Nodes that have come between the list of nodes and that of pods.
+    /// Reads nodes that were created between the list of nodes and that of pods.
     async fn new_nodes(&self, builder: &mut SnapshotBuilder, gaps: &mut Vec<ReadError>) {
         let missing = builder.missing_nodes();
         let mut add = |json: &[u8]| {
@@ -213,10 +213,10 @@ fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
     ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
-/// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
+/// The largest number of nodes whose pods are listed node by node; above it, all pods are listed at once.
 const NODE_BY_NODE: usize = 8;
 
-/// All nodes, and the pods on some of them.
+/// Reads all nodes, and the pods on some of them.
 pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<ClusterState, ClusterStateError> {
     // A node listed twice contributes its pods once.
     let names: BTreeSet<&str> = names.iter().copied().collect();
@@ -224,7 +224,7 @@ pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<Clust
         0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),
         _ => vec![String::new()],
     };
-    // What is selected with -l are nodes here.
+    // Here -l selects nodes, not pods.
     let cluster = cluster.whole();
     let runtime = Runtime::new()?;
     runtime.block_on(async {

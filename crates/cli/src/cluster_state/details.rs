@@ -1,5 +1,5 @@
-//! Extracts what people want to know about a pod, node or event beyond what decides: finalizers, conditions, notes,
-//! managers.
+//! Extracts details of a pod, node or event that people want to know but that decide nothing: finalizers, conditions,
+//! notes, managers.
 //!
 //! - Invariant: no verdict depends on it; an invalid field counts as absent.
 
@@ -23,7 +23,7 @@ pub(crate) struct ConditionDetails {
     pub(crate) since: Option<Wall>,
 }
 
-/// A kind of workload, all of whose pods can be explained.
+/// A kind of workload whose pods can be explained together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WorkloadOwner {
     Deployment,
@@ -52,7 +52,7 @@ pub(crate) struct PodDetails {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// `spec.nodeName`; empty: none yet.
+    /// `spec.nodeName`; empty: not bound yet.
     pub(crate) node: String,
     pub(crate) phase: String,
     /// Kind and name of its controlling owner.
@@ -65,10 +65,10 @@ pub(crate) struct PodDetails {
     pub(crate) conditions: Vec<ConditionDetails>,
 }
 
-/// A deletion that was accepted.
+/// An accepted deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeletionDetails {
-    /// `metadata.deletionTimestamp`: when its grace is over.
+    /// `metadata.deletionTimestamp`: the end of its grace period.
     pub(crate) by: Option<Wall>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub(crate) grace_seconds: i64,
@@ -80,7 +80,7 @@ pub(crate) struct NodeDetails {
     pub(crate) name: String,
     pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) conditions: Vec<ConditionDetails>,
-    /// The managers that own `spec.taints` by `metadata.managedFields`, and since when.
+    /// The managers of `spec.taints` in `metadata.managedFields`, each with its time.
     pub(crate) writers: Vec<(String, Option<Wall>)>,
 }
 
@@ -127,7 +127,7 @@ fn conditions(value: &Value) -> Vec<ConditionDetails> {
     list(value, "/status/conditions").map(one).collect()
 }
 
-/// Only what is looked at: the rest of a pod or node may be long.
+/// Parses only the needed fields: the rest of a pod or node may be long.
 fn parsed(json: &[u8]) -> Option<Value> {
     #[derive(Deserialize)]
     struct DetailsJson {
@@ -140,7 +140,7 @@ fn parsed(json: &[u8]) -> Option<Value> {
 }
 
 impl PodDetails {
-    /// A pod that names no namespace is in `home`.
+    /// Pods without a namespace are placed in `home`.
     fn of(json: &[u8], home: &str) -> Option<Self> {
         let pod = parsed(json)?;
         let owner = list(&pod, "/metadata/ownerReferences")
@@ -167,8 +167,8 @@ impl PodDetails {
         })
     }
 
-    /// Whether this workload made it. A Deployment makes pods by way of ReplicaSets, whose names end with the pods'
-    /// template hash.
+    /// Whether the pod belongs to this workload. A Deployment owns pods through ReplicaSets, whose names end with the
+    /// pods' template hash.
     pub(crate) fn is_of(&self, maker: WorkloadOwner, name: &str) -> bool {
         let Some((kind, owner)) = &self.owner else { return false };
         let is_made_by = |maker: WorkloadOwner| {
@@ -191,8 +191,8 @@ impl PodDetails {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
 
-    /// Whether the owner of this pod is likely to have made the other one as well: names of pods begin with that of what
-    /// made them, and those of ReplicaSets with that of the Deployment.
+    /// Whether the owner of this pod probably owned the other one, too: pods' names begin with that of their owner, and
+    /// ReplicaSets' names with that of the Deployment.
     pub(crate) fn may_follow(&self, gone: &str) -> bool {
         let Some((kind, owner)) = &self.owner else { return false };
         let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
@@ -202,7 +202,7 @@ impl PodDetails {
         *owner == maker || of_deployment()
     }
 
-    /// Whether it has ended, and looks for no node any more.
+    /// Whether it has ended and needs no node any more.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed") || self.deletion.is_some()
     }
@@ -227,7 +227,7 @@ impl NodeDetails {
 }
 
 impl EventDetails {
-    /// An event of core or of `events.k8s.io`; `None` if it is about no pod.
+    /// An event of core or of `events.k8s.io`; `None` if it is not about a pod.
     fn of(json: &[u8]) -> Option<Self> {
         let event: Value = serde_json::from_slice(json).ok()?;
         let about = event.get("involvedObject").or_else(|| event.get("regarding"))?;

@@ -1,7 +1,7 @@
 //! Reads the state of a cluster from the files that `-f` names, and for `plan` also the desired nodes.
 //!
-//! - Invariant: what cannot be read becomes a gap with its position, and the rest is read; a large JSON file is never held
-//!   twice.
+//! - Invariant: what cannot be read becomes a gap with its position, and the rest is read; a large JSON file is never
+//!   in memory twice.
 
 mod input_files;
 #[cfg(test)]
@@ -28,17 +28,16 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::snapshot;
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
-/// Objects that are read, in one set of files; an alias can stand for many.
+/// The largest number of objects in one set of files; aliases can multiply them.
 const OBJECTS_MOST: usize = 5_000_000;
 
-/// How the uid begins of an object that has none.
+/// The prefix of made-up UIDs.
 pub(crate) const NO_UID: &str = "(no uid) ";
 
-/// The namespace of objects that name none.
+/// The namespace of objects without one.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The state that files hold, with the details of the objects that `details` wants; of pods, those are meant that
-/// `selected` selects.
+/// The state in files, with the details of the objects in `details`; `selected` selects the pods.
 pub(super) fn read(
     paths: &[PathBuf],
     selected: SelectedPods,
@@ -59,7 +58,7 @@ fn named(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Texts as they come.
+/// Reads texts one after the other.
 struct FileReader {
     builder: SnapshotBuilder,
     gaps: Vec<ReadError>,
@@ -67,7 +66,7 @@ struct FileReader {
     details: RelatedDetails,
     selected: SelectedPods,
     progress: Progress,
-    /// Kinds that were not looked at.
+    /// Kinds that are ignored.
     others: BTreeSet<String>,
 }
 
@@ -145,7 +144,7 @@ impl FileReader {
         let mut gaps = self.gaps;
         let mut lacks =
             |why: String| gaps.push(ReadError { file: from.clone(), at: TextPosition::default(), why });
-        // Files do not show whether these nodes are gone, or only not in the files.
+        // Files do not show whether these nodes do not exist or are only missing in the files.
         let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (pod, node) in snapshot.lost() {
             missing.entry(node.as_str()).or_default().push(pod.as_str());
@@ -175,7 +174,7 @@ impl FileReader {
     }
 }
 
-/// What was written by hand has no uid; a made-up one keeps it apart from others.
+/// Gives an object without a UID, as in handwritten files, a made-up one that distinguishes it from others.
 fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if object_from_slice::<ObjectJson<MetaJson<'_>>>(&json)
         .is_ok_and(|object| !object.metadata.uid.is_empty())
@@ -190,7 +189,7 @@ fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     serde_json::to_vec(&object).map_or(json, Cow::Owned)
 }
 
-/// What a snapshot is made of.
+/// The kinds that a snapshot consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StateObjectKind {
     Node,
@@ -213,9 +212,9 @@ impl StateObjectKind {
 
 /// An object.
 struct StateObject<'t> {
-    /// `None`: no snapshot has such.
+    /// `None`: a kind that no snapshot has.
     kind: Option<StateObjectKind>,
-    /// Its kind as it stands there.
+    /// The kind as written.
     word: Cow<'t, str>,
     place: ObjectPosition,
     body: ObjectBody<'t>,
@@ -223,7 +222,7 @@ struct StateObject<'t> {
 
 enum ObjectPosition {
     Mark(TextPosition),
-    /// In bytes; lines are counted where somebody wants to know.
+    /// In bytes; lines are counted only when needed.
     Offset(usize),
 }
 
@@ -233,7 +232,7 @@ enum ObjectBody<'t> {
 }
 
 impl StateObject<'_> {
-    /// As an API server would write it.
+    /// In the API server's form.
     fn json(&self) -> Result<Cow<'_, [u8]>, String> {
         match self.body {
             ObjectBody::Json(text) => Ok(text.as_bytes().into()),
@@ -252,7 +251,7 @@ impl StateObject<'_> {
         name.unwrap_or_else(|| "(no name)".to_owned())
     }
 
-    /// Where it begins.
+    /// Where it starts.
     fn at(&self, text: &str) -> TextPosition {
         let offset = match self.place {
             ObjectPosition::Mark(mark) => return mark,
@@ -289,7 +288,7 @@ impl TypeMeta<'_> {
     }
 }
 
-/// Tells each object of a text, those in lists included; returns what is broken.
+/// Passes each object of a text to `tell`, including those in lists. Returns the errors.
 fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
     if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
         let items = list.items.iter().flatten();
@@ -307,12 +306,12 @@ fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseEr
     })
 }
 
-/// A text that is one JSON object and nothing else.
+/// A text that is a single JSON object.
 fn one_json(text: &str) -> Option<TypeMeta<'_>> {
     text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
 }
 
-/// Items that do not say what they are, are what the list is of.
+/// The kind of an item of a list; items without a kind have that of the list.
 fn of_json<'t>(text: &str, item: &'t str, list: &TypeMeta<'t>) -> StateObject<'t> {
     let head: Option<TypeMeta<'t>> = serde_json::from_str(item).ok();
     let (version, word) = match head {

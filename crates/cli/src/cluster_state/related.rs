@@ -1,8 +1,8 @@
 //! Reads the objects that `explain` needs: from a cluster only those related to the named pods and nodes, from files
 //! all.
 //!
-//! - Invariant: explaining a pod needs rights in its namespace only, and reading its node; what may not be read is a
-//!   gap, what does not exist is known to be absent.
+//! - Invariant: explaining a pod needs permissions in its namespace only, and to read its node; what the user cannot
+//!   read is a gap, what does not exist is known to be absent.
 
 use super::cluster::ClusterReader;
 use super::details::{ObjectNames, RelatedDetails, WorkloadOwner};
@@ -19,24 +19,24 @@ use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::snapshot;
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
-/// They and what bears on them.
+/// The named objects and those that influence them.
 #[derive(Debug)]
 pub(crate) struct RelatedObjects {
     pub(crate) state: ClusterState,
     pub(crate) details: RelatedDetails,
-    /// Pods of which it is known that they are not there.
+    /// Pods that are known not to exist.
     pub(crate) gone: BTreeSet<String>,
-    /// Nodes of which it is known that they are not there.
+    /// Nodes that are known not to exist.
     pub(crate) absent: BTreeSet<String>,
-    /// Workloads of which it is known that they are there, with pods or without.
+    /// Workloads that are known to exist, with or without pods.
     pub(crate) present: BTreeSet<(WorkloadOwner, String)>,
-    /// Namespaces that have a pod of that name, for pods that are not where they were looked for.
+    /// For pods that are missing in the named namespace: other namespaces with a pod of that name.
     pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Whether the events of the pods are known.
     pub(crate) knows_events: bool,
 }
 
-/// Of files.
+/// Reads them from files.
 pub(crate) fn in_files(
     paths: &[PathBuf],
     wanted: ObjectNames,
@@ -52,7 +52,7 @@ pub(crate) fn in_files(
     RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events: true }
 }
 
-/// Of a running cluster.
+/// Reads them from a running cluster.
 pub(crate) async fn in_cluster(
     reader: &ClusterReader<'_>,
     wanted: ObjectNames,
@@ -90,7 +90,7 @@ pub(crate) async fn in_cluster(
     RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
 }
 
-/// Where pods of that name are, as far as that may be known.
+/// The namespaces with a pod of that name, as far as the user may know.
 async fn namespaces_with(reader: &ClusterReader<'_>, name: &str) -> BTreeSet<String> {
     let fields = format!("metadata.name={name}");
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
@@ -100,12 +100,12 @@ async fn namespaces_with(reader: &ClusterReader<'_>, name: &str) -> BTreeSet<Str
         found.extend(pod.map(|pod| pod.metadata.namespace.to_string()));
         Ok(())
     };
-    // Without access to other namespaces there is no hint at them.
+    // Without access to other namespaces there is no such hint.
     let _ = reader.each(listing, &mut add).await;
     found
 }
 
-/// Reads the objects that are related to the wanted ones.
+/// Reads the objects that are related to the named ones.
 struct RelatedReader<'r, 'c> {
     reader: &'r ClusterReader<'c>,
     builder: SnapshotBuilder,
@@ -116,7 +116,7 @@ struct RelatedReader<'r, 'c> {
     present: BTreeSet<(WorkloadOwner, String)>,
 }
 
-/// Pods of workloads can be on so many nodes that it is less to list them all.
+/// A workload's pods can be on so many nodes that one list of all nodes is cheaper.
 const NODES_READ_MOST: usize = 20;
 
 impl RelatedReader<'_, '_> {
@@ -155,8 +155,8 @@ impl RelatedReader<'_, '_> {
         }
     }
 
-    /// The workloads that are there, and the pods of the namespace, among which theirs are. A workload that may not be
-    /// read can have pods all the same.
+    /// Reads the existing workloads, and the namespace's pods, which include theirs. A workload that the user cannot
+    /// read may have pods all the same.
     async fn workloads(&mut self, namespace: &str, wanted: &ObjectNames) {
         if wanted.workloads.is_empty() {
             return;
@@ -175,8 +175,7 @@ impl RelatedReader<'_, '_> {
         self.pods(namespace, "", "pods of workloads are left out or incomplete").await;
     }
 
-    /// The nodes that are wanted, and those of the pods; all of them, with all their pods, for a pod that looks
-    /// for one.
+    /// Reads the named nodes and those of the pods; for an unscheduled pod all nodes with all their pods.
     async fn nodes(&mut self, wanted: &ObjectNames) {
         let looks_for_one = self.details.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
         if looks_for_one {
@@ -235,7 +234,8 @@ impl RelatedReader<'_, '_> {
         }
     }
 
-    /// Whether they could be read. Events of `events.k8s.io` are kept as the same objects, and are in this list.
+    /// Reads events and returns whether that succeeded. Events of `events.k8s.io` are stored as the same objects and
+    /// are in this list.
     async fn events(&mut self, namespace: &str, name: &str) -> bool {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
         let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };

@@ -1,6 +1,6 @@
 //! Applies `-n`, `-l` and `--field-selector` to the pods of a snapshot, for commands that must know all pods.
 //!
-//! - Invariant: selectors are evaluated as an API server does, also for files.
+//! - Invariant: selectors are evaluated as by an API server, also for files.
 
 use super::ClusterStateError;
 use crate::args::kube_args::ClusterOptions;
@@ -15,14 +15,14 @@ fn labels(pod: &Value) -> Labels {
     entries.map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into())).collect()
 }
 
-/// Which pods are meant.
+/// The selected pods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SelectedPods {
     /// All if empty.
     namespace: String,
     labels: LabelRequirements,
     fields: PodFieldSelector,
-    /// Namespaces and names of those that the selector fits, where there is one.
+    /// Namespaces and names of the pods that match the selector, if there is one.
     fitting: BTreeSet<(String, String)>,
 }
 
@@ -38,7 +38,7 @@ impl SelectedPods {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// A pod that is read. A pod that names no namespace is in `home`.
+    /// Adds a pod. Pods without a namespace are placed in `home`.
     pub(super) fn add(&mut self, json: &[u8], home: &str) {
         if self.selects_all() {
             return;
@@ -53,7 +53,7 @@ impl SelectedPods {
         }
     }
 
-    /// Of each pod, whether it is meant; empty: all are.
+    /// For each pod, whether it is selected; empty: all are.
     pub(super) fn among(&self, snapshot: &ClusterSnapshot) -> Vec<bool> {
         if self.namespace.is_empty() && self.selects_all() {
             return Vec::new();
@@ -66,14 +66,14 @@ impl SelectedPods {
         snapshot.pods().iter().map(|pod| is_meant(&pod.name)).collect()
     }
 
-    /// The namespace that was named, where no pod is in it: a slip of the pen, perhaps.
+    /// The selected namespace if it has no pods: perhaps a typing error.
     pub(super) fn empty_namespace(&self, snapshot: &ClusterSnapshot) -> Option<&str> {
         let is_there = snapshot.pods().iter().any(|pod| *pod.name.namespace() == *self.namespace);
         (!self.namespace.is_empty() && !is_there).then_some(self.namespace.as_str())
     }
 }
 
-/// The fields of a pod that can be selected by.
+/// The fields of a pod that a selector may name.
 const FIELDS: [&str; 10] = [
     "metadata.name",
     "metadata.namespace",
@@ -99,7 +99,7 @@ struct PodFieldRequirement {
 }
 
 impl PodFieldSelector {
-    /// Reads a selector, or says what an API server says of it.
+    /// Parses a selector; the error is that of an API server.
     fn parse(text: &str) -> Result<Self, String> {
         let requirement = |part: &String| {
             let (path, value, is_equal) = terms(part)
@@ -116,7 +116,7 @@ impl PodFieldSelector {
         self.0.is_empty()
     }
 
-    /// Whether a pod matches. A field that is not there is empty, and a switch is `false` then.
+    /// Whether a pod matches. An absent field is empty, or `false` for a boolean.
     fn matches(&self, pod: &Value) -> bool {
         self.0.iter().all(|one| {
             let found = one.path.split('.').fold(pod, |value, part| &value[part]);
@@ -131,7 +131,7 @@ impl PodFieldSelector {
     }
 }
 
-/// Cuts at commas that are not escaped.
+/// Splits at commas that are not escaped.
 fn split(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut is_escaped) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -1,5 +1,5 @@
 //! Reads the names of nodes, pods, namespaces, contexts and users for completion, from the cluster that the unfinished
-//! command line means; any failure gives none.
+//! command line selects; after any failure there are none.
 
 use super::CompletionKind;
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use taintward_kube::config::{self, ConfigOverrides, Impersonation, KubeconfigSec
 use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
-/// More than a person reads; the next letter makes it fewer.
+/// More names than a user reads; the next letter reduces them.
 const NAMES_MOST: usize = 500;
 
 /// Shells discard completions that take longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is known of the cluster that is meant.
+/// What the typed line says about the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct TypedLine {
     kubeconfig: Option<PathBuf>,
@@ -26,7 +26,7 @@ struct TypedLine {
 }
 
 impl TypedLine {
-    /// The line this process was given.
+    /// The line that this process was given.
     fn typed() -> Self {
         Self::of(std::env::args_os().skip(1))
     }
@@ -63,7 +63,7 @@ impl TypedLine {
     }
 }
 
-/// Names of this kind that begin like this, for the line this process was given.
+/// Names of this kind with this prefix, for the line that this process was given.
 pub(super) fn of_typed_line(kind: CompletionKind, beginning: &str) -> Vec<String> {
     of(kind, beginning, &TypedLine::typed())
 }
@@ -73,7 +73,7 @@ fn of(kind: CompletionKind, beginning: &str, line: &TypedLine) -> Vec<String> {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),
         overrides: line.overrides.clone(),
-        // A line that is being typed is no place for it.
+        // A warning must not disturb a line that is being typed.
         warn: |_| {},
         ..config::ConnectSettings::default()
     };
@@ -95,12 +95,12 @@ fn fitting(mut names: Vec<String>, beginning: &str) -> Vec<String> {
     names
 }
 
-/// An API group and what it has.
+/// An API group and its resource.
 type CompletionResource = (&'static str, &'static str);
 
 const NODES: CompletionResource = ("", "nodes");
 
-/// What `explain` takes.
+/// The types that `explain` accepts.
 const TYPES: [(&str, CompletionResource); 7] = [
     ("pod/", ("", "pods")),
     ("node/", NODES),
@@ -111,7 +111,7 @@ const TYPES: [(&str, CompletionResource); 7] = [
     ("job/", ("batch", "jobs")),
 ];
 
-/// `pod/`, `node/` and so on, and then their names.
+/// `pod/`, `node/` and so on, and after that their names.
 fn typed(settings: &config::ConnectSettings, line: &TypedLine, beginning: &str) -> Vec<String> {
     match TYPES.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
         Some((prefix, resource)) => {

@@ -6,16 +6,16 @@ use super::program_description::ProgramDescription;
 use super::{cell, default, line, meaning, names};
 use clap::Command;
 
-/// What a page says that the description of the command line does not know.
+/// The contents of a page besides the description of the command line.
 struct CommandPage {
     verb: &'static str,
-    /// Where an example stands that tests hold the program to, and the line that is typed in it.
+    /// The golden file of an example, and the command in it.
     example: Option<(&'static str, &'static str)>,
-    /// What to read besides.
+    /// Related pages.
     besides: &'static str,
 }
 
-/// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
+/// Run in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
 const PAGES: [CommandPage; 18] = [
@@ -132,7 +132,7 @@ const PAGES: [CommandPage; 18] = [
     CommandPage { verb: "docs", example: Some((COMMANDS, "taintward docs --man man")), besides: "" },
 ];
 
-/// Each file, and what is in it.
+/// Each file with its text.
 pub(super) fn pages(program: &ProgramDescription) -> Vec<(String, String)> {
     let mut description = program.command.clone();
     description.build();
@@ -193,7 +193,7 @@ fn text(command: &Command, page: Option<&CommandPage>, exit_codes: &[(u8, &str)]
     text
 }
 
-/// What is typed and what is printed, from a golden test. The exit code stands in it as tests write it.
+/// A command and its output, from a golden test, in which the exit code is written as tests do it.
 fn shown((golden, typed): (&str, &str)) -> String {
     let blocks = golden.split("```").skip(1).step_by(2);
     let block = blocks

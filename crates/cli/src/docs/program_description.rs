@@ -1,6 +1,6 @@
-//! Describes the program to what documents it.
+//! Describes the program for its documentation.
 
-/// The command line, and what its description does not have.
+/// The command line, and what its description does not contain.
 pub(crate) struct ProgramDescription {
     pub(crate) command: clap::Command,
     /// Questions, and the command that answers each.

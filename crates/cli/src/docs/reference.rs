@@ -56,7 +56,7 @@ pub(super) fn reference(description: &clap::Command) -> String {
     .concat()
 }
 
-/// The flags that have an environment variable, of a command for clusters.
+/// The flags with an environment variable, of a command for clusters.
 fn flags(description: &clap::Command, command: &str) -> String {
     let mut text = format!("\n## Flags of `taintward {command}`\n");
     let mut heading = None;

@@ -36,7 +36,7 @@ impl DoctorGroup {
     }
 }
 
-/// How a check ended; a later one is worse.
+/// The result of a check; a later one is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CheckVerdict {
     /// As it should be.
@@ -45,7 +45,7 @@ pub(crate) enum CheckVerdict {
     Note,
     /// Works, with a risk or a cost.
     Warning,
-    /// Could not be found out.
+    /// Unknown, because something could not be read.
     Unknown,
     /// Has to be changed.
     Failed,
@@ -66,23 +66,23 @@ impl CheckVerdict {
     }
 }
 
-/// The same width for people: `ok     `, `warning`.
+/// Padded for people: `ok     `, `warning`.
 impl fmt::Display for CheckVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }
 }
 
-/// What one check found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoctorCheck {
     pub(crate) group: DoctorGroup,
-    /// Stable; programs and exclusions name checks by it.
+    /// A stable id, by which programs and exclusions name the check.
     pub(crate) id: &'static str,
     pub(crate) verdict: CheckVerdict,
     /// One or two sentences.
     pub(crate) finding: String,
-    /// What to do, step by step; commands and file contents stand on lines of their own.
+    /// What to do, step by step; commands and file contents are on lines of their own.
     pub(crate) fix: Vec<String>,
     /// A page of the documentation, with its section.
     pub(crate) page: Option<String>,

@@ -15,21 +15,22 @@ use super::distribution::RecognizedDistribution;
 use super::facts::ClusterFacts;
 use crate::args::controllers;
 
-/// What the checks are run for.
+/// What the checks need besides the facts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DoctorScope<'a> {
     pub(crate) facts: &'a ClusterFacts,
     pub(crate) recognized: &'a RecognizedDistribution,
     /// Nothing is installed yet.
     pub(crate) pre: bool,
-    /// Where Taintward is, or is to be.
+    /// The present or future namespace of Taintward.
     pub(crate) namespace: &'a str,
-    /// What `taintward lint` finds in this cluster.
+    /// The findings of `taintward lint` in this cluster.
     pub(crate) lint: &'a LintCounts,
 }
 
 impl DoctorScope<'_> {
-    /// The controllers of kube-controller-manager that Taintward replaces here. Where no installation is seen, evictions.
+    /// The controllers of kube-controller-manager that Taintward replaces here; without a known installation, taint
+    /// eviction.
     fn replaced(&self) -> Vec<UpstreamController> {
         let installed: Vec<_> = self.facts.deployments.iter().filter(|one| one.is_controller()).collect();
         let carries_out = |controller| installed.iter().any(|one| taintward::carries_out(one, controller));

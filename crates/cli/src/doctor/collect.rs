@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use taintward_kube::api::{Permission, check_access};
 use taintward_kube::paged_list::{self, ListRequest};
 
-/// A list that is read.
+/// A list to read.
 struct Listing {
     group: &'static str,
     plural: &'static str,
@@ -20,11 +20,11 @@ struct Listing {
     fields: &'static str,
 }
 
-/// Where the objects of a list are.
+/// The namespace of a list.
 enum Namespace {
     All,
     Named(&'static str),
-    /// Where Taintward is installed.
+    /// Taintward's namespace.
     Taintward,
 }
 
@@ -48,11 +48,11 @@ const LISTINGS: [Listing; 11] = [
 
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
-/// ConfigMaps that say how nodes join.
+/// ConfigMaps about how nodes join.
 const CONFIG_MAPS: [(&str, &str); 2] = [("kube-system", "kubeadm-config"), ("kube-public", "cluster-info")];
 
-/// Everything that may be read of a running cluster. The lists are read at the same time: a server that does not answer
-/// some of them costs the time of one.
+/// Reads everything that the user may read of a running cluster. The lists are read concurrently: if several are not
+/// answered, they cost one timeout.
 pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOptions) -> ClusterFacts {
     let facts = RefCell::new(ClusterFacts {
         server_version: reader.version.clone(),
@@ -96,7 +96,7 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOpt
     ClusterFacts { permissions: Some(permissions), ..facts.into_inner() }
 }
 
-/// Before an installation what the user may do, afterwards what the controllers may do.
+/// Before an installation the user's permissions, afterwards those of the controllers.
 async fn permissions(reader: &ClusterReader<'_>, options: &DoctorOptions) -> PermissionFacts {
     let (client, limit) = (&reader.connected.client, reader.cluster.patience);
     let namespace = &options.namespace;
@@ -111,7 +111,7 @@ async fn permissions(reader: &ClusterReader<'_>, options: &DoctorOptions) -> Per
     PermissionFacts { account, missing: missing.map_err(|why| why.to_string()) }
 }
 
-/// What `taintward install --apply` creates.
+/// The permissions for what `taintward install --apply` creates.
 fn installation_permissions(namespace: &str) -> Vec<Permission> {
     let cluster = [
         ("", "namespaces"),
@@ -141,7 +141,7 @@ fn installation_permissions(namespace: &str) -> Vec<Permission> {
     everywhere.into_iter().chain(inside).collect()
 }
 
-/// What evictions need, whatever else is switched on.
+/// The permissions for evictions, whatever else is enabled.
 fn controller_permissions(namespace: &str) -> Vec<Permission> {
     let evictions = [
         ("list", "", "nodes"),
@@ -163,7 +163,7 @@ fn controller_permissions(namespace: &str) -> Vec<Permission> {
     evictions.into_iter().chain([lease]).collect()
 }
 
-/// What files hold, as `kubectl get -o yaml` prints it.
+/// The facts in files, as printed by `kubectl get -o yaml`.
 pub(crate) fn from_files(paths: &[PathBuf]) -> Result<ClusterFacts, DoctorError> {
     let mut facts = ClusterFacts::default();
     let mut faults = Vec::new();

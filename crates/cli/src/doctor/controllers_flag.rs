@@ -1,12 +1,12 @@
-//! Reads and edits the value of kube-controller-manager's flag `--controllers`.
+//! Parses and edits the value of kube-controller-manager's flag `--controllers`.
 //!
-//! - The rules are those of `IsControllerEnabled` in `k8s.io/controller-manager`: the first entry that names a controller
-//!   decides; without one, `*` switches on every controller that is not off by default.
+//! - The rules are those of `IsControllerEnabled` in `k8s.io/controller-manager`: the first entry that names a
+//!   controller decides; without one, `*` enables every controller that is not off by default.
 //! - Invariant: an edit changes the state of the named controller only.
 
 use std::fmt;
 
-/// A controller of kube-controller-manager that Taintward has to know the state of.
+/// A controller of kube-controller-manager whose state matters to Taintward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpstreamController {
     TaintEviction,
@@ -16,7 +16,7 @@ pub(crate) enum UpstreamController {
 }
 
 impl UpstreamController {
-    /// As the flag has it since Kubernetes 1.28.
+    /// Its name in the flag since Kubernetes 1.28.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::TaintEviction => "taint-eviction-controller",
@@ -36,7 +36,7 @@ impl UpstreamController {
         }
     }
 
-    /// Whether `*` does not include it.
+    /// Whether `*` excludes it.
     const fn is_off_by_default(self) -> bool {
         matches!(self, Self::BootstrapSigner | Self::TokenCleaner)
     }
@@ -53,7 +53,7 @@ pub(crate) struct ControllersFlag {
 }
 
 impl Default for ControllersFlag {
-    /// The value without the flag.
+    /// The value if the flag is absent.
     fn default() -> Self {
         Self::parse("*")
     }
@@ -65,7 +65,7 @@ impl ControllersFlag {
         Self { entries: entries.map(Box::from).collect() }
     }
 
-    /// The value that a command line gives; a repeated flag adds to the one before. `None`: the flag is not given.
+    /// The value on a command line; a repeated flag appends to the previous one. `None`: the flag is absent.
     pub(crate) fn of_arguments(arguments: &[String]) -> Option<Self> {
         let values = flag_values(arguments, "controllers");
         (!values.is_empty()).then(|| Self::parse(&values.join(",")))
@@ -82,7 +82,7 @@ impl ControllersFlag {
         })
     }
 
-    /// The same with a controller off; everything else stays as it is.
+    /// The same with a controller off; the others keep their state.
     #[must_use]
     pub(crate) fn without(&self, controller: UpstreamController) -> Self {
         if !self.enables(controller) {
@@ -93,7 +93,7 @@ impl ControllersFlag {
         off
     }
 
-    /// The same with a controller on; everything else stays as it is.
+    /// The same with a controller on; the others keep their state.
     #[must_use]
     pub(crate) fn with(&self, controller: UpstreamController) -> Self {
         if self.enables(controller) {
@@ -119,14 +119,14 @@ impl ControllersFlag {
     }
 }
 
-/// The form for a command line: entries with commas between.
+/// The form on a command line: entries separated by commas.
 impl fmt::Display for ControllersFlag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.entries.join(","))
     }
 }
 
-/// The values of a flag on a command line, written `--flag=value` or `--flag value`, in their order.
+/// The values of a flag on a command line, written `--flag=value` or `--flag value`, in order.
 pub(crate) fn flag_values<'a>(arguments: &'a [String], flag: &str) -> Vec<&'a str> {
     let mut values = Vec::new();
     let mut words = arguments.iter().flat_map(|argument| words(argument));
@@ -141,7 +141,7 @@ pub(crate) fn flag_values<'a>(arguments: &'a [String], flag: &str) -> Vec<&'a st
     values
 }
 
-/// The words of an argument: several where a shell gets the whole command as one.
+/// The words of an argument: several if a shell gets the whole command as one.
 fn words(argument: &str) -> Vec<&str> {
     if argument.contains(" --") { argument.split_whitespace().collect() } else { vec![argument] }
 }

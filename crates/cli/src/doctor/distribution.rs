@@ -1,6 +1,6 @@
 //! Recognizes the distribution of a cluster, and knows where each one sets kube-controller-manager's `--controllers`.
 //!
-//! - Invariant: the table of `docs/switch-off.md` is made from [`GUIDES`].
+//! - Invariant: the table of `docs/switch-off.md` is generated from [`GUIDES`].
 //! - See `docs/switch-off.md` for the sources of the values.
 
 use super::controllers_flag::{ControllersFlag, UpstreamController};
@@ -16,7 +16,7 @@ pub(crate) enum Distribution {
     Talos,
     Kops,
     K0s,
-    /// A Kamaji tenant, or another control plane that is hosted elsewhere and does not name itself.
+    /// A Kamaji tenant, or another control plane that is hosted elsewhere and does not identify itself.
     Hosted,
     VCluster,
     OpenShift,
@@ -49,27 +49,27 @@ impl Distribution {
         }
     }
 
-    /// Whether nobody outside of the provider can change the flag.
+    /// Whether only the provider can change the flag.
     pub(crate) const fn is_managed(self) -> bool {
         matches!(self, Self::OpenShift | Self::Gardener | Self::Eks | Self::Gke | Self::Aks)
     }
 
-    /// How to change the flag; `None` where that cannot be done, or is not known.
+    /// How to change the flag; `None` if that is impossible or unknown.
     pub(crate) fn guide(self) -> Option<&'static SwitchOffGuide> {
         GUIDES.iter().find(|guide| guide.distribution == self)
     }
 }
 
-/// How what is written relates to the distribution's own value.
+/// How the written value relates to the distribution's own value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlagForm {
-    /// The whole value, which takes the place of the distribution's.
+    /// The whole value, which replaces the distribution's.
     Whole,
     /// The whole value as a YAML list.
     WholeList,
     /// `controllers+=`: the distribution appends it to its own value.
     PlusEquals,
-    /// The distribution puts it behind its own value.
+    /// The distribution appends it to its own value.
     Behind,
 }
 
@@ -77,14 +77,14 @@ pub(crate) enum FlagForm {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SwitchOffGuide {
     pub(crate) distribution: Distribution,
-    /// The value that the distribution itself sets.
+    /// The distribution's own value.
     pub(crate) own_value: &'static str,
-    /// Other values that it sets: when, and which.
+    /// Other values of the distribution: when, and which.
     pub(crate) variants: &'static [(&'static str, &'static str)],
     pub(crate) form: FlagForm,
     /// The file or object, and the field in it.
     pub(crate) place: &'static str,
-    /// What makes the change take effect, one command or step each.
+    /// How to apply the change, one command or step each.
     pub(crate) apply: &'static [&'static str],
     /// The section of `docs/switch-off.md`.
     pub(crate) section: &'static str,
@@ -94,7 +94,7 @@ const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
 const K3S: &str = "*,tokencleaner,-service,-route,-cloud-node-lifecycle";
 const K3S_WITHOUT_CLOUD: &str = "*,tokencleaner";
 
-/// One for each distribution in which the flag can be changed.
+/// One guide for each distribution in which the flag can be changed.
 pub(crate) const GUIDES: [SwitchOffGuide; 9] = [
     SwitchOffGuide {
         distribution: Distribution::Kubeadm,
@@ -194,7 +194,7 @@ pub(crate) const GUIDES: [SwitchOffGuide; 9] = [
     },
 ];
 
-/// What to write, and what takes it back.
+/// What to write, and how to undo it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlagEdit {
     pub(crate) write: String,
@@ -202,8 +202,8 @@ pub(crate) struct FlagEdit {
 }
 
 impl SwitchOffGuide {
-    /// The edit that switches controllers off where this value is in force. Controllers that the distribution switches on,
-    /// and that an earlier edit has forgotten, are on afterwards; everything else stays as it is.
+    /// The edit that disables controllers if `now` is the present value. It restores controllers that the distribution
+    /// enables and that an earlier edit has lost; everything else stays as it is.
     pub(crate) fn edit(&self, now: &ControllersFlag, off: &[UpstreamController]) -> FlagEdit {
         let now = self.mended(now);
         let without = off.iter().fold(now.clone(), |flag, one| flag.without(*one));
@@ -222,7 +222,7 @@ impl SwitchOffGuide {
         FlagEdit { write, undo }
     }
 
-    /// What to write where a value has replaced the distribution's own, and controllers are off that it switches on.
+    /// What to write if a value replaced the distribution's own and thereby disabled controllers.
     pub(crate) fn repair(&self, now: &ControllersFlag) -> String {
         match self.form {
             FlagForm::Whole => self.mended(now).to_string(),
@@ -232,7 +232,7 @@ impl SwitchOffGuide {
         }
     }
 
-    /// The same, with the controllers on that run only where they are named and that the distribution names.
+    /// The same, with those controllers enabled that only run if named and that the distribution names.
     fn mended(&self, now: &ControllersFlag) -> ControllersFlag {
         let own = self.own();
         let named = [UpstreamController::BootstrapSigner, UpstreamController::TokenCleaner];
@@ -240,20 +240,20 @@ impl SwitchOffGuide {
         named.fold(now.clone(), |flag, controller| flag.with(controller))
     }
 
-    /// The value that the distribution itself sets.
+    /// The distribution's own value.
     pub(crate) fn own(&self) -> ControllersFlag {
         ControllersFlag::parse(self.own_value)
     }
 }
 
-/// A distribution, and what it was recognized by.
+/// A distribution, and how it was recognized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecognizedDistribution {
     pub(crate) distribution: Distribution,
     pub(crate) evidence: String,
 }
 
-/// A mark that names a distribution.
+/// A sign of a distribution.
 enum Mark {
     /// In the version of the API server or a kubelet.
     Version(&'static str),
@@ -267,7 +267,7 @@ enum Mark {
     Namespace(&'static str),
 }
 
-/// The more special first: a Cluster API cluster is a kubeadm cluster too.
+/// The more specific first: a Cluster API cluster is a kubeadm cluster too.
 const MARKS: [(Distribution, Mark); 25] = [
     (Distribution::VCluster, Mark::NodeKey("vcluster.loft.sh/")),
     (Distribution::OpenShift, Mark::NodeKey("node.openshift.io/")),
@@ -297,7 +297,7 @@ const MARKS: [(Distribution, Mark); 25] = [
 ];
 
 impl RecognizedDistribution {
-    /// By the first mark that the facts show.
+    /// The distribution of the first sign in the facts.
     pub(crate) fn of(facts: &ClusterFacts) -> Self {
         let found = MARKS.iter().find_map(|(distribution, mark)| Some((*distribution, mark.seen(facts)?)));
         let (distribution, evidence) = found.unwrap_or_else(|| Self::without_mark(facts));
@@ -360,7 +360,7 @@ impl Mark {
     }
 }
 
-/// The value that a k3s or RKE2 server starts kube-controller-manager with, from its own command line.
+/// The value with which a k3s or RKE2 server starts kube-controller-manager, from the server's own command line.
 pub(crate) fn k3s_flag(arguments: &[String]) -> ControllersFlag {
     let has_no_cloud = arguments.iter().any(|argument| {
         matches!(argument.as_str(), "--disable-cloud-controller" | "--disable-cloud-controller=true")

@@ -24,7 +24,7 @@ pub(crate) struct DoctorArgs {
     server: ServerArgs,
 }
 
-/// What `taintward doctor` is to do.
+/// The options of `taintward doctor`.
 #[derive(Debug)]
 pub(crate) struct DoctorOptions {
     pub(crate) pre: bool,

@@ -1,6 +1,6 @@
-//! Keeps what the checks need of a cluster's objects: nodes, the control plane's programs, leases, webhooks, budgets.
+//! Extracts what the checks need from a cluster's objects: nodes, control plane components, leases, webhooks, budgets.
 //!
-//! - Invariant: pods are reduced as they come, so that a large cluster needs little memory.
+//! - Invariant: pods are reduced as they arrive, so that a large cluster needs little memory.
 
 mod pod_totals;
 mod webhook;
@@ -14,36 +14,36 @@ use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::time::Wall;
 
-/// Names that are kept of objects with the same finding; the rest is counted.
+/// The largest number of names kept for objects with the same finding; the rest is counted.
 const NAMES_MOST: usize = 3;
 
-/// Programs of the control plane, by the last part of their path.
+/// Control plane components, by the last part of their path.
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const API_SERVER: &str = "kube-apiserver";
 
-/// Where the control plane of this cluster runs, if it runs in it. In other namespaces run those of other clusters, and
-/// what anyone calls so.
+/// The namespaces of this cluster's control plane, if it runs as pods. Pods in other namespaces belong to other
+/// clusters, or only have the same names.
 const CONTROL_PLANE: [&str; 3] =
     ["kube-system", "openshift-kube-controller-manager", "openshift-kube-apiserver"];
 
 /// Annotations in which k3s and RKE2 keep a server's command line.
 const NODE_ARGUMENTS: [&str; 2] = ["k3s.io/node-args", "rke2.io/node-args"];
 
-/// Everything that the checks look at.
+/// All facts that the checks need.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterFacts {
-    /// Of the API server; empty if it is not known.
+    /// The API server's version; empty if unknown.
     pub(crate) server_version: String,
-    /// The moment of reading, by the server's clock.
+    /// When the objects were read, by the server's clock.
     pub(crate) now: Option<Wall>,
-    /// How far the server's clock is ahead of this machine's, in microseconds; zero where both may be the same.
+    /// How far the server's clock is ahead of this machine's, in microseconds; zero if the clocks may be equal.
     pub(crate) clock_offset: i64,
     pub(crate) nodes: Vec<DoctorNode>,
-    /// Each replica of kube-controller-manager whose command line could be read.
+    /// Each replica of kube-controller-manager with a readable command line.
     pub(crate) controller_managers: Vec<ProgramFacts>,
     pub(crate) api_servers: Vec<ProgramFacts>,
     pub(crate) pods: PodTotals,
-    /// Nodes that have a lease.
+    /// Nodes with a lease.
     pub(crate) node_leases: BTreeSet<String>,
     pub(crate) leader_leases: Vec<LeaseFacts>,
     pub(crate) budgets: BudgetTotals,
@@ -53,9 +53,9 @@ pub(crate) struct ClusterFacts {
     pub(crate) evictions: EvictionTotals,
     /// The ConfigMap kubeadm-config: its ClusterConfiguration.
     pub(crate) kubeadm_config: Option<String>,
-    /// The ConfigMap cluster-info: how many tokens have signed it.
+    /// The number of tokens that have signed the ConfigMap cluster-info.
     pub(crate) cluster_info_signatures: Option<usize>,
-    /// What the account that was asked about may not do; `None`: it was not asked about.
+    /// The missing permissions of the account that was checked; `None`: none was checked.
     pub(crate) permissions: Option<PermissionFacts>,
     /// What could not be read: the plural, and why.
     pub(crate) unread: BTreeMap<&'static str, String>,
@@ -80,7 +80,7 @@ impl DoctorNode {
     }
 }
 
-/// A program of the control plane.
+/// A control plane component.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramFacts {
     /// For people: `pod kube-system/kube-controller-manager-cp1`.
@@ -90,11 +90,11 @@ pub(crate) struct ProgramFacts {
     pub(crate) arguments: Vec<String>,
     /// A kubelet runs it from a file.
     pub(crate) is_static_pod: bool,
-    /// It runs inside a k3s or RKE2 server, whose arguments these are.
+    /// It runs inside a k3s or RKE2 server with these arguments.
     pub(crate) is_embedded: bool,
 }
 
-/// How many objects, and the names of the first few.
+/// A number of objects, and the names of the first few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamedCount {
     pub(crate) count: usize,
@@ -127,14 +127,14 @@ impl<T: Into<String>> FromIterator<T> for NamedCount {
     }
 }
 
-/// A lease by which a program leads.
+/// A lease of a leader election.
 #[derive(Clone, Debug)]
 pub(crate) struct LeaseFacts {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) holder: String,
     pub(crate) renewed: Option<Timestamp>,
-    /// Seconds.
+    /// In seconds.
     pub(crate) duration: i64,
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct LeaseFacts {
 #[derive(Debug, Default)]
 pub(crate) struct BudgetTotals {
     pub(crate) count: usize,
-    /// Those that allow no disruption although they have pods.
+    /// Budgets that have pods but allow no disruption.
     pub(crate) without_disruptions: NamedCount,
 }
 
@@ -156,27 +156,27 @@ pub(crate) struct DeploymentFacts {
 }
 
 impl DeploymentFacts {
-    /// It runs Taintward's controllers.
+    /// Whether it runs Taintward's controllers.
     pub(crate) fn is_controller(&self) -> bool {
         self.arguments.first().is_some_and(|verb| verb == "run")
     }
 
-    /// It writes nothing.
+    /// Whether it is in observe mode.
     pub(crate) fn observes(&self) -> bool {
         flag_values(&self.arguments, "mode").last() == Some(&"observe")
     }
 }
 
-/// What an account may not do.
+/// The missing permissions of an account.
 #[derive(Debug)]
 pub(crate) struct PermissionFacts {
     /// For people: `you`, or the name of a service account.
     pub(crate) account: String,
-    /// The missing ones, one sentence each, or why the server did not answer.
+    /// The missing permissions, one sentence each, or why the server did not respond.
     pub(crate) missing: Result<Vec<String>, String>,
 }
 
-/// Evictions that kube-controller-manager has left a trace of.
+/// Traces of evictions by kube-controller-manager.
 #[derive(Debug, Default)]
 pub(crate) struct EvictionTotals {
     pub(crate) by_upstream: NamedCount,
@@ -191,7 +191,7 @@ impl EvictionTotals {
 }
 
 impl ClusterFacts {
-    /// Adds an object of any kind; one that the checks do not need is ignored.
+    /// Adds an object of any kind; ignores those that the checks do not need.
     pub(crate) fn add(&mut self, object: &YamlNode) {
         let text = |path: &[&str]| object.at(path).map_or("", YamlNode::as_text).to_owned();
         let (namespace, name) = (text(&["metadata", "namespace"]), text(&["metadata", "name"]));
@@ -313,7 +313,7 @@ impl ClusterFacts {
         self.pods.add(spec, is_static_pod, || format!("{namespace}/{name}"));
     }
 
-    /// Taintward's events name an instance, those of kube-controller-manager none.
+    /// Counts events of evictions: Taintward's have a reporting instance, kube-controller-manager's do not.
     fn add_event(&mut self, event: &YamlNode, namespace: &str) {
         let by = |field| event.text(field) == "taint-eviction-controller";
         let component = event.at(&["source", "component"]).map_or("", YamlNode::as_text);
@@ -339,7 +339,7 @@ impl ClusterFacts {
 }
 
 /// When kube-controller-manager set the condition of a taint eviction, which it does right before it deletes the pod.
-/// `None`: it has not.
+/// `None`: it did not.
 fn marked_by_upstream(pod: &YamlNode) -> Option<Option<Timestamp>> {
     let conditions = pod.at(&["status", "conditions"]).map_or(&[][..], YamlNode::items);
     let is_mark = |condition: &&YamlNode| {
@@ -362,7 +362,7 @@ fn strings(list: Option<&YamlNode>) -> Vec<String> {
     list.map_or(&[][..], YamlNode::items).iter().map(|item| item.as_text().to_owned()).collect()
 }
 
-/// Which program of the control plane a command line starts.
+/// The control plane component that a command line starts.
 fn program(arguments: &[String]) -> Option<&'static str> {
     let words = arguments.iter().flat_map(|argument| argument.split_whitespace());
     words.filter(|word| !word.starts_with('-')).find_map(|word| {

@@ -8,7 +8,7 @@ use crate::output::{PrintOptions, Printable, harmless, wrap};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Where a finding begins: behind the verdict.
+/// The column of findings, after the verdict.
 const INDENT: usize = 11;
 
 /// The result of all checks.
@@ -52,7 +52,7 @@ fn print_check(text: &mut String, check: &DoctorCheck, view: &PrintOptions) {
     if check.verdict == CheckVerdict::Passed {
         return;
     }
-    // A step is a line, however long it is: it is there to be copied.
+    // A step is one line, however long, so that it can be copied.
     let page = check.page.iter().map(|page| format!("see: {page}"));
     for step in check.fix.iter().cloned().chain(page) {
         let _ = writeln!(text, "{}{}", " ".repeat(INDENT), harmless(&step));

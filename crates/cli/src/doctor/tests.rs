@@ -1,4 +1,4 @@
-//! Tests that the pages say what the checks say, and the checks on small clusters.
+//! Tests that the pages agree with the checks, and the checks on small clusters.
 
 use super::check::{CheckVerdict, DoctorCheck};
 use super::controllers_flag::{ControllersFlag, UpstreamController};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use taintward_core::time::Wall;
 
-/// The lines between which the table stands in `docs/switch-off.md`.
+/// The lines around the table in `docs/switch-off.md`.
 const TABLE: [&str; 2] = ["<!-- distributions -->\n", "<!-- /distributions -->\n"];
 
 fn row(guide: &SwitchOffGuide, when: &str, own: &str) -> String {
@@ -53,7 +53,7 @@ fn the_page_has_the_table_of_the_program() {
     }
 }
 
-/// What is written switches eviction off and nothing else, and what undoes it restores the distribution's own value.
+/// The edit disables eviction and nothing else, and undoing it restores the distribution's own value.
 #[test]
 fn every_guide_keeps_what_its_distribution_switches_on() {
     for guide in &GUIDES {
@@ -250,7 +250,8 @@ fn what_has_changed_since_is_noticed() {
     assert_eq!(verdict(&stopped, "installation"), CheckVerdict::Failed);
 }
 
-/// A pod of another cluster's control plane, or one that only calls itself so, says nothing of this cluster.
+/// A pod in another namespace belongs to another cluster's control plane or only has the same name, and says nothing of
+/// this cluster.
 #[test]
 fn control_planes_in_other_namespaces_are_of_other_clusters() {
     let mut facts = cluster(KUBEADM);
@@ -260,7 +261,7 @@ fn control_planes_in_other_namespaces_are_of_other_clusters() {
     assert_eq!(facts.controller_managers.len(), 1);
 }
 
-/// Each list that is refused turns the checks that rest on it into unknown ones, and no other into a better one.
+/// Each rejected list makes the checks that need it unknown, and improves no other check.
 #[test]
 fn what_cannot_be_read_is_never_passed() {
     let off = format!("{KUBEADM},-taint-eviction-controller");

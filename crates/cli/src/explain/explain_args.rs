@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use taintward_core::toleration_matching::NumericOperators;
 
-// Objects are named here: selectors are accepted only to be refused with a reason.
+// Objects are named here: selectors are accepted only to be rejected with a reason.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("namespace", |arg| arg.help("The namespace of the pods; without it that of the context, of files any")),
@@ -31,19 +31,19 @@ pub(crate) struct ExplainArgs {
     state: ClusterStateArgs,
 }
 
-/// What to explain, and from what.
+/// What to explain, and from which source.
 #[derive(Debug)]
 pub(crate) struct ExplainOptions {
     pub(crate) targets: Vec<Target>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) cluster: ClusterOptions,
-    /// The moment to judge by; without it now.
+    /// The time to evaluate at; the present by default.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
     pub(crate) output: OutputOptions,
 }
 
-/// What is wrong with the flags.
+/// Why the flags are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExplainArgsError {
     #[error(transparent)]

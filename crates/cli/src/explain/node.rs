@@ -1,4 +1,4 @@
-//! Explains a node: each taint with meaning, start, author and note, and what its pods do.
+//! Explains a node: each taint with meaning, start, author and note, and the effect on its pods.
 
 mod node_object;
 mod node_text;
@@ -18,7 +18,7 @@ use taintward_core::taint_start::taint_start_for_display;
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
-/// A node and what is said of it.
+/// A node and its explanation.
 struct NodeExplanation<'s> {
     context: &'s ExplainContext,
     at: usize,
@@ -56,7 +56,7 @@ impl<'s> NodeExplanation<'s> {
         let snapshot = context.snapshot();
         let node = &snapshot.nodes()[at];
         let details = context.related.details.nodes.get(node.fact.name.as_str());
-        // As it is: what is there already keeps its start.
+        // As it is now: existing taints keep their start.
         let now = snapshot.now().mono;
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
         let taints = node.fact.taints.iter().map(planned).collect();
@@ -91,7 +91,7 @@ impl<'s> NodeExplanation<'s> {
         fact.taints.iter().map(one).collect()
     }
 
-    /// Its pods, and what becomes of each.
+    /// The forecast of its pods.
     fn fates(&self) -> &NodeForecast {
         self.forecast.nodes.first().expect("a forecast has the nodes that it is asked about")
     }
@@ -104,14 +104,14 @@ impl<'s> NodeExplanation<'s> {
         leaving
     }
 
-    /// Pods whose deletion was accepted and that are there all the same.
+    /// Pods that have been deleted but still exist.
     fn deleted(&self) -> Vec<String> {
         let gone = Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating));
         let going = self.fates().pods.iter().filter(|fate| fate.after == gone);
         going.map(|fate| self.snapshot().pods()[fate.pod as usize].name.as_str().to_owned()).collect()
     }
 
-    /// Conditions that say that something is wrong.
+    /// Conditions that report a problem.
     fn ailments(&self) -> Vec<&'s ConditionDetails> {
         let is_wrong = |condition: &&ConditionDetails| match condition.kind.as_str() {
             "Ready" => condition.status != "True",

@@ -1,11 +1,11 @@
-//! Says that a target does not exist, with names near to its own.
+//! Says that a target does not exist, with similar names.
 
 use super::ExplainContext;
 use super::target::TargetKind;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 
-/// Names that are shown of those that are there.
+/// The largest number of existing names that are shown.
 const NAMED_MOST: usize = 5;
 
 /// The sentence about an object that is neither in the files nor in the cluster.
@@ -26,7 +26,7 @@ pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -
     }
 }
 
-/// It is gone for longer than events are kept, or was never there.
+/// The pod has been gone for longer than events are kept, or never existed.
 fn no_pod(context: &ExplainContext, name: &str) -> String {
     let related = &context.related;
     let space = context.namespace().unwrap_or_default();
@@ -75,7 +75,7 @@ fn names(snapshot: &ClusterSnapshot, context: &ExplainContext, kind: TargetKind)
     }
 }
 
-/// The names that share most of their beginning with this one, or their end.
+/// The names that share most of their beginning, or their end, with this one.
 fn alike(names: &[String], name: &str) -> Vec<String> {
     let shared = |other: &str| {
         let begins = other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();

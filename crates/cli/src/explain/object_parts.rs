@@ -1,4 +1,4 @@
-//! Builds the JSON that explanations of several kinds have in common.
+//! Builds the JSON that several kinds of explanations share.
 
 use crate::cluster_state::details::EventDetails;
 use crate::messages::stamp;

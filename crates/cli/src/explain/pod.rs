@@ -27,43 +27,43 @@ use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInsta
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PodLocation<'s> {
-    /// On this node, by its position.
+    /// On this node, by its index.
     On(usize),
-    /// On a node that is not there.
+    /// On a node that does not exist.
     Absent(&'s str),
-    /// On a node of which nothing is known.
+    /// On an unknown node.
     Unknown(&'s str),
-    /// On none.
+    /// On no node.
     Nowhere,
 }
 
-/// A pod and what is said of it.
+/// A pod and its explanation.
 struct PodExplanation<'s> {
     context: &'s ExplainContext,
     details: &'s PodDetails,
-    /// As verdicts see it; `None` where its node is not known, or it could not be understood.
+    /// The pod as verdicts see it; `None` if its node is unknown, or the pod could not be decoded.
     pod: Option<&'s SnapshotPod>,
     place: PodLocation<'s>,
-    /// The node's NoExecute taints, and what the controller would decide.
+    /// The node's NoExecute taints, and the controller's decision.
     judged: Option<(Vec<TaintInstance>, Verdict)>,
 }
 
-/// One NoExecute taint.
+/// A NoExecute taint.
 struct TaintExplanation<'s> {
     instance: &'s TaintInstance,
     reason: &'s TaintReason,
     tolerations: &'s [Toleration],
     near: Option<NearestToleration>,
-    /// A later toleration that is more patient and does not count (MATCH-9).
+    /// A later toleration that is longer and does not count (MATCH-9).
     trap: Option<usize>,
-    /// The pod is out of reach, whatever it answers.
+    /// Why the pod is exempt, whatever it tolerates.
     exemption: Option<EvictionExemption>,
-    /// It sends the pod away first.
+    /// It is the first taint to evict the pod.
     decides: bool,
     description: TaintDescription<'s>,
 }
 
-/// The explanation of a pod, also of one that is gone, or of the pods of a workload.
+/// The explanation of a pod, also of a deleted one, or of the pods of a workload.
 pub(super) fn explain<'s>(context: &'s ExplainContext, target: &'s Target) -> ExplanationResult<'s> {
     if let TargetKind::Workload(owner) = target.kind {
         return workload::explain(context, owner, target);
@@ -123,7 +123,7 @@ impl<'s> PodExplanation<'s> {
         Self { context, details, pod, place, judged }
     }
 
-    /// The taint that sends it away first.
+    /// The first taint to evict the pod.
     fn decisive_taint(&self) -> Option<String> {
         let taint = self.parts().into_iter().find(|part| part.decides)?;
         Some(taint.instance.taint.to_string())
@@ -145,7 +145,7 @@ impl<'s> PodExplanation<'s> {
         self.judged.as_ref().map(|(_, verdict)| verdict.outcome)
     }
 
-    /// What made it; a pod that nothing made stands for itself.
+    /// Its owner; a pod without an owner stands for itself.
     fn workload(&self) -> Option<&'s Workload> {
         Some(&self.snapshot().workloads()[self.pod?.workload as usize])
     }
@@ -192,7 +192,7 @@ impl<'s> PodExplanation<'s> {
             .collect()
     }
 
-    /// What becomes of it, in a sentence.
+    /// The forecast for the pod, in a sentence.
     fn summary(&self) -> String {
         let Some((instances, verdict)) = &self.judged else { return self.unjudged() };
         let why = |at: usize| {
@@ -223,7 +223,7 @@ impl<'s> PodExplanation<'s> {
         }
     }
 
-    /// The same in a few words, as of one among many.
+    /// The same in a few words, for a list.
     fn why(&self) -> String {
         let Some((instances, verdict)) = &self.judged else {
             return match self.place {
@@ -316,7 +316,7 @@ fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> 
 }
 
 impl TaintExplanation<'_> {
-    /// What the pod answers.
+    /// The pod's toleration, in words.
     fn answered(&self) -> String {
         let taint = &self.instance.taint;
         match (self.reason.taint_match, &self.near) {
@@ -333,7 +333,7 @@ impl TaintExplanation<'_> {
         }
     }
 
-    /// What follows from it; nothing where it is not understood.
+    /// The consequence; nothing if the toleration is not understood.
     fn follows(&self, now: Now) -> Option<String> {
         let due = match (self.reason.taint_match, self.reason.due) {
             (TaintMatch::Unsupported(_), _) => return None,
@@ -360,7 +360,7 @@ impl TaintExplanation<'_> {
         if self.decides { "; this one decides" } else { "" }
     }
 
-    /// MATCH-9, where it bites.
+    /// MATCH-9, if it changes the result.
     fn trapped(&self) -> Option<String> {
         let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
             return None;

@@ -1,4 +1,4 @@
-//! Describes a taint without a verdict: since when it is there, what it means, and what was noted about it.
+//! Describes a taint without a verdict: its start, its meaning, and the note about it.
 
 use super::{ExplainContext, object_parts, text_parts};
 use crate::messages::{at_moment, stamp};
@@ -28,7 +28,7 @@ impl<'s> TaintDescription<'s> {
         let source = match start.source {
             TaintStartSource::SeenLive => "seen appearing",
             TaintStartSource::TimeAdded => "by its timeAdded",
-            // They tell when the list of taints changed last, whichever of them it was.
+            // They show when the list of taints last changed, whichever taint it was.
             TaintStartSource::ManagedFields => "or earlier; by the node's managedFields",
             TaintStartSource::FirstSight if taint.effect == TaintEffect::NoExecute => {
                 return format!("{taint}, nothing says since when; counted from now");
@@ -39,7 +39,7 @@ impl<'s> TaintDescription<'s> {
         format!("{taint}, since {} ({source}{clamped})", at_moment(now, start.at))
     }
 
-    /// What was noted about it, and what it means; for people who have read the latter, only the former.
+    /// The note about it, and its meaning; only the former for readers who have seen the latter.
     pub(super) fn background(&self, now: Now, with_meaning: bool) -> String {
         let noted = self.note.as_ref().map(|note| noted(note, now)).unwrap_or_default();
         let meaning =
@@ -49,10 +49,10 @@ impl<'s> TaintDescription<'s> {
         noted + &meaning.unwrap_or_default()
     }
 
-    /// As programs read it.
+    /// The object for programs.
     pub(super) fn object(&self) -> Value {
         let Self { taint, start, .. } = self;
-        // The first sight of a taint that evicts no pod starts nothing.
+        // For a taint that evicts no pod, the time of its first observation is no start.
         let is_known = taint.effect == TaintEffect::NoExecute || taint.time_added.is_some();
         let source = match start.source {
             TaintStartSource::SeenLive => "SeenLive",

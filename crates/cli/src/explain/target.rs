@@ -2,7 +2,7 @@
 
 use crate::cluster_state::details::WorkloadOwner;
 
-/// What kind of object.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TargetKind {
     Pod,
@@ -10,14 +10,14 @@ pub(crate) enum TargetKind {
     Workload(WorkloadOwner),
 }
 
-/// One object.
+/// A target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) kind: TargetKind,
     pub(crate) name: String,
 }
 
-/// What is wrong with the words.
+/// Why the arguments are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TargetError {
     #[error("name what is to be explained, as in: taintward explain pod/web-1 node/n1")]
@@ -71,7 +71,7 @@ fn maker(word: &str) -> Option<WorkloadOwner> {
     group.is_none_or(|group| group == own || group == format!("v1.{own}")).then_some(maker)
 }
 
-/// Reads the words of the command line; each object once, in the order of the words.
+/// Parses the arguments; each object once, in the order of the arguments.
 pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
     let mut targets: Vec<Target> = Vec::new();
     let mut put = |kind, name: &str| {
@@ -89,7 +89,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
         }
         Ok(())
     };
-    // `pod web-1 web-2`: what the names are that follow.
+    // The type of the names that follow, as in `pod web-1 web-2`.
     let (mut kind, mut open) = (None, None);
     for word in words {
         match (word.split_once('/'), kind) {

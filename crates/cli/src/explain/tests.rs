@@ -110,7 +110,7 @@ fn pod(server: &ApiServer, name: &str, node: &str, tolerations: &[(&str, Option<
         .unwrap();
 }
 
-/// The node has these taints from now on; those that it had are given with their start.
+/// Replaces a node's taints; taints that it had before are given with their start.
 fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     let one = |(key, added): &(&str, Option<Timestamp>)| {
         let mut taint = json!({ "key": key, "effect": "NoExecute" });
@@ -124,7 +124,7 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     server.change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
 }
 
-/// Outcome and deadline, as `-o json` has them.
+/// Outcome and deadline, as in `-o json`.
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().resolve();
     cluster.patience = Duration::from_secs(30);
@@ -151,8 +151,9 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     list["items"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// D1, TE-17, TE-25, MATCH-9: a deadline that is explained is the second in which the pod goes; a pod of which it says that it stays, stays.
-/// Where a list of taints was changed again and nothing tells since when one of them is there, it is the latest there can be.
+/// D1, TE-17, TE-25, MATCH-9: an explained deadline is the second in which the pod is deleted, and a pod that is
+/// explained as staying stays. If a list of taints was changed again and nothing shows the start of one of them, the
+/// deadline is the latest possible one.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_is_the_second_at_which_the_pod_goes() {
     let (world, log) = world();
@@ -160,7 +161,7 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
     let controller = controller(server);
     let sleep = |millis| tokio::time::sleep(Duration::from_millis(millis));
     sleep(1_000).await;
-    // Numbers that are the same each time, and look like none in particular.
+    // Reproducible numbers without a pattern.
     let seconds = |number: usize| 20 + (number * 37 % 101) as i64;
     let (mut names, mut first) = (Vec::new(), server.clock().now());
     for number in 0..80 {
@@ -171,7 +172,7 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
             2 => &[("a", None), ("b", Some(seconds(number)))],
             _ => &[("a", Some(seconds(number))), ("b", Some(seconds(number + 1)))],
         };
-        // Some come after the first taints.
+        // Some are created after the first taints.
         if number == 40 {
             first = server.clock().now();
             taint(server, "n1", &[("a", Some(first))]);

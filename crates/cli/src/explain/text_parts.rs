@@ -1,14 +1,14 @@
-//! Formats what explanations of several kinds say for people.
+//! Formats the parts that several kinds of explanations share for people.
 
 use crate::cluster_state::details::EventDetails;
 use crate::messages::{at_moment, bullet, paragraph};
 use crate::output::PrintOptions;
 use taintward_core::time::{Mono, Now, Wall};
 
-/// Events that are shown: the last ones.
+/// The largest number of events shown: the last ones.
 const EVENTS_MOST: usize = 5;
 
-/// A heading and a sentence for each; nothing where there is none.
+/// A heading and a line for each sentence; nothing if there is none.
 pub(super) fn list(text: &mut String, heading: &str, sentences: &[String], view: &PrintOptions) {
     if sentences.is_empty() {
         return;

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use std::time::Duration;
 use taintward_core::toleration_guard::{CEILING_MAX, CEILING_MIN};
 
-// Namespaces are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
+// Namespaces are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct GuardCommandArgs {
@@ -50,29 +50,29 @@ enum GuardVerb {
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GuardAction {
-    /// Pods get a ceiling of so many seconds.
+    /// Give pods a ceiling of this many seconds.
     On(i64),
-    /// Pods get their own seconds back.
+    /// Give pods their own seconds back.
     Off,
-    /// Nothing is changed.
+    /// Change nothing.
     Status,
 }
 
-/// The namespaces that are meant.
+/// The selected namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GuardTargets {
     Named(Vec<String>),
-    /// With these labels, in kubectl's words.
+    /// Those with these labels, in kubectl's syntax.
     Labelled(String),
-    /// All that are guarded.
+    /// All guarded ones.
     Guarded,
 }
 
-/// What to do, to which namespaces.
+/// What to do with which namespaces.
 #[derive(Debug)]
 pub(crate) struct GuardOptions {
     pub(crate) action: GuardAction,
-    /// How long the pods may take; `None`: it is not waited for.
+    /// How long to wait for the pods; `None`: do not wait.
     pub(crate) wait: Option<Duration>,
     pub(crate) cluster: ClusterOptions,
     pub(crate) output: OutputOptions,
@@ -80,7 +80,7 @@ pub(crate) struct GuardOptions {
     all: bool,
 }
 
-/// Namespaces that do not fit together.
+/// Why the selected namespaces are inconsistent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidGuardTargets {
     #[error("name namespaces, or choose them by --selector; nothing was changed")]
@@ -121,7 +121,7 @@ impl GuardCommandArgs {
 }
 
 impl GuardOptions {
-    /// The namespaces that are meant.
+    /// The selected namespaces.
     pub(crate) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
         let selector = &self.cluster.selector;
         if self.all && (self.action != GuardAction::Off || !selector.is_empty()) {

@@ -17,31 +17,31 @@ use taintward_kube::paged_list::{ListRequest, pages};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GuardRow {
     pub(crate) ceiling: GuardCeiling,
-    /// Pods that have the ceiling.
+    /// Pods with the ceiling.
     pub(crate) guarded: usize,
-    /// Pods that are to get other seconds.
+    /// Pods whose seconds must still change.
     pub(crate) pending: usize,
-    /// Pods that are to get other seconds, and wait because their node is silent.
+    /// Pods whose seconds must still change, and that wait because their node is silent.
     pub(crate) waiting: usize,
-    /// Pods that a hold concerns, or whose annotation cannot be decoded.
+    /// Pods under a hold, or whose annotation cannot be decoded.
     pub(crate) held: usize,
-    /// Pods that kube-controller-manager evicts by the two taints in spite of a ceiling, by name.
+    /// Names of pods that kube-controller-manager evicts for the two taints in spite of a ceiling.
     pub(crate) uncovered: Vec<String>,
     /// Pods whose own seconds are not fewer than the ceiling, or that have none.
     pub(crate) own: usize,
 }
 
-/// What is guarded.
+/// The state of the guard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GuardReport {
     pub(crate) rows: BTreeMap<String, GuardRow>,
     /// Namespaces with running pods that are not guarded.
     pub(crate) others: BTreeMap<String, usize>,
-    /// NoExecute taints that no ceiling covers, and how many nodes bear each.
+    /// NoExecute taints that no ceiling covers, each with the number of nodes that have it.
     pub(crate) other_taints: BTreeMap<String, usize>,
 }
 
-/// Nodes, as the report asks.
+/// The facts about nodes that the report needs.
 #[derive(Default)]
 struct GuardNodes {
     silent: BTreeSet<String>,
@@ -53,7 +53,7 @@ impl GuardRow {
         self.guarded + self.pending + self.waiting + self.held + self.uncovered.len() + self.own
     }
 
-    /// Pods that are to get other seconds.
+    /// Pods whose seconds must still change.
     pub(crate) fn missing(&self) -> usize {
         self.pending + self.waiting
     }
@@ -106,7 +106,7 @@ impl GuardRow {
 }
 
 impl GuardReport {
-    /// Of the namespaces that are meant; those with guarded pods of their own count as guarded.
+    /// Reads the selected namespaces; those with guarded pods count as guarded.
     pub(crate) async fn read(
         client: &kube::Client,
         options: &GuardOptions,
@@ -149,12 +149,12 @@ impl GuardReport {
         })
     }
 
-    /// Pods that are to get other seconds.
+    /// Pods whose seconds must still change.
     pub(crate) fn missing(&self) -> usize {
         self.rows.values().map(GuardRow::missing).sum()
     }
 
-    /// Pods that have a ceiling, or may.
+    /// The sum of a count over all namespaces.
     pub(crate) fn total(&self, count: impl Fn(&GuardRow) -> usize) -> usize {
         self.rows.values().map(count).sum()
     }
@@ -187,7 +187,7 @@ impl GuardNodes {
     }
 }
 
-/// The namespaces with these labels, and what each says of its pods.
+/// The namespaces with these labels, and the ceiling of each.
 async fn ceilings(
     client: &kube::Client,
     options: &GuardOptions,

@@ -36,7 +36,7 @@ struct HoldTargetArgs {
     kube: KubeArgs,
 }
 
-// Nodes are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
+// Nodes are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct HoldCommandArgs {
@@ -60,11 +60,11 @@ pub(crate) struct ReleaseCommandArgs {
     full: bool,
 }
 
-/// What to do, to which nodes.
+/// What to do with which nodes.
 #[derive(Debug)]
 pub(crate) struct HoldOptions {
     pub(super) action: HoldAction,
-    /// How long the pods may take; `None`: it is not waited for.
+    /// How long to wait for the pods; `None`: do not wait.
     pub(super) wait: Option<Duration>,
     pub(super) form: HoldOutputFormat,
     pub(super) cluster: ClusterOptions,
@@ -89,18 +89,18 @@ pub(crate) enum HoldOutputFormat {
     Json,
 }
 
-/// The nodes that are meant.
+/// The selected nodes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HoldTargets {
     Named(Vec<String>),
-    /// All with these labels and fields, in kubectl's words; all nodes if both are empty.
+    /// All with these labels and fields, in kubectl's syntax; all nodes if both are empty.
     Selected {
         labels: String,
         fields: String,
     },
 }
 
-/// Nodes that fit not together.
+/// Why the selected nodes are inconsistent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InvalidTargets {
     #[error("name nodes, or choose them by --zone, --selector or --all; nothing was changed")]
@@ -146,7 +146,7 @@ impl ReleaseCommandArgs {
 }
 
 impl HoldOptions {
-    /// The nodes that are meant.
+    /// The selected nodes.
     pub(super) fn targets(&self) -> Result<HoldTargets, InvalidTargets> {
         let (labels, fields) = (&self.cluster.selector, &self.cluster.fields);
         let is_selected = !labels.is_empty() || !fields.is_empty();
@@ -172,7 +172,7 @@ impl HoldAction {
         matches!(self, Self::Hold { .. })
     }
 
-    /// Pods that do not follow yet.
+    /// The number of pods that do not follow yet.
     pub(super) const fn missing(&self, counts: &PodCounts) -> usize {
         match self {
             Self::Hold { .. } => counts.not_held,

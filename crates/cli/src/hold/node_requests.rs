@@ -1,4 +1,4 @@
-//! Finds the nodes that are meant, and writes the annotation to each.
+//! Finds the selected nodes, and writes the annotation to each.
 
 use super::hold_args::{HoldAction, HoldTargets};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use taintward_kube::hold_annotations::{HOLD, encode_request};
 use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
 use taintward_kube::paged_list::{ListRequest, pages};
 
-/// So often a node is read anew that changes between reading and writing.
+/// How often a node is read again after a conflict.
 const TRIES: usize = 20;
 
 /// The names of the nodes.
@@ -39,7 +39,7 @@ pub(super) async fn names(
     Ok(names)
 }
 
-/// Writes to each node what is asked for; what went wrong, node by node.
+/// Writes the annotation to each node. Returns the errors by node.
 pub(super) async fn write(nodes: &NodeClient, names: &[String], action: &HoldAction) -> Vec<String> {
     let now = Clock::system().now().wall;
     let (request, reason) = request(action, now);

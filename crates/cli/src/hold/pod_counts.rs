@@ -1,4 +1,4 @@
-//! Counts how many pods of the nodes are held, and names those that no hold can stop.
+//! Counts how many pods of the nodes are held, and names those that no hold can cover.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use taintward_kube::api::RequestError;
 use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::paged_list::{ListRequest, pages};
 
-/// The pods of the nodes that are meant.
+/// The pods of the selected nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodCounts {
     /// Their seconds are cleared.
     pub(super) held: usize,
     /// They have seconds that a hold would clear.
     pub(super) not_held: usize,
-    /// A countdown of theirs goes on in spite of a hold.
+    /// Pods whose countdown continues in spite of a hold.
     pub(super) uncovered: Vec<(String, UncoveredReason)>,
 }
 
-/// How the pods of these nodes are now.
+/// The present state of the pods of these nodes.
 pub(super) async fn look(
     client: &kube::Client,
     nodes: &[String],

@@ -1,6 +1,6 @@
 //! Matches findings with those of an earlier report, by rule, object and field.
 //!
-//! - Invariant: a new finding is never taken for an old one; one that moved within its object is reported again.
+//! - Invariant: a new finding is never mistaken for an old one; one that moved within its object is reported again.
 
 use super::finding::ReportedFinding;
 use serde::Deserialize;
@@ -9,16 +9,16 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// A hundred thousand findings are less.
+/// A hundred thousand findings are smaller.
 const BYTES_MOST: u64 = 64 << 20;
 
-/// An earlier report: rule, kind, namespace, name and field, and how often.
+/// An earlier report: the count for each rule, kind, namespace, name and field.
 #[derive(Debug, Default)]
 pub(crate) struct Baseline {
     known: BTreeMap<[String; 5], usize>,
 }
 
-/// Why there is no baseline.
+/// Why the baseline cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaselineError {
     #[error("the baseline {file} cannot be read: {why}; check --baseline")]
@@ -54,7 +54,7 @@ impl Baseline {
         let Some(path) = named else { return Ok(Self::default()) };
         let file = || path.display().to_string();
         let mut text = String::new();
-        // What is cut off is no report.
+        // A truncated report is not valid JSON.
         let read = File::open(path).and_then(|open| open.take(BYTES_MOST).read_to_string(&mut text));
         read.map_err(|why| BaselineError::Unreadable { file: file(), why })?;
         Self::read(&text).map_err(|why| BaselineError::Wrong { file: file(), why })
@@ -72,7 +72,7 @@ impl Baseline {
         Ok(Self { known })
     }
 
-    /// Whether it was there before; each of the report is there once.
+    /// Whether the finding was there before; each one of the report counts once.
     pub(crate) fn takes(&mut self, reported: &ReportedFinding) -> bool {
         let object = &reported.object;
         let texts = [reported.rule.id(), &object.kind, &object.namespace, &object.name, &reported.field];
@@ -85,7 +85,7 @@ impl Baseline {
         }
     }
 
-    /// How many of it were not found again.
+    /// The number of findings that were not found again.
     pub(crate) fn gone(&self) -> usize {
         self.known.values().sum()
     }

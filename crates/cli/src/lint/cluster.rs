@@ -1,4 +1,4 @@
-//! Reads nodes, workloads and pods without workload from a running cluster; what may not be read becomes a gap.
+//! Reads nodes, workloads and pods without a workload from a running cluster; what cannot be read becomes a gap.
 
 use super::LintError;
 use super::collect::{CollectedObjects, Collector};
@@ -11,7 +11,7 @@ use taintward_kube::api::RequestError;
 use taintward_kube::config::{Connected, connect, probe};
 use taintward_kube::paged_list::{ListRequest, pages};
 
-/// Kinds with pods, what makes before what is made.
+/// Kinds with pods, owners before what they own.
 const WORKLOADS: [(&str, &str, &str); 7] = [
     ("apps", DAEMONSETS, "DaemonSet"),
     ("apps", "deployments", "Deployment"),
@@ -24,12 +24,12 @@ const WORKLOADS: [(&str, &str, &str); 7] = [
 
 const DAEMONSETS: &str = "daemonsets";
 
-/// Everything in the cluster that is meant.
+/// Reads all objects of the selected cluster.
 pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, LintError> {
     with(cluster, async |look| look.all().await)
 }
 
-/// What was gathered from files, with the cluster's nodes and DaemonSets around it.
+/// Adds the cluster's nodes and DaemonSets to objects from files.
 pub(super) fn around(
     cluster: &ClusterOptions,
     mut files: CollectedObjects,
@@ -96,7 +96,7 @@ impl ClusterLint<'_> {
         gathered
     }
 
-    /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
+    /// Nodes with any labels are needed to know which taints exist. Returns whether there was room for them all.
     async fn nodes(&self, basket: &mut Collector, gaps: &mut Vec<String>) -> bool {
         let mut room = true;
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
@@ -107,7 +107,8 @@ impl ClusterLint<'_> {
         room
     }
 
-    /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
+    /// Node agents are mostly in a namespace of their own: to know that none of them tolerates a taint, all must be
+    /// read.
     async fn all_daemons(&self, gathered: &mut CollectedObjects) {
         let mut all: Vec<LintedWorkload> = Vec::new();
         let listing =

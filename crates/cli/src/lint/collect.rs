@@ -11,24 +11,24 @@ use std::fmt;
 use std::path::PathBuf;
 use taintward_core::lint::LintInput;
 
-/// Tolerations and taints of one file or cluster; an alias can stand for many.
+/// The largest number of tolerations and taints of one file or cluster; aliases can multiply them.
 const ENTRIES_MOST: usize = 5_000_000;
 
-/// Everything that is looked at.
+/// All collected objects.
 #[derive(Default)]
 pub(crate) struct CollectedObjects {
     pub(crate) facts: LintInput,
-    /// Beside `facts.workloads`.
+    /// Parallel to `facts.workloads`.
     pub(crate) workloads: Vec<CollectedObject>,
-    /// Beside `facts.nodes`.
+    /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
     pub(crate) unread: Vec<SkippedFile>,
-    /// What of a cluster could not be read, and what the report lacks because of it.
+    /// What could not be read of a cluster, and what the report lacks because of it.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
 }
 
-/// An object that findings are about.
+/// An object that findings refer to.
 pub(crate) struct CollectedObject {
     pub(crate) name: ObjectName,
     /// `None`: from a cluster.
@@ -36,7 +36,7 @@ pub(crate) struct CollectedObject {
     pub(crate) places: FieldSpans,
 }
 
-/// A piece of a file that could not be read.
+/// Part of a file that could not be read.
 #[derive(Clone, Debug)]
 pub(crate) struct SkippedFile {
     pub(crate) file: String,
@@ -55,19 +55,19 @@ impl fmt::Display for SkippedFile {
     }
 }
 
-/// How much there was.
+/// What was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectedCounts {
     pub(crate) files: usize,
     pub(crate) workloads: usize,
     pub(crate) nodes: usize,
-    /// Objects that have neither pods nor taints.
+    /// Objects with neither pods nor taints.
     pub(crate) other_kinds: usize,
-    /// Documents that are no objects of Kubernetes at all.
+    /// Documents that are not Kubernetes objects.
     pub(crate) foreign: usize,
 }
 
-/// Objects as they come, before it is known who stands for whom.
+/// Objects as they arrive, before it is known which workload represents which pods.
 #[derive(Default)]
 pub(crate) struct Collector {
     objects: Vec<(Option<String>, LintObject)>,
@@ -79,7 +79,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Takes what rules look at; `false` if there is no more room.
+    /// Adds an object that rules check; `false` if there is no more room.
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.told += 1;
         self.progress.at(self.told, "objects");
@@ -98,7 +98,7 @@ impl Collector {
         room
     }
 
-    /// Facts of what nobody else stands for.
+    /// The facts without objects that another one represents.
     pub(crate) fn into_gathered(self) -> CollectedObjects {
         let mut gathered = CollectedObjects::default();
         gathered.counts.other_kinds = self.other_kinds;
@@ -135,12 +135,12 @@ impl Collector {
 }
 
 impl CollectedObjects {
-    /// Everything that `-f` names. What cannot be read is remembered, and the rest is read.
+    /// Reads all files of `-f`. Errors are kept, and the rest is read.
     pub(crate) fn from_files(paths: &[PathBuf]) -> Self {
         Self::from_each(|take| files::each(paths, take))
     }
 
-    /// Everything in the files that are handed over, one after the other.
+    /// Reads all given files, one after the other.
     pub(super) fn from_each(files: impl FnOnce(&mut dyn FnMut(ManifestFile))) -> Self {
         let mut collector = FileCollector::default();
         files(&mut |file| collector.take(file));
@@ -148,7 +148,7 @@ impl CollectedObjects {
     }
 }
 
-/// Texts as they come.
+/// Reads texts one after the other.
 #[derive(Default)]
 struct FileCollector {
     basket: Collector,
@@ -184,7 +184,7 @@ impl FileCollector {
         gathered.unread = self.unread;
         gathered.counts.files = self.count;
         let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
-        // Nothing is what a program leaves that has failed.
+        // An empty input is what a failed program leaves.
         if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
             let what = match foreign {
                 0 => "what -f names is empty",

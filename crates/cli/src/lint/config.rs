@@ -1,6 +1,6 @@
 //! Reads `.taintward-lint.yaml`: which findings are silenced, where and why.
 //!
-//! - Invariant: every silence has a reason, and unknown fields are errors.
+//! - Invariant: every entry has a reason, and unknown fields are errors.
 
 use super::finding::ReportedFinding;
 use super::glob;
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::str::FromStr;
 use taintward_core::lint::Rule;
 
-/// Read from the current folder unless another is named.
+/// The default config file, in the current folder.
 pub(crate) const FILE: &str = ".taintward-lint.yaml";
 
-/// Larger ones are a mistake.
+/// Larger files are mistakes.
 const BYTES_MOST: u64 = 1 << 20;
 
 /// What the config says.
@@ -27,9 +27,9 @@ pub(crate) struct LintConfig {
 pub(crate) struct SilencedRule {
     pub(crate) rule: Rule,
     pub(crate) reason: String,
-    /// Files it is about; all if `None`.
+    /// The files that it applies to; all if `None`.
     pub(crate) path: Option<String>,
-    /// Objects it is about, as `Kind/name` or `Kind/namespace/name`; all if `None`.
+    /// The objects that it applies to, as `Kind/name` or `Kind/namespace/name`; all if `None`.
     pub(crate) object: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for SilencedRule {
     }
 }
 
-/// What is wrong with the config, with the way out.
+/// What is wrong with the config, and how to fix it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("the config {file} cannot be read: {why}; name another with --config")]

@@ -18,7 +18,7 @@ pub(crate) struct ReportedFinding {
     pub(crate) fix: String,
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FindingLocation {
     pub(crate) file: String,
@@ -33,7 +33,7 @@ impl ReportedFinding {
         Self { rule, object: subject.name.clone(), field, location, reason, fix }
     }
 
-    /// `web.yaml:3:7`, or the field, where there is no file.
+    /// `web.yaml:3:7`, or the field if there is no file.
     pub(crate) fn place(&self) -> String {
         match &self.location {
             Some(location) => {
@@ -45,7 +45,7 @@ impl ReportedFinding {
     }
 }
 
-/// A field that is not written stands where the whole toleration or taint stands.
+/// An absent field has the position of the whole toleration or taint.
 fn locate(place: FindingPlace, places: &FieldSpans) -> (TextSpan, String) {
     let (at, part) = match place {
         FindingPlace::Whole => return (places.whole, String::new()),

@@ -28,7 +28,7 @@ pub(super) fn print(report: &LintReportData) -> String {
     text
 }
 
-/// Writing to a String cannot fail.
+/// Writing to a string does not fail.
 fn one(text: &mut String, reported: &ReportedFinding) {
     let command = match reported.rule.severity() {
         Severity::Error => "error",
@@ -37,7 +37,7 @@ fn one(text: &mut String, reported: &ReportedFinding) {
     };
     let place = reported.location.as_ref().map(|location| {
         let (from, to) = (location.span.from, location.span.to);
-        // A range of columns is understood within one line only.
+        // GitHub supports a range of columns only within one line.
         let end = if from.line == to.line { format!(",endColumn={}", to.column) } else { String::new() };
         let file = property(&location.file);
         format!("file={file},line={},col={}{end},endLine={},", from.line, from.column, to.line)
@@ -47,7 +47,7 @@ fn one(text: &mut String, reported: &ReportedFinding) {
     let _ = writeln!(text, "::{command} {}title={title}::{sentence}", place.unwrap_or_default());
 }
 
-/// <https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts> has the escapes.
+/// The escapes of <https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts>.
 fn message(text: &str) -> String {
     let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     harmless(&lines)

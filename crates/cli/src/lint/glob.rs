@@ -3,7 +3,7 @@
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let pattern = pieces(pattern);
     let text: Vec<char> = text.chars().collect();
-    // Which ends of the text the pieces so far can reach.
+    // The ends of the text that the parts so far can match.
     let mut reach = vec![false; text.len() + 1];
     reach[0] = true;
     for piece in pattern {
@@ -26,7 +26,7 @@ fn pieces(pattern: &str) -> Vec<GlobPart> {
     while let Some(sign) = signs.next() {
         pieces.push(match sign {
             '*' if signs.next_if_eq(&'*').is_some() => {
-                // `a/**/b` is also `a/b`.
+                // `a/**/b` matches `a/b`, too.
                 if pieces.is_empty() || matches!(pieces.last(), Some(GlobPart::Sign('/'))) {
                     signs.next_if_eq(&'/');
                 }

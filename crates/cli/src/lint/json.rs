@@ -95,7 +95,7 @@ pub(super) fn object(report: &LintReportData) -> Value {
         unread: report.unread.iter().map(unread).collect(),
         gaps: &report.gaps,
     };
-    // Text and numbers only: nothing of this can fail.
+    // Serializing text and numbers cannot fail.
     serde_json::to_value(&whole).unwrap_or_default()
 }
 

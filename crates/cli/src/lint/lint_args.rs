@@ -57,7 +57,7 @@ enum LintFailOn {
     Never,
 }
 
-/// Forms of reports, besides those that all commands have.
+/// Report formats besides those of all commands.
 #[derive(Clone, Debug)]
 enum LintOutputArg {
     Sarif,
@@ -75,35 +75,35 @@ fn written(text: &str) -> Result<LintOutputArg, String> {
     }
 }
 
-/// What `taintward lint` is to do.
+/// The options of `taintward lint`.
 #[derive(Debug)]
 pub(crate) struct LintOptions {
     pub(crate) from: LintSource,
     pub(crate) form: LintForm,
-    /// Findings at least this bad make the exit code 2; `None`: none does.
+    /// Findings of at least this severity make the exit code 2; `None`: none does.
     pub(crate) fail_on: Option<Severity>,
-    /// Named with `--config`.
+    /// From `--config`.
     pub(crate) config: Option<PathBuf>,
-    /// Named with `--baseline`: an earlier report, whose findings are not counted again.
+    /// From `--baseline`: an earlier report, whose findings are not counted again.
     pub(crate) baseline: Option<PathBuf>,
     pub(crate) numeric: NumericOperators,
 }
 
-/// Where tolerations and taints come from.
+/// The source of tolerations and taints.
 #[derive(Debug)]
 pub(crate) enum LintSource {
     Files(Vec<PathBuf>),
     /// Only the rules are listed.
     Nothing,
     Cluster(Box<ClusterOptions>),
-    /// Files, held against the nodes and DaemonSets of a cluster.
+    /// Files, checked against the nodes and DaemonSets of a cluster.
     Both(Vec<PathBuf>, Box<ClusterOptions>),
 }
 
-/// How the report is written.
+/// The format of the report.
 #[derive(Clone, Debug)]
 pub(crate) enum LintForm {
-    /// As all commands do
+    /// A format of all commands
     Common(Box<OutputOptions>),
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -111,7 +111,7 @@ pub(crate) enum LintForm {
     Github,
 }
 
-/// Flags that do not go together.
+/// Why the flags are inconsistent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LintArgsError {
     #[error(

@@ -11,7 +11,7 @@ use taintward_core::toleration::{Toleration, TolerationOperator};
 /// Groups of Kubernetes' own workloads, `extensions` before 1.16.
 const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
 
-/// Kinds with pods, and where the pod's spec is.
+/// Kinds with pods, and the path of the pod's spec.
 const WORKLOADS: [(&str, &str); 9] = [
     ("Pod", "spec"),
     ("PodTemplate", "template.spec"),
@@ -24,12 +24,12 @@ const WORKLOADS: [(&str, &str); 9] = [
     ("CronJob", "spec.jobTemplate.spec.template.spec"),
 ];
 
-/// Whether all pods that one such object makes are alike.
+/// Whether all pods of such an object are alike.
 pub(super) fn makes_alike(kind: &str) -> bool {
     WORKLOADS.iter().any(|(known, _)| *known == kind)
 }
 
-/// What an object is called.
+/// The kind, namespace and name of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectName {
     pub(crate) kind: String,
@@ -48,7 +48,7 @@ impl std::fmt::Display for ObjectName {
     }
 }
 
-/// An object that rules look at.
+/// An object that rules check.
 #[derive(Clone, Debug)]
 pub(crate) struct LintObject {
     pub(crate) name: ObjectName,
@@ -58,27 +58,27 @@ pub(crate) struct LintObject {
     pub(crate) places: FieldSpans,
 }
 
-/// What it has.
+/// The checked content.
 #[derive(Clone, Debug)]
 pub(crate) enum LintObjectKind {
     Workload(LintedWorkload),
     Node(LintedNode),
 }
 
-/// Where its fields stand.
+/// The positions of its fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldSpans {
-    /// Where the list is: `spec.template.spec.tolerations`, `spec.taints`.
+    /// The path of the list: `spec.template.spec.tolerations`, `spec.taints`.
     pub(crate) list: String,
-    /// Its name, or all of it.
+    /// The position of its name, or of the whole object.
     pub(crate) whole: TextSpan,
-    /// What chooses nodes, and its path.
+    /// The position and path of what selects nodes.
     pub(crate) selection: (TextSpan, String),
-    /// Of each toleration or taint.
+    /// The positions of each toleration or taint.
     pub(crate) items: Vec<TolerationSpans>,
 }
 
-/// Where the fields of a toleration or taint stand.
+/// The positions of a toleration's or taint's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TolerationSpans {
     pub(crate) whole: TextSpan,
@@ -86,7 +86,7 @@ pub(crate) struct TolerationSpans {
     pub(crate) odd: Vec<(String, TextSpan)>,
 }
 
-/// What rules look at in an object.
+/// Extracts what rules check in an object.
 pub(crate) fn read(tree: &YamlNode) -> Option<LintObject> {
     let (kind, version) = (tree.text("kind"), tree.text("apiVersion"));
     let group = version.split_once('/').map_or("", |(group, _)| group);
@@ -156,7 +156,7 @@ fn workload(
 ) -> (LintObjectKind, FieldSpans) {
     let nothing = YamlNode::default();
     let spec = tree.at(steps).unwrap_or(&nothing);
-    // The pod's own metadata stands beside its spec.
+    // The pod's own metadata is next to its spec.
     let pod = tree.at(&steps[..steps.len() - 1]).unwrap_or(&nothing);
     let listed = spec.get("tolerations").map(YamlNode::items).unwrap_or_default();
     let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
@@ -211,7 +211,7 @@ fn toleration(tree: &YamlNode) -> LintedToleration {
     }
 }
 
-/// Fields that are text, by their names.
+/// String fields, by their names.
 const TEXTS: [(&str, TolerationPart); 4] = [
     ("key", TolerationPart::Key),
     ("operator", TolerationPart::Operator),
@@ -219,7 +219,7 @@ const TEXTS: [(&str, TolerationPart); 4] = [
     ("effect", TolerationPart::Effect),
 ];
 
-/// The field that is a number.
+/// The numeric field.
 const SECONDS: &str = "tolerationSeconds";
 
 fn not_text(tree: &YamlNode) -> Vec<TolerationPart> {
@@ -268,7 +268,8 @@ fn text(tree: &YamlNode) -> Box<str> {
     tree.as_text().into()
 }
 
-/// Whether a container asks for something that only some nodes have: a resource with a domain that is not Kubernetes'.
+/// Whether a container requests an extended resource, which only some nodes have: one with a domain other than
+/// Kubernetes'.
 fn special_resources(spec: &YamlNode) -> bool {
     let special = |name: &str| {
         name.split_once('/')

@@ -6,14 +6,14 @@ use super::config::LintConfig;
 use super::finding::ReportedFinding;
 use taintward_core::lint::{self, Severity};
 
-/// Everything that is said.
+/// The data of a report.
 pub(crate) struct LintReportData {
     pub(crate) findings: Vec<ReportedFinding>,
-    /// With the reason that the config gives, or that they are in the baseline.
+    /// With the reason of the config, or a note that the baseline has it.
     pub(crate) silenced: Vec<(ReportedFinding, String)>,
     pub(crate) unread: Vec<SkippedFile>,
     pub(crate) gaps: Vec<String>,
-    /// Silences of the config that nothing was there for.
+    /// Entries of the config that silenced nothing.
     pub(crate) unused_silences: Vec<String>,
     /// Findings of the baseline that were not found again.
     pub(crate) gone: usize,
@@ -33,7 +33,7 @@ impl LintReportData {
                 (order, ReportedFinding::new(finding, subject))
             })
             .collect();
-        // With files, a cluster is only what they are held against.
+        // For files, the cluster is only a reference.
         if gathered.counts.files > 0 {
             reported.retain(|(_, reported)| reported.location.is_some());
         }
@@ -66,7 +66,7 @@ impl LintReportData {
         }
     }
 
-    /// Whether something is missing from it.
+    /// Whether something could not be read.
     pub(crate) fn is_partial(&self) -> bool {
         !self.unread.is_empty() || !self.gaps.is_empty()
     }

@@ -30,7 +30,7 @@ pub(super) fn print(report: &LintReportData) -> String {
             "results": findings.chain(silenced).collect::<Vec<_>>(),
         }],
     });
-    // Text and numbers only: nothing of this can fail.
+    // Serializing text and numbers cannot fail.
     numbered(serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n")
 }
 
@@ -110,7 +110,7 @@ fn gap_of(gap: &str) -> Value {
     json!({"level": "error", "message": {"text": gap}})
 }
 
-/// A path as a relative reference; `%41` for everything that may not stand in one.
+/// A path as a relative URI reference, with other characters escaped as in `%41`.
 fn uri(file: &str) -> String {
     if file == STDIN {
         return "stdin".to_owned();

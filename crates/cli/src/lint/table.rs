@@ -50,7 +50,7 @@ fn one(text: &mut String, reported: &ReportedFinding, view: &PrintOptions, measu
     let body = [harmless(&reported.reason), format!("fix: {}", harmless(&reported.fix))];
     let body = body.iter().flat_map(|sentence| wrap(sentence, room));
     for (index, line) in head.into_iter().chain(body).enumerate() {
-        // Writing to a String cannot fail.
+        // Writing to a string does not fail.
         let _ = match index {
             0 => writeln!(text, "{word} {:<5} {line}", reported.rule.id()),
             _ => writeln!(text, "{:INDENT$}{line}", ""),

@@ -46,7 +46,7 @@ fn narrow(paints: bool) -> PrintOptions {
     PrintOptions::on(Terminal { width: 40, paints, is_terminal: true })
 }
 
-/// All forms of it, as one text.
+/// The report in all formats, as one text.
 fn printed(report: &LintReportData) -> String {
     [
         table::print(report, &narrow(true)),
@@ -59,7 +59,7 @@ fn printed(report: &LintReportData) -> String {
 }
 
 proptest! {
-    /// Whatever stands in a file: it is read to its end, and what is printed is in its form.
+    /// Any file is read to its end, and the output is in its format.
     #[test]
     fn no_text_is_too_odd(text in "[-a-z{}\\[\\]:,&*!|>'\"%@#? \n\t~<0-9\u{0}\u{1b}äπ]{0,200}") {
         let report = report(&text);
@@ -67,8 +67,8 @@ proptest! {
         prop_assert!(json::object(&report).is_object());
     }
 
-    /// A manifest with any signs in its fields: no line of the table is too long, no command of GitHub's is smuggled in,
-    /// and JSON and SARIF can be read back.
+    /// A manifest with any characters in its fields: no line of the table is too long, no GitHub command is injected,
+    /// and JSON and SARIF can be parsed.
     #[test]
     fn no_field_is_too_odd(fields in prop::collection::vec((any::<String>(), any::<String>()), 0..6), name: String) {
         let tolerations: Vec<Value> = fields

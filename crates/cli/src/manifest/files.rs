@@ -8,26 +8,26 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longer texts are refused.
+/// Longer texts are rejected.
 pub(crate) const BYTES_MOST: usize = 256 << 20;
 
-/// Folders within folders, at most.
+/// The largest depth of nested folders.
 const DEPTH_MOST: usize = 64;
 
-/// What `-f -` is called.
+/// The name of `-f -`.
 pub(crate) const STDIN: &str = "(standard input)";
 
-/// Endings of files that are read in a folder.
+/// Extensions of files that are read in a folder.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// A text, or why it cannot be had.
+/// A text, or why it could not be read.
 pub(crate) struct ManifestFile {
-    /// As it was typed; for files of a folder, with the folder's name as it was typed.
+    /// As typed; for files of a folder, with the folder's name as typed.
     pub(crate) name: String,
     pub(crate) text: Result<String, ManifestFileError>,
 }
 
-/// Why there is no text.
+/// Why a text could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestFileError {
     #[error("cannot be read: {why}; {}", way_out(why))]
@@ -57,7 +57,7 @@ impl ManifestFileError {
     }
 }
 
-/// Tells each text that is named.
+/// Passes each named text to `tell`.
 pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(ManifestFile)) {
     for path in named {
         let name = path.display().to_string();
@@ -78,7 +78,7 @@ pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(ManifestFile)) {
     }
 }
 
-/// Hidden files and folders are somebody else's.
+/// Hidden files and folders are skipped: they belong to other tools.
 fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(ManifestFile)) {
     let failed = |why| ManifestFile { name: path.display().to_string(), text: Err(why) };
     if depth > DEPTH_MOST {
@@ -117,7 +117,7 @@ fn read(from: impl Read, length: Option<u64>) -> Result<String, ManifestFileErro
         return Err(ManifestFileError::TooLong);
     }
     let mut bytes = Vec::new();
-    // A pipe does not say how long it is.
+    // The length of a pipe is unknown.
     from.take(most + 1).read_to_end(&mut bytes).map_err(|why| ManifestFileError::System { why })?;
     if bytes.len() > BYTES_MOST {
         return Err(ManifestFileError::TooLong);

@@ -9,18 +9,18 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, Str
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Deeper nesting is refused, as API servers do.
+/// Deeper nesting is rejected, as by API servers.
 const DEPTH_MOST: usize = 128;
 
-/// What is wrong with a document.
+/// A fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParseError {
     pub(crate) at: TextPosition,
     pub(crate) why: String,
 }
 
-/// Tells the objects of a text, those in lists included; documents that are something else are told too, as what they
-/// are. Returns what is broken.
+/// Passes the objects of a text to `tell`, including those in lists, and also documents of other types, as they are.
+/// Returns the errors.
 pub(crate) fn each(text: &str, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
     let mut faults = Vec::new();
     let mut options = granit_parser::options! {
@@ -28,7 +28,7 @@ pub(crate) fn each(text: &str, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseErro
         block_nesting_limit: DEPTH_MOST,
     };
     options.set_emit_comments(false);
-    // A mark of the byte order is no part of the text.
+    // A byte order mark is not part of the text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parser = Parser::new_from_str_with_options(text, options);
     let mut reader = YamlReader { parser, anchors: HashMap::new(), pieces: 0 };
@@ -67,9 +67,9 @@ fn span(span: granit_parser::Span) -> TextSpan {
 
 struct YamlReader<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    /// What aliases of this document stand for.
+    /// The values of this document's aliases.
     anchors: HashMap<usize, YamlNode>,
-    /// Pieces of the object that is being read.
+    /// The number of nodes of the present object.
     pieces: usize,
 }
 
@@ -83,14 +83,14 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// An event where there must be one.
+    /// The next event; its absence is an error.
     fn within(&mut self) -> Result<(Event<'t>, TextSpan), ParseError> {
         let cut_off =
             || ParseError { at: TextPosition::default(), why: "the text ends too early".to_owned() };
         self.next()?.ok_or_else(cut_off)
     }
 
-    /// Reads up to the end of a document; says whether there was one.
+    /// Reads up to the end of a document. Returns whether there was one.
     fn document(&mut self, tell: &mut dyn FnMut(&YamlNode)) -> Result<bool, ParseError> {
         self.anchors.clear();
         self.pieces = 0;
@@ -110,7 +110,7 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// The map that a document is: an object, or a list whose items are told one by one.
+    /// Reads a document's map: an object, or a list whose items are passed on one by one.
     fn top(
         &mut self,
         style: StructureStyle,
@@ -142,7 +142,7 @@ impl<'t> YamlReader<'t> {
         Ok(())
     }
 
-    /// Items of a list such as PodList say what they are only if the list does not.
+    /// Items of a list such as PodList have a kind of their own only if the list has none.
     fn list(&mut self, list: &[MapEntry], tell: &mut dyn FnMut(&YamlNode)) -> Result<(), ParseError> {
         let said = |name: &str| {
             let entry = list.iter().find(|entry| *entry.key == *name);
@@ -178,7 +178,7 @@ impl<'t> YamlReader<'t> {
             }
             Event::SequenceStart(style, anchor, _) => (self.sequence(style, at)?, anchor),
             Event::MappingStart(style, anchor, _) => (self.mapping(style, at)?, anchor),
-            // What it stands for is where it was written; the whole of it is here.
+            // The value's nodes have the position of the anchor; the alias itself is here.
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).map(|tree| tree.value.clone()).unwrap_or_default();
                 return Ok(YamlNode { span: at, value });
@@ -191,7 +191,7 @@ impl<'t> YamlReader<'t> {
         Ok(tree)
     }
 
-    /// A template that nobody has filled in looks like a map where a name should be: `{{ .Values.x }}`.
+    /// An unfilled template looks like a map in the place of a key: `{{ .Values.x }}`.
     fn key(&mut self, event: Event<'t>, at: TextSpan) -> Result<YamlNode, ParseError> {
         let key = self.tree(event, at)?;
         match key.value {
@@ -237,7 +237,7 @@ fn whole(style: StructureStyle, at: TextSpan, closing: TextSpan, entries: Vec<Ma
     YamlNode { span: TextSpan { from: at.from, to }, value: YamlValue::Map(entries.into()) }
 }
 
-/// Without brackets, what ends is found out only further on: it ends where its last piece does.
+/// The end of a block collection is known only further on, so the end of its last node is taken.
 fn end(style: StructureStyle, closing: TextSpan, last: Option<&YamlNode>) -> TextPosition {
     match (style, last) {
         (StructureStyle::Block, Some(last)) => last.span.to,

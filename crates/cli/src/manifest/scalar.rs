@@ -2,10 +2,10 @@
 
 use super::YamlValue;
 
-/// Up to here every whole number with a fraction or an exponent is exact.
+/// Below this limit, every whole number with a fraction or an exponent is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// YAML 1.1, as kubectl reads it: `yes` and `on` are truth values too.
+/// YAML 1.1, as kubectl reads it: `yes` and `on` are booleans too.
 pub(super) fn plain(word: &str) -> YamlValue {
     match word {
         "" | "~" | "null" | "Null" | "NULL" => YamlValue::Null,

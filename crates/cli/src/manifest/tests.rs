@@ -40,14 +40,14 @@ fn places_count_from_one_in_characters() {
 
 #[test]
 fn what_aliases_multiply_costs_nothing() {
-    // Nine levels of nine: four hundred million if they were copied.
+    // Nine levels of nine: four hundred million nodes if they were copied.
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let many = vec![format!("*a{}", level - 1); 9].join(", ");
         text += &format!("a{level}: &a{level} [{many}]\n");
     }
     assert_eq!(one(&text).get("a9").unwrap().items().len(), 9);
-    // One that holds itself is nothing where it holds itself.
+    // A value that contains itself is null at the inner place.
     assert_eq!(one("a: &a [*a, b]\n").get("a").unwrap().items()[0].value, YamlValue::Null);
     assert_eq!(trees("a: *nowhere\n").1.len(), 1);
 }
@@ -61,7 +61,7 @@ fn depth_and_size_are_bounded() {
     let (all, faults) = trees(&format!("a: [{}]\n---\nb: c\n", "x,".repeat(PIECES_MOST + 1)));
     assert_eq!((all.len(), faults.len()), (1, 1), "the document after it is read");
     assert!(faults[0].why.contains("more pieces"), "{faults:?}");
-    // Items of a list are counted one by one.
+    // The limit applies to each item of a list separately.
     let items = "- {kind: Pod, a: [x, x, x, x, x, x, x, x, x, x]}\n".repeat(PIECES_MOST / 5);
     let (all, faults) = trees(&format!("kind: List\nitems:\n{items}"));
     assert_eq!((all.len(), faults.len()), (PIECES_MOST / 5, 0));
@@ -96,7 +96,7 @@ fn json_of_api_servers_is_read_as_the_same_tree() {
     assert_eq!(written, answered);
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -159,7 +159,7 @@ fn files_nobody_should_read_are_refused() {
 }
 
 proptest! {
-    /// Whatever the text: it ends, and no place lies beyond it.
+    /// For any text, parsing ends, and no position is beyond the text.
     #[test]
     fn places_lie_within_the_text(text in "[-ab:\\[\\]{}&*,\"'|>?!#% \n\tä]{0,120}") {
         let lines = text.split('\n').count() + 1;
@@ -173,7 +173,7 @@ proptest! {
         prop_assert!(faults.iter().all(|fault| fault.at.line <= lines));
     }
 
-    /// JSON is read as what it says.
+    /// JSON is read unchanged.
     #[test]
     fn text_in_json_comes_back(texts in prop::collection::vec(any::<String>(), 1..5)) {
         let tree = one(&serde_json::json!({"a": texts}).to_string());

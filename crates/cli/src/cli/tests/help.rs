@@ -26,7 +26,7 @@ fn the_help_reads_well() {
     let headings = ["The cluster:", "What it does:", "Leader election:", "Metrics and health:", "Logging:"];
     let places: Vec<usize> = headings.iter().map(|heading| help.find(heading).expect(heading)).collect();
     assert!(places.is_sorted());
-    // Words may stand on two lines.
+    // Words may be split across two lines.
     let running: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in
         ["[default: 15s]", "[default: 10357]", "[possible values: always, jobs, never]", "(deprecated):"]

@@ -43,7 +43,7 @@ fn what_is_given_and_would_not_count_is_refused() {
         "pending --as-group a",
         "pending --as-uid 42",
         "pending --as=",
-        // Files are of no cluster.
+        // Files belong to no cluster.
         "pending -f a.yaml --as jane",
         "explain pod/a -f a.yaml --server http://127.0.0.1:1",
         "lint -f a.yaml --user u",

@@ -10,21 +10,21 @@ pub(crate) struct ObjectNames {
     pub(crate) pods: BTreeSet<String>,
     /// Names of nodes.
     pub(crate) nodes: BTreeSet<String>,
-    /// Workloads, all of whose pods are explained.
+    /// Workloads whose pods are all explained.
     pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
-    /// The namespace of the pods; `None`: any, which only files can answer.
+    /// The namespace of the pods; `None`: any, which is possible for files only.
     pub(crate) namespace: Option<String>,
 }
 
-/// The details of the objects that are named.
+/// The details of the named objects.
 #[derive(Debug, Default)]
 pub(crate) struct RelatedDetails {
     wanted: ObjectNames,
-    /// The pods that are wanted.
+    /// The named pods.
     pub(crate) pods: Vec<PodDetails>,
-    /// Pods of the workloads that are wanted, by namespace and name.
+    /// Pods of the named workloads, by namespace and name.
     pub(crate) made: BTreeMap<(String, String), PodDetails>,
-    /// Pods that may take the place of one that is gone.
+    /// Pods that may replace a missing one.
     pub(crate) others: Vec<PodDetails>,
     pub(crate) nodes: BTreeMap<String, NodeDetails>,
     /// Events about the pods.
@@ -58,7 +58,7 @@ impl RelatedDetails {
     }
 
     pub(in crate::cluster_state) fn node(&mut self, json: &[u8]) {
-        // Any node may be that of a pod that is read later.
+        // Any node may turn out to be that of a pod that is read later.
         let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
         let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
         if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {

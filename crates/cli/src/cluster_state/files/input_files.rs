@@ -4,17 +4,17 @@ use super::{StateObjectKind, each_object};
 use crate::manifest::files::each;
 use std::path::PathBuf;
 
-/// What a file that `-f` names is taken for.
+/// The files that `-f` names, by purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputFiles {
-    /// The cluster's state.
+    /// Files with the cluster's state.
     pub(crate) state: Vec<PathBuf>,
-    /// How nodes would be.
+    /// Files with desired nodes.
     pub(crate) changes: Vec<PathBuf>,
 }
 
-/// Sorts what `plan -f` names. A file with nothing but nodes says how nodes would be, if the state comes from elsewhere:
-/// from another file that has nodes too, or from a cluster because no file has pods.
+/// Sorts the files of `plan -f`. A file with only nodes describes desired nodes if the state comes from elsewhere: from
+/// another file that has nodes too, or, because no file has pods, from a cluster.
 pub(crate) fn sort(paths: Vec<PathBuf>) -> InputFiles {
     let looked: Vec<(PathBuf, FileContent)> = paths
         .into_iter()
@@ -35,7 +35,7 @@ pub(crate) fn sort(paths: Vec<PathBuf>) -> InputFiles {
     given
 }
 
-/// What there is in a file, or in a folder.
+/// The kinds of content of a file or folder.
 #[derive(Clone, Copy, Debug, Default)]
 struct FileContent {
     nodes: bool,
@@ -59,7 +59,7 @@ fn content(path: &PathBuf) -> FileContent {
     content
 }
 
-/// What there is in a text; what is broken is something else.
+/// The kinds of content of a text; broken documents count as other objects.
 fn content_of(text: &str) -> FileContent {
     let mut content = FileContent::default();
     let faults = each_object(text, &mut |object| match object.kind {

@@ -1,4 +1,4 @@
-//! Tests what is read from files and clusters, and what is reported about the rest.
+//! Tests what is read from files and clusters, and which gaps are reported.
 
 use super::FileReader;
 use crate::manifest::files::ManifestFile;
@@ -7,7 +7,7 @@ use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::EvictionExemption;
 
-/// A snapshot of a text, at 2026-11-21T14:00:00Z, and what could not be read of it.
+/// A snapshot of a text, at 2026-11-21T14:00:00Z, and the errors of reading it.
 pub(crate) fn snapshot(text: &str) -> (ClusterSnapshot, Vec<String>) {
     let as_of: Timestamp = "2026-11-21T14:00:00Z".parse().expect("it is a time");
     let mut texts = FileReader::new(Some(as_of), NumericOperators::Off);
@@ -125,7 +125,7 @@ fn json_of_kubectl_is_the_same_as_yaml() {
     assert!(told(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"), "{:?}", told(&wrong).1);
 }
 
-/// A list of 600 nodes, in pages; the server forgets the moment of the list while it is read.
+/// A list of 600 nodes, in pages; the server forgets the list's version while it is read.
 #[tokio::test]
 async fn a_list_goes_on_when_its_moment_is_forgotten() {
     use std::time::Duration;

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// An API server with a few names; ends with the test.
+/// An API server with a few objects; it ends with the test.
 struct Stage {
     line: TypedLine,
     asked: Arc<Mutex<Vec<String>>>,

@@ -9,7 +9,7 @@ use taintward_core::time::Span;
 pub(crate) const SUPPORTED: std::ops::RangeInclusive<u32> = 30..=37;
 
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
-    // Files say nothing of the server.
+    // Files contain nothing about the server.
     if scope.facts.now.is_none() {
         return Vec::new();
     }

@@ -6,10 +6,11 @@ use crate::doctor::controllers_flag::{ControllersFlag, UpstreamController, flag_
 use crate::doctor::distribution::{Distribution, k3s_flag};
 use crate::doctor::facts::{ClusterFacts, DoctorNode, NamedCount, ProgramFacts};
 
-/// The page of all distributions.
+/// The page about all distributions.
 const PAGE: &str = "docs/switch-off.md";
 
-/// Without it, taint eviction was a part of the node lifecycle controller; Kubernetes 1.38 no longer knows it.
+/// Without this gate, taint eviction is part of the node lifecycle controller. Kubernetes 1.38 does not have it any
+/// more.
 const GATE: &str = "SeparateTaintEvictionController";
 
 /// The value of `--controllers` on one replica.
@@ -18,7 +19,7 @@ pub(super) struct ReplicaFlag<'a> {
     pub(super) value: ControllersFlag,
 }
 
-/// The value on each replica whose command line is known.
+/// The value on each replica with a known command line.
 pub(super) fn replicas(facts: &ClusterFacts) -> Vec<ReplicaFlag<'_>> {
     let flag = |program: &ProgramFacts| match program.is_embedded {
         true => k3s_flag(&program.arguments),
@@ -75,7 +76,7 @@ fn distribution(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
 }
 
-/// What was read, for someone who has to go on alone.
+/// What was read, for a user who has to continue without a guide.
 fn read(facts: &ClusterFacts) -> String {
     let first = facts.nodes.first();
     let node = first.map(|node| {
@@ -97,7 +98,7 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "(not given)" } else { text }
 }
 
-/// Nodes of the control plane on which no kube-controller-manager is seen.
+/// Control-plane nodes without a visible kube-controller-manager.
 fn unseen(facts: &ClusterFacts) -> NamedCount {
     let is_seen = |node: &&DoctorNode| facts.controller_managers.iter().any(|one| one.node == node.name);
     let nodes = facts.nodes.iter().filter(|node| node.is_control_plane() && !is_seen(node));
@@ -204,7 +205,7 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
     steps(check, scope, now)
 }
 
-/// What to write, where, how it takes effect, and what takes it back. `now` is the value in force, where it is known.
+/// What to write, where, how to apply it, and how to undo it. `now` is the present value, if it is known.
 fn steps(check: DoctorCheck, scope: &DoctorScope<'_>, now: Option<&ControllersFlag>) -> DoctorCheck {
     let Some(guide) = scope.recognized.distribution.guide() else {
         let off = scope.replaced();
@@ -242,7 +243,7 @@ fn steps(check: DoctorCheck, scope: &DoctorScope<'_>, now: Option<&ControllersFl
     check.fix(format!("to go back: {}", edit.undo)).page(page(scope))
 }
 
-/// Controllers that run only where they are named, and that a new value must not forget.
+/// Controllers that only run if named, and that a new value must keep.
 fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck {
     let (id, harm) = match controller {
         UpstreamController::BootstrapSigner => (
@@ -315,7 +316,7 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
     }
 }
 
-/// A gate that Kubernetes 1.38 refuses to start with.
+/// The check for a gate with which Kubernetes 1.38 refuses to start.
 fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "feature-gates");
     let set = |program: &ProgramFacts| {

@@ -1,4 +1,4 @@
-//! Checks that exactly one controller evicts, and what stands between it and the pods.
+//! Checks that exactly one controller evicts pods, and what could prevent evictions.
 
 use super::DoctorScope;
 use super::control_plane::runs;
@@ -10,16 +10,16 @@ use crate::messages::counted;
 use crate::output::age;
 use taintward_core::time::Span;
 
-/// A trace of an eviction that is older says nothing of now.
+/// An older trace of an eviction says nothing about the present.
 const RECENT: i64 = 600;
 
-/// The lease by which replicas of kube-controller-manager elect one, in kube-system.
+/// The lease of kube-controller-manager's leader election, in kube-system.
 const UPSTREAM_LEASE: &str = "kube-controller-manager";
 
-/// A webhook that takes longer holds up evictions noticeably.
+/// A webhook with a longer timeout can delay evictions noticeably.
 const SLOW: i64 = 10;
 
-/// A plugin of the API server that gives every pod five minutes on nodes that are not ready or unreachable.
+/// An admission plugin that gives every pod five minutes on nodes that are not ready or unreachable.
 const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
 
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
@@ -96,7 +96,7 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
 }
 
-/// What the lease of kube-controller-manager says; it is the same lease whichever controllers are on.
+/// The state of kube-controller-manager's lease, which is the same whichever controllers are on.
 fn upstream_lease(scope: &DoctorScope<'_>) -> String {
     let facts = scope.facts;
     let found =

@@ -8,13 +8,13 @@ use crate::doctor::facts::{DeploymentFacts, LeaseFacts};
 use crate::output::age;
 use taintward_core::time::{Span, Wall};
 
-/// A lease may be old by so many of its own lengths before it counts as left behind: clocks differ.
+/// A lease older than this many of its own durations counts as abandoned: clocks differ.
 const LENGTHS: i64 = 4;
 
-/// The lease by which Taintward's controllers lead.
+/// The lease of Taintward's leader election.
 pub(super) const LEASE: &str = "taintward";
 
-/// Whether a Deployment runs one of Taintward's controllers, and writes.
+/// Whether a Deployment runs one of Taintward's controllers in a mode that writes.
 pub(super) fn carries_out(deployment: &DeploymentFacts, controller: &str) -> bool {
     let list = flag_values(&deployment.arguments, "controllers").join(",");
     let list = if list.is_empty() { "*" } else { &list };
@@ -96,14 +96,14 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether a lease was renewed lately.
+/// Whether a lease was renewed recently.
 pub(super) fn is_held(lease: &LeaseFacts, now: Wall) -> bool {
     let length = lease.duration.saturating_mul(LENGTHS).saturating_mul(1_000_000);
     let age = lease.renewed.map(|at| now.as_micros().saturating_sub(at.as_microsecond()));
     !lease.holder.is_empty() && age.is_some_and(|age| age <= length)
 }
 
-/// Taintward's lease, in the namespace it is installed in or in that of its default.
+/// Taintward's lease, in its own namespace or in the default one.
 pub(super) fn lease<'a>(scope: &DoctorScope<'a>) -> Option<&'a LeaseFacts> {
     let ours = scope.facts.leader_leases.iter().filter(|lease| lease.name == LEASE);
     ours.max_by_key(|lease| lease.renewed)

@@ -1,10 +1,10 @@
-//! Sums up what all pods show: which taints some pod tolerates, and whether DefaultTolerationSeconds is on.
+//! Summarizes all pods: which taints some pod tolerates, and whether DefaultTolerationSeconds is on.
 
 use super::NamedCount;
 use crate::manifest::YamlNode;
 use std::collections::BTreeSet;
 
-/// What DefaultTolerationSeconds adds tolerations for.
+/// The taints for which DefaultTolerationSeconds adds tolerations.
 const HEALTH_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 /// A taint of a node.
@@ -30,7 +30,7 @@ impl TolerationFacts {
         Self { key: text("key"), operator: text("operator"), value: text("value"), effect: text("effect") }
     }
 
-    /// An operator that is not known may match.
+    /// A toleration with an unknown operator may match.
     fn may_match(&self, taint: &TaintFacts) -> bool {
         let effect = self.effect.is_empty() || self.effect == taint.effect;
         let key = self.key.is_empty() || self.key == taint.key;
@@ -42,10 +42,10 @@ impl TolerationFacts {
     }
 }
 
-/// What all pods together show.
+/// A summary of all pods.
 #[derive(Debug, Default)]
 pub(crate) struct PodTotals {
-    /// Pods that DefaultTolerationSeconds, if it is on, has given tolerations to.
+    /// Pods with the tolerations that DefaultTolerationSeconds adds if it is on.
     pub(crate) with_health_tolerations: usize,
     pub(crate) without_health_tolerations: NamedCount,
     tolerations: BTreeSet<TolerationFacts>,
@@ -61,7 +61,7 @@ impl PodTotals {
     pub(crate) fn add(&mut self, spec: Option<&YamlNode>, is_static_pod: bool, name: impl Fn() -> String) {
         let tolerations = spec.and_then(|spec| spec.get("tolerations")).map_or(&[][..], YamlNode::items);
         let tolerations: Vec<TolerationFacts> = tolerations.iter().map(TolerationFacts::of).collect();
-        // A kubelet makes mirror pods with tolerations of their own.
+        // A kubelet creates mirror pods with their own tolerations.
         if !is_static_pod {
             let covers = |key: &&str| {
                 let taint =

@@ -1,22 +1,22 @@
-//! Recognizes admission webhooks that see requests by which pods are evicted.
+//! Recognizes admission webhooks that receive requests of evictions.
 
 use super::strings;
 use crate::manifest::YamlNode;
 
-/// A webhook that sees requests by which pods are evicted.
+/// A webhook that receives requests of evictions.
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookFacts {
     /// `ValidatingWebhookConfiguration NAME, webhook NAME`.
     pub(crate) place: String,
-    /// What it sees: `DELETE pods`.
+    /// The requests that it receives: `DELETE pods`.
     pub(crate) sees: Vec<String>,
     pub(crate) fails_closed: bool,
-    /// Seconds.
+    /// In seconds.
     pub(crate) timeout: i64,
 }
 
 impl WebhookFacts {
-    /// A webhook that sees an eviction, or what comes before one; `None` for the others, and for Taintward's own.
+    /// A webhook that receives an eviction or the request before it; `None` for others, and for Taintward's own.
     pub(crate) fn of(kind: &str, configuration: &str, hook: &YamlNode) -> Option<Self> {
         if hook.text("name").ends_with(".taintward.io") {
             return None;

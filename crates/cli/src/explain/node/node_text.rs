@@ -87,7 +87,7 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
     let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     if let [(last, at), ..] = writers {
         let at = at.map(|at| format!(", at {}", text_parts::wall(now, at))).unwrap_or_default();
-        // All taints are one field: its last writer need not have put each of them there.
+        // All taints are one field: its last writer need not have added each of them.
         paragraph(text, &format!("The list was last written by {last}{at}."), view);
     }
 }

@@ -7,7 +7,7 @@ use crate::explain::text_parts::wall;
 use taintward_core::time::{Span, Wall};
 use taintward_core::verdict::Outcome;
 
-/// The condition of a pod that is about to be ended.
+/// The condition of a pod that is about to be deleted.
 const DISRUPTED: &str = "DisruptionTarget";
 
 pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
@@ -19,7 +19,7 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     sentences
 }
 
-/// A pod that is being deleted goes when its containers have ended and its finalizers are gone.
+/// A terminating pod is removed when its containers have ended and its finalizers are gone.
 fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
     let Some(deletion) = explanation.details.deletion else { return Vec::new() };
     let (now, finalizers) = (explanation.now(), &explanation.details.finalizers);
@@ -65,7 +65,7 @@ fn unconfirmed(explanation: &PodExplanation<'_>) -> String {
     }
 }
 
-/// Whose mark it carries (TE-31).
+/// Which controller has set its mark (TE-31).
 fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     let mark = explanation.details.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
     let whose = match mark.reason.as_str() {
@@ -83,7 +83,7 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
 }
 
-/// It should be gone, and has not been deleted.
+/// The pod is overdue and has not been deleted.
 fn undone(explanation: &PodExplanation<'_>) -> String {
     let Some(controllers) = &explanation.context.controllers else {
         return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();

@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 /// The reason of the events of a taint eviction (TE-34).
 const EVICTED: &str = "TaintManagerEviction";
 
-/// Other pods that are shown of one workload.
+/// The largest number of other pods shown of one workload.
 const OTHERS_MOST: usize = 10;
 
-/// A pod that is not there.
+/// A pod that does not exist.
 struct MissingPodExplanation<'s> {
     context: &'s ExplainContext,
     name: &'s str,
     /// The newest last.
     events: Vec<&'s EventDetails>,
-    /// Pods that may have taken its place, each once.
+    /// Pods that may have replaced it, each once.
     others: Vec<&'s PodDetails>,
 }
 
-/// The explanation of a pod that is not there, if an event is left of it.
+/// The explanation of a pod that does not exist, if events about it remain.
 pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> ExplanationResult<'s> {
     let events = context.events(context.namespace(), name);
     if events.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> Explana
 }
 
 impl MissingPodExplanation<'_> {
-    /// What is known of why it went.
+    /// What is known of the reason for its deletion.
     fn summary(&self) -> String {
         let evicted = |event: &&&EventDetails| {
             event.reason == EVICTED && event.message.starts_with("Marking for deletion")

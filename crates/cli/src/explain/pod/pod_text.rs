@@ -30,7 +30,7 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     list(text, "What events tell:", &text_parts::events(&events, explanation.now()), view);
 }
 
-/// Everything about one taint, sentence after sentence.
+/// The sentences about one taint.
 fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
     let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
@@ -59,7 +59,7 @@ fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
     explanation.others().into_iter().map(sentence).collect()
 }
 
-/// Where an arrival was taken from.
+/// The source of a binding time, as text.
 const fn arrival(source: BindingSource) -> &'static str {
     match source {
         BindingSource::SeenLive => "seen arriving",

@@ -10,35 +10,35 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::scheduling::{filter, kept_off_by};
 
-/// The nodes, sorted by what they are to a pod.
+/// The nodes, sorted by what they mean for a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct PossibleNodes {
     possible: Vec<String>,
-    /// Taints, each as text, and the nodes with just these; most nodes first.
+    /// Taints as text, and the nodes with exactly these; most nodes first.
     tainted: Vec<(Vec<String>, Vec<String>)>,
-    /// Another reason, in the scheduler's words, and the nodes.
+    /// Another reason, in the scheduler's words, with its nodes.
     unfit: Vec<(String, Vec<String>)>,
-    /// There are rules that were not looked at.
+    /// The pod has rules that were not evaluated.
     beyond: bool,
 }
 
-/// Names that are shown; the others are counted.
+/// The largest number of names shown; the others are counted.
 const NAMED_MOST: usize = 5;
 
-/// As people read it; nothing for a pod that looks for no node.
+/// The text for people; empty for a pod that needs no node.
 pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
     if let Some(nodes) = PossibleNodes::of(explanation) {
         nodes.text(view, text);
     }
 }
 
-/// As programs read it; `None` for a pod that looks for no node.
+/// The object for programs; `None` for a pod that needs no node.
 pub(super) fn object(explanation: &PodExplanation<'_>) -> Option<Value> {
     PossibleNodes::of(explanation).map(|nodes| nodes.object())
 }
 
 impl PossibleNodes {
-    /// `None` for a pod that looks for no node.
+    /// `None` for a pod that needs no node.
     fn of(explanation: &PodExplanation<'_>) -> Option<Self> {
         let is_looking = explanation.place == PodLocation::Nowhere && !explanation.details.is_over();
         let pod = explanation.pod.filter(|_| is_looking)?;

@@ -19,17 +19,17 @@ struct WorkloadExplanation<'s> {
     target: &'s Target,
     maker: WorkloadOwner,
     namespace: String,
-    /// Those that leave, the first one first; those of which it is not known; those that stay.
+    /// Pods that leave, the first one first; then those that are unknown; then those that stay.
     pods: Vec<PodExplanation<'s>>,
 }
 
-/// How many of its pods do what.
+/// The number of its pods for each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OutcomeCounts {
     going: usize,
     later: usize,
     staying: usize,
-    /// They have no node, or one that is not known.
+    /// Pods without a node, or with an unknown one.
     unjudged: usize,
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::described::{check, document, schema};
 use std::collections::BTreeMap;
 
-/// What stands in YAML fences.
+/// The contents of YAML fences.
 fn examples(text: &str) -> Vec<&str> {
     text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }

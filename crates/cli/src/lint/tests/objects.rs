@@ -42,7 +42,7 @@ fn lists_are_read_item_by_item_in_yaml_and_json() {
         told(&format!("kind: List\napiVersion: v1\nitems:\n- {item}\n- {item}\n")),
         "TL101@4:86, TL101@5:86"
     );
-    // Items of a PodList do not say what they are.
+    // Items of a PodList have no kind.
     let plain = "{spec: {tolerations: [{key: a, operator: Exists, value: b}]}}";
     assert_eq!(told(&format!("kind: PodList\napiVersion: v1\nitems:\n- {plain}\n")), "TL101@4:59");
     let json = "{\n  \"kind\": \"List\",\n  \"items\": [\n    {\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"spec\":\n\
