@@ -171,7 +171,7 @@ pub(crate) fn stays_because(
 }
 
 fn named(taint: &Taint) -> String {
-    // Other effects do not get here: the caller handles NoExecute taints only.
+    // Only NoExecute taints are passed, whose text includes the effect.
     match taint.effect {
         TaintEffect::NoExecute => taint.to_string(),
         _ => taint.key.to_string(),

@@ -56,22 +56,22 @@ pub(crate) struct TableArgs {
     color: ColorChoice,
 }
 
-/// The field of an answer's object with the list that is sorted, and whose items are the rows of custom columns.
+/// The field of the object with the sorted list, whose items are the rows of custom columns.
 const ITEMS: &str = "items";
 
-/// What a command found.
+/// The result of a command.
 pub(crate) trait Printable {
-    /// As programs read it: `apiVersion: taintward.io/v1alpha1`, `kind`, and what belongs to it.
+    /// The object for programs: `apiVersion: taintward.io/v1alpha1`, `kind`, and the fields of the kind.
     fn object(&self) -> Value;
 
-    /// `pod/web-1`, one for each thing it is about; for each of the items, if it is sorted.
+    /// `pod/web-1`, one for each object; for each of the items, if the result is sorted.
     fn names(&self) -> Vec<String>;
 
-    /// As people read it, each line ended.
+    /// The text for people, with a line break after each line.
     fn human(&self, view: &PrintOptions) -> String;
 }
 
-/// How people want to see it.
+/// Options of the text for people.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintOptions {
     pub(crate) paper: Terminal,
@@ -80,7 +80,7 @@ pub(crate) struct PrintOptions {
     order: Option<Vec<usize>>,
 }
 
-/// How an answer is written.
+/// Options of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputOptions {
     form: OutputFormat,
@@ -88,7 +88,7 @@ pub(crate) struct OutputOptions {
     view: PrintOptions,
 }
 
-/// A file that a form names cannot be used.
+/// Why a file named by a format cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
     #[error("cannot read {}, which -o names: {why}", file.display())]
@@ -97,7 +97,7 @@ pub(crate) enum OutputError {
     Wrong { file: PathBuf, why: String },
 }
 
-/// Why an answer could not be written.
+/// Why a result could not be printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrintError {
     #[error(transparent)]
@@ -117,12 +117,12 @@ impl OutputArgs {
 }
 
 impl PrintOptions {
-    /// A table with its titles.
+    /// Options for a table with titles.
     pub(crate) fn on(paper: Terminal) -> Self {
         Self { paper, wide: false, headers: true, order: None }
     }
 
-    /// These, one for each item, in the order that `--sort-by` asks for.
+    /// The items in the order of `--sort-by`.
     pub(crate) fn in_order<'i, T>(&self, items: &'i [T]) -> Vec<&'i T> {
         match &self.order {
             Some(order) if order.len() == items.len() => order.iter().map(|at| &items[*at]).collect(),
@@ -143,7 +143,7 @@ impl OutputOptions {
         Ok(Self { form, sort_by: look.sort_by, view })
     }
 
-    /// Whether a table is written: remarks beside it are welcome.
+    /// Whether the output is a table, beside which remarks may be printed.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self.form, OutputFormat::Table | OutputFormat::Wide)
     }
@@ -156,7 +156,7 @@ impl OutputOptions {
         &self.view
     }
 
-    /// Writes an answer to standard output.
+    /// Prints a result to standard output.
     pub(crate) fn print(&self, answer: &dyn Printable) -> Result<(), PrintError> {
         print(&self.text(answer)?)
     }
@@ -173,11 +173,11 @@ impl OutputOptions {
             OutputFormat::Yaml => structured::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
             OutputFormat::Template(template) => {
                 let text = template.execute(&sorted(answer, &view))?;
-                // A program gets what stands there; a terminal would obey it.
+                // Programs get the exact text; on a terminal, control characters would take effect.
                 Ok(if view.paper.is_terminal { harmless_lines(&text) } else { text })
             }
             OutputFormat::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
-            // Read before anything was begun.
+            // These formats were replaced by their files' contents before.
             OutputFormat::TemplateFile(_) | OutputFormat::ColumnsFile(_) => Ok(String::new()),
         }
     }
@@ -191,7 +191,7 @@ impl OutputOptions {
     }
 }
 
-/// The form; if it names a file, what is in it.
+/// Replaces a format that names a file by the file's contents.
 fn with_file_read(form: OutputFormat) -> Result<OutputFormat, OutputError> {
     let read = |file: &PathBuf| {
         std::fs::read_to_string(file).map_err(|why| OutputError::Unreadable { file: file.clone(), why })
@@ -208,7 +208,7 @@ fn with_file_read(form: OutputFormat) -> Result<OutputFormat, OutputError> {
     }
 }
 
-/// Writes to standard output; a reader who has seen enough (`| head`) is no failure.
+/// Prints to standard output. A reader that stops early (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), PrintError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, forecast};
 use taintward_core::time::Mono;
 
-/// Those that leave and are given a place, one after the other; more are only counted.
+/// The largest number of leaving pods that are placed on other nodes, one after the other; more are only counted.
 const PLACES_MOST: usize = 10_000;
 
 /// Exit codes of `taintward plan`.
@@ -37,7 +37,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     ),
 ];
 
-/// Why there is no plan at all.
+/// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
@@ -54,11 +54,11 @@ enum PlanError {
     Past { at: Timestamp, now: Timestamp },
 }
 
-/// All edits, made.
+/// The nodes after all edits.
 #[derive(Debug, Default)]
 struct EditedNodes {
     changes: Vec<PlannedNodeChange>,
-    /// What was done, a sentence each.
+    /// A sentence for each edit.
     descriptions: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
     })
 }
 
-/// [`Mono::NEVER`] where no moment was named: all that leave are looked at, whenever it is.
+/// The time up to which pods count as leaving; [`Mono::NEVER`] by default, which includes all that leave.
 fn until(at: PlanMoment, state: &ClusterState) -> Result<Mono, PlanError> {
     let now = state.snapshot.now();
     match at {

@@ -3,20 +3,20 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// What takes less needs no word.
+/// Faster reads show no progress.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How often the line is written over.
+/// How often the line is updated.
 const PACE: Duration = Duration::from_millis(200);
 
-/// How far something has got.
+/// The progress of reading.
 pub(crate) struct Progress {
     next: Instant,
     said: bool,
     terminal: bool,
 }
 
-/// Begins now.
+/// Starts now.
 impl Default for Progress {
     fn default() -> Self {
         let terminal = io::stderr().is_terminal();
@@ -25,9 +25,9 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// So many are read. Nobody is left to tell if the terminal is gone.
+    /// Shows that this many objects were read. If the terminal is gone, errors are ignored.
     pub(crate) fn at(&mut self, count: usize, what: &str) {
-        // The clock is asked now and then, not for each object.
+        // The clock is read occasionally, not for each object.
         if !count.is_multiple_of(64) || Instant::now() < self.next {
             return;
         }

@@ -24,7 +24,7 @@ use taintward_controller::logging;
 use taintward_controller::run::{RunError, run as run_controllers};
 use taintward_controller::shutdown::Shutdown;
 
-/// Why the program ends with an error.
+/// Why the command ends with an error.
 #[derive(Debug, thiserror::Error)]
 enum RunCommandError {
     #[error("the operating system refuses what the program needs to start: {0}")]

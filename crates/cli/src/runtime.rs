@@ -3,7 +3,7 @@
 use std::io;
 use tokio::runtime::Builder;
 
-/// A runtime; whatever still runs in it when it is dropped is left to itself.
+/// A runtime; on drop, it does not wait for the tasks that still run.
 pub(crate) struct Runtime(Option<tokio::runtime::Runtime>);
 
 impl Runtime {

@@ -50,10 +50,10 @@ use tokio::time::Instant;
 /// The context of its kubeconfig.
 const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
 
-/// How the kubeconfig's name begins in the folder for temporary files; the number of the process follows.
+/// The prefix of the kubeconfig's name in the folder for temporary files; the process number follows.
 const KUBECONFIG_PREFIX: &str = "taintward-sandbox-";
 
-/// What could not be done, with the way out.
+/// What failed, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SandboxError {
     #[error(
@@ -70,7 +70,7 @@ pub(crate) enum SandboxError {
     Closed(io::Error),
 }
 
-/// Runs a sandbox, or injects faults into one. Its log has nothing but failures; the board shows the rest.
+/// Runs a sandbox, or injects faults into one. Only errors are logged; the board shows the rest.
 pub(crate) fn run(command: SandboxCommand) -> ExitCode {
     logging::end_on_panic();
     let done = || -> Result<(), Box<dyn Error>> {
@@ -90,7 +90,7 @@ pub(crate) fn run(command: SandboxCommand) -> ExitCode {
     }
 }
 
-/// Runs it to its end.
+/// Runs the sandbox to its end.
 async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
     world.server().bootstrap_roles();
@@ -107,10 +107,11 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         files::check_save(path)?;
     }
     more_handles();
-    // From here on it ends as it should: what is to be saved is saved, even if the signal comes before it prints a word.
+    // From here on a signal ends it gracefully: objects are saved even if the signal comes before the first line is
+    // printed.
     let ending = EndSignals::listen();
     let address = plan.listen;
-    // Over plain HTTP, kubectl would send no token.
+    // Over plain HTTP, kubectl would not send the token.
     let listening = ApiListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let port = plan.board_port;
@@ -119,7 +120,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
     };
     let (path, chosen) = match &plan.kubeconfig_out {
-        // Another terminal is in another folder.
+        // Another terminal may be in another folder.
         Some(path) => (std::path::absolute(path)?, true),
         None => {
             let name = format!("{KUBECONFIG_PREFIX}{}.yaml", std::process::id());
@@ -151,7 +152,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
     let shown = show(&plan, &world, (&url, &path, board_url.as_deref()), ending).await;
-    // Ending takes no time: nothing in here outlives the process.
+    // Ending takes no time, because nothing in the sandbox outlives the process.
     stop.send();
     if let Some(controller) = controller {
         let _ = tokio::time::timeout(Duration::from_millis(200), controller).await;
@@ -166,12 +167,13 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     Ok(shown?)
 }
 
-/// A connection takes a file handle: as many as the system lets us have, as programs in Go do it.
+/// Raises the limit of file handles, one of which each connection needs, as far as the system allows, as Go programs
+/// do.
 fn more_handles() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // What cannot be had leaves what there was.
+    // On failure the limit stays as it is.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
@@ -183,11 +185,11 @@ async fn save_on_signal(mut requests: Signal, server: ApiServer, path: PathBuf) 
     }
 }
 
-/// Ctrl-C, or a request to terminate.
+/// Ctrl-C, or a termination signal.
 struct EndSignals([Option<Signal>; 2]);
 
 impl EndSignals {
-    /// Listens from now on.
+    /// Starts to listen for signals.
     fn listen() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok()))
     }
@@ -240,7 +242,7 @@ async fn show(
     watched.map_err(SandboxError::Closed)
 }
 
-/// What runs, how to get in, and what to try.
+/// The introduction: what runs, how to connect, and what to try.
 fn opening(
     plan: &SandboxOptions,
     server: &ApiServer,
@@ -296,13 +298,13 @@ fn tried(command: &str, what: &str) -> String {
     format!("  {command:<49} # {what}")
 }
 
-/// How fast the cluster's time goes, from now on.
+/// Sets the speed of the cluster's time from now on.
 fn pace(server: &ApiServer, speed: f64) -> RuntimePace {
     let wall = Wall::from_micros(server.clock().now().as_microsecond());
     RuntimePace { since: Instant::now(), wall, speed }
 }
 
-/// What the board shows, and what its buttons do.
+/// The data of the board, and the actions of its buttons.
 fn board_source(
     server: ApiServer,
     url: &str,
@@ -325,7 +327,7 @@ fn board_source(
     }
 }
 
-/// Taintward itself, on the cluster in this process: the same code as on a real one.
+/// Runs Taintward's controller on the cluster in this process, with the same code as on a real one.
 async fn controller(server: ApiServer, clock: Clock, settings: ControllerSettings, shutdown: Shutdown) {
     let server = server.as_user(taintward_account());
     let client = kube_client(&server);
@@ -346,7 +348,8 @@ async fn controller(server: ApiServer, clock: Clock, settings: ControllerSetting
     }
 }
 
-/// The holder of the lease in the cluster that was loaded is not in this one: its term need not be waited for.
+/// Clears the holder of a loaded cluster's lease: that process is not here, so there is no need to wait for the lease
+/// to expire.
 fn vacate(server: &ApiServer, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);

@@ -1,7 +1,7 @@
 //! Runs `taintward taint`: adds and removes taints as kubectl does (KT-1 to KT-10), with a preview and confirmation.
 //!
-//! - Invariant: no concurrent edit is lost; without a terminal there is no question, and the output is kubectl's except for
-//!   what docs/differences.md lists.
+//! - Invariant: no concurrent edit is lost; without a terminal there is no prompt, and the output is kubectl's except
+//!   for what docs/differences.md lists.
 //! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
 mod confirm;
@@ -23,10 +23,10 @@ use std::time::Duration;
 use taintward_kube::config::{ConnectError, Connected, ProbeError, connect, probe};
 use taintward_kube::node_client::NodeClient;
 
-/// How long the API server is probed after a request without an answer.
+/// How long to probe the API server after a request without a response.
 const PROBED_MOST: Duration = Duration::from_secs(5);
 
-/// Why nothing was begun.
+/// Why nothing was attempted.
 #[derive(Debug, thiserror::Error)]
 enum TaintCommandError {
     #[error(transparent)]
@@ -37,7 +37,7 @@ enum TaintCommandError {
     Start(#[from] io::Error),
     #[error("{0}")]
     Nodes(#[from] taintward_kube::api::RequestError),
-    /// Nothing was changed: the server does not answer at all.
+    /// Nothing was changed: the server does not respond at all.
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
     #[error("aborted: no node was changed")]
@@ -82,7 +82,7 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
             return Err(why.into());
         }
     };
-    // Outside of the runtime: a preview may start one of its own.
+    // Outside of the runtime, because a preview may start its own.
     confirm::before(plan, request.change(), &names, preview)?;
     let nodes = NodeClient::new(connected.client.clone(), plan.cluster.patience);
     runtime.block_on(async {
@@ -98,7 +98,7 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     })
 }
 
-/// Fails if the API server does not answer at all, with its address and the way out.
+/// Fails if the API server does not respond at all, with its address and what to do.
 async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), TaintCommandError> {
     let unreachable = |why| TaintCommandError::Unreachable { place: connected.where_from.clone(), why };
     let probed = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;

@@ -10,9 +10,9 @@ use taintward_core::time::Wall;
 /// A note on a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaintNote {
-    /// Why it is there, as somebody typed it.
+    /// Why the taint is there, as typed by the user.
     pub(crate) reason: Option<String>,
-    /// Until when it is meant to be there.
+    /// Until when it is intended to stay.
     pub(crate) until: Option<Wall>,
 }
 
@@ -27,11 +27,11 @@ struct TaintNoteJson {
     until: Option<String>,
 }
 
-/// Behind it stand the effect and a number that the taint's key makes: a key may be longer than an annotation's name.
+/// The effect and a hash of the taint's key follow: a key may be longer than an annotation's name.
 const PREFIX: &str = "taintward.io/taint-note";
 
-/// The annotation that holds a taint's note. An effect that is none of the three has none. Two keys with the same number would
-/// share an annotation; the note itself says whose it is.
+/// The annotation for a taint's note; none for an unknown effect. Two keys with the same hash would share an
+/// annotation; the note itself names its taint.
 pub(crate) fn key(taint: &Taint) -> String {
     format!("{PREFIX}.{}.{:016x}", taint.effect.as_str(), fnv1a(&taint.key))
 }
@@ -46,7 +46,7 @@ impl TaintNote {
         serde_json::to_string(&written).expect("texts and a time are JSON")
     }
 
-    /// The note about a taint, out of its node's annotations. What cannot be read, or is about another taint, is none.
+    /// The note about a taint, from its node's annotations; `None` if it is invalid or about another taint.
     pub(crate) fn about<'a>(taint: &Taint, annotation: impl FnOnce(&str) -> Option<&'a str>) -> Option<Self> {
         let written: TaintNoteJson = serde_json::from_str(annotation(&key(taint))?).ok()?;
         if written.taint != taint.to_string() {
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(TaintNote::about(&db, |_| Some(odd)), None, "{odd}");
         }
         assert_eq!(TaintNote::about(&db, |_| None), None);
-        // What others add to it some day does not hide it.
+        // Fields that other tools add do not hide it.
         let more = r#"{"taint":"dedicated=db:NoExecute","by":"eve"}"#;
         assert_eq!(TaintNote::about(&db, |_| Some(more)), Some(TaintNote::default()));
     }

@@ -16,7 +16,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (2, "The command line makes no sense"),
 ];
 
-/// Ours, as a release is called.
+/// Our version in the form of a release.
 const OURS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// The flags of `taintward version`.
@@ -31,10 +31,10 @@ pub(crate) struct VersionArgs {
     server: ServerArgs,
 }
 
-/// What `taintward version` is to do.
+/// The options of `taintward version`.
 #[derive(Debug)]
 pub(crate) struct VersionOptions {
-    /// `None`: no API server is asked.
+    /// `None`: no request is sent to an API server.
     pub(crate) server: Option<ServerOptions>,
     pub(crate) output: OutputOptions,
 }
@@ -46,7 +46,7 @@ impl VersionArgs {
     }
 }
 
-/// Why the server's version is not known.
+/// Why the server's version is unknown.
 #[derive(Debug, thiserror::Error)]
 enum VersionError {
     #[error(transparent)]

@@ -39,8 +39,8 @@ pub(crate) fn serve(plan: WebhookOptions) -> ExitCode {
     }
 }
 
-/// One thread, which answers tens of thousands of questions a second (docs/benchmarks-webhook.md): with a second one each
-/// question would also cost a change of threads.
+/// One thread, which answers tens of thousands of reviews per second (docs/benchmarks-webhook.md): with a second one,
+/// each review would also cost a context switch.
 fn drive(settings: WebhookSettings) -> Result<(), WebhookCommandError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {

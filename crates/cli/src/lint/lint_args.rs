@@ -103,7 +103,7 @@ pub(crate) enum LintSource {
 /// The format of the report.
 #[derive(Clone, Debug)]
 pub(crate) enum LintForm {
-    /// A format of all commands
+    /// A format that all commands have.
     Common(Box<OutputOptions>),
     /// SARIF 2.1.0, for code scanning
     Sarif,

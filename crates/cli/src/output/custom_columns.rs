@@ -5,10 +5,10 @@ use super::table::{Table, TableCell, TableColumn};
 use serde_json::Value;
 use std::str::FromStr;
 
-/// Where there is nothing, as kubectl says it.
+/// The text for a missing value, as in kubectl.
 const NONE: &str = "<none>";
 
-/// The columns somebody asks for.
+/// The columns of a custom table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CustomColumns(Vec<(String, JsonPathTemplate)>);
 
@@ -30,7 +30,7 @@ impl FromStr for CustomColumns {
 }
 
 impl CustomColumns {
-    /// Titles on the first line, fields on the second.
+    /// Parses a file with titles on the first line and fields on the second.
     pub(crate) fn parse_file(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let mut words = |what: &str| match lines.next() {
@@ -49,7 +49,7 @@ impl CustomColumns {
         columns.collect::<Result<_, TemplateError>>().map(Self).map_err(|why| why.to_string())
     }
 
-    /// A row for each item; for the object itself if it is no list.
+    /// A row for each item, or for the object itself if it is not a list.
     pub(crate) fn table(&self, object: &Value, items: &str) -> Result<Table, TemplateError> {
         let mut table = Table::new(self.0.iter().map(|(title, _)| TableColumn::new(title)).collect());
         let rows = match object.get(items) {

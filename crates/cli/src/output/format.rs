@@ -4,11 +4,11 @@ use super::custom_columns::CustomColumns;
 use super::jsonpath::JsonPathTemplate;
 use std::path::PathBuf;
 
-/// What there is, as kubectl spells it.
+/// All formats, as kubectl spells them.
 pub(crate) const FORMS: &str = "table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE, \
                                 jsonpath=TEMPLATE, jsonpath-file=FILE";
 
-/// How an answer is written.
+/// An output format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
     Table,
@@ -23,7 +23,7 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Reads the text of `-o`.
+    /// Parses the value of `-o`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, rest) = match text.split_once('=') {
             Some((name, rest)) => (name, Some(rest)),

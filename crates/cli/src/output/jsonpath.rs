@@ -13,25 +13,25 @@ pub(super) use print::shown;
 use eval::FoundValues;
 use serde_json::Value;
 
-/// Longer ones are a mistake.
+/// Longer templates are mistakes.
 const BYTES_MOST: usize = 1 << 16;
 
-/// A template that can be carried out.
+/// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JsonPathTemplate {
     text: String,
     parts: Vec<TemplatePart>,
 }
 
-/// What a template is made of.
+/// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TemplatePart {
     Text(String),
-    /// What stands between braces.
+    /// The steps between braces.
     Action(Vec<PathStep>),
 }
 
-/// From values to values.
+/// A step from values to values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PathStep {
     Field(String),
@@ -40,9 +40,9 @@ enum PathStep {
     Slice(SliceStep),
     Union(Vec<Vec<Self>>),
     Filter(Box<FilterStep>),
-    /// A text, whatever there was before.
+    /// A text, regardless of the values.
     Quoted(String),
-    /// A number or a truth value, for each value there was before.
+    /// A number or a boolean for each value.
     Literal(Value),
     Range,
     End,
@@ -61,7 +61,7 @@ struct SliceStep {
 enum SliceEnd {
     Length,
     Before(i64),
-    /// No end is written: one element.
+    /// Without an end: one element.
     One,
 }
 
@@ -69,11 +69,11 @@ enum SliceEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FilterStep {
     left: Vec<PathStep>,
-    /// The operator, and what stands behind it; without them it is enough that the left side is there.
+    /// The operator and the right side; without them, the left side must exist.
     compared: Option<(String, Vec<PathStep>)>,
 }
 
-/// Why a template cannot be read, or not be carried out.
+/// Why a template cannot be parsed or executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TemplateError {
     #[error("error parsing jsonpath {template}, {why}")]
@@ -92,7 +92,7 @@ impl JsonPathTemplate {
         Ok(Self { text: text.to_owned(), parts: parse::parse(text).map_err(error)? })
     }
 
-    /// A field: `{.a.b}`, `.a.b`, `{a.b}` and `a.b` are the same.
+    /// Parses a field: `{.a.b}`, `.a.b`, `{a.b}` and `a.b` are the same.
     pub(crate) fn field(text: &str) -> Result<Self, TemplateError> {
         let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
         let inner = inner.strip_prefix('.').unwrap_or(inner);
@@ -104,7 +104,7 @@ impl JsonPathTemplate {
         Self::parse(&format!("{{.{inner}}}"))
     }
 
-    /// What it makes of a value.
+    /// The text for a value.
     pub(crate) fn execute(&self, value: &Value) -> Result<String, TemplateError> {
         let found = self.find(value)?;
         let words = found.iter().map(|found| {
@@ -114,7 +114,7 @@ impl JsonPathTemplate {
         Ok(words.collect())
     }
 
-    /// What each part of it finds.
+    /// The values that each part finds.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Result<Vec<FoundValues<'v>>, TemplateError> {
         eval::find(&self.parts, value)
             .map_err(|why| TemplateError::Executing { template: self.text.clone(), why })

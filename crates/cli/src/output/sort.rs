@@ -6,14 +6,14 @@ use std::cmp::Ordering;
 use std::str::FromStr;
 use taintward_core::quantity::Quantity;
 
-/// What a list is sorted by.
+/// The key of `--sort-by`.
 #[derive(Clone, Debug)]
 pub(crate) struct SortKey {
     text: String,
     path: JsonPathTemplate,
 }
 
-/// A list cannot be sorted by that.
+/// Why a list cannot be sorted by a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SortError {
     #[error(transparent)]
@@ -48,7 +48,7 @@ impl SortKey {
     }
 }
 
-/// One order for all values: what is missing first, then kind by kind.
+/// A total order of all values: missing ones first, then type by type.
 fn compare(one: Option<&Value>, other: Option<&Value>, amounts: bool) -> Ordering {
     let (Some(one), Some(other)) = (one, other) else { return one.is_some().cmp(&other.is_some()) };
     match (one, other) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in a field: there is one order, and nothing is lost.
+        /// Any values can be sorted, consistently and without losing one.
         #[test]
         fn anything_can_be_sorted(picks in prop::collection::vec(0_usize..12, 1..40)) {
             let odd = [

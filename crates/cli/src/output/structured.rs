@@ -17,20 +17,20 @@ pub(crate) fn json(object: &Value) -> String {
     numbered(String::from_utf8(bytes).expect("JSON is text") + "\n")
 }
 
-/// One document. Long lines stay lines; what YAML 1.1 would take for something else than text is in quotes.
+/// One document. Long lines are not wrapped; text that YAML 1.1 would take for another type is quoted.
 pub(super) fn yaml(object: &Value) -> Result<String, String> {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     yaml_with(object, options)
 }
 
-/// One document, written so.
+/// One document with these options.
 pub(crate) fn yaml_with(object: &Value, options: SerializerOptions) -> Result<String, String> {
     let text =
         serde_saphyr::to_string_with_options(&YamlSafe(object), options).map_err(|why| why.to_string())?;
     Ok(numbered(if text.ends_with('\n') { text } else { text + "\n" }))
 }
 
-/// A value whose texts are in double quotes where numbers may stand in them.
+/// A value whose texts are double-quoted if they contain hazardous characters, which can be escaped only there.
 struct YamlSafe<'v>(&'v Value);
 
 impl Serialize for YamlSafe<'_> {
@@ -50,7 +50,7 @@ struct YamlText<'v>(&'v str);
 
 impl Serialize for YamlText<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Line ends alone leave a text of several lines readable.
+        // Line breaks alone keep a text of several lines readable.
         match self.0.contains(|c| c != '\n' && is_hazard(c)) {
             true => DoubleQuoted(self.0).serialize(serializer),
             false => serializer.serialize_str(self.0),

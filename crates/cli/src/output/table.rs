@@ -6,10 +6,10 @@ use super::terminal::{harmless, width};
 use super::{PrintOptions, Terminal};
 use crate::color::Color;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 3;
 
-/// A name is not made shorter than this: less says nothing.
+/// Names are not shortened below this length, at which they still say something.
 const SHORTEST: usize = 12;
 
 /// A column.
@@ -29,38 +29,38 @@ impl TableColumn {
         Self { title, only_wide: false, shortens: false, yields: false, right: false, least: 0 }
     }
 
-    /// Only there with `-o wide`.
+    /// Shows the column with `-o wide` only.
     #[must_use]
     pub(crate) fn only_wide(self) -> Self {
         Self { only_wide: true, ..self }
     }
 
-    /// Where the table does not fit a terminal, names in it are shortened in the middle.
+    /// Shortens names in the middle if the table does not fit a terminal.
     #[must_use]
     pub(crate) fn shortens(self) -> Self {
         Self { shortens: true, ..self }
     }
 
-    /// Where the table does not fit a terminal even so, it is left out, the last such column first.
+    /// Omits the column if the table still does not fit; the last such column first.
     #[must_use]
     pub(crate) fn yields(self) -> Self {
         Self { yields: true, ..self }
     }
 
-    /// At least so wide, that rows printed later stand below those of now.
+    /// Sets a minimum width, so that rows printed later stay aligned.
     #[must_use]
     pub(crate) fn at_least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
-    /// Numbers.
+    /// Aligns numbers to the right.
     #[must_use]
     pub(crate) fn right(self) -> Self {
         Self { right: true, ..self }
     }
 }
 
-/// What stands in a column.
+/// The content of a cell.
 #[derive(Clone, Debug)]
 pub(crate) struct TableCell {
     text: String,
@@ -97,7 +97,8 @@ impl Table {
     }
 
     /// # Panics
-    /// If there is not a cell for each column.
+    ///
+    /// If the number of cells differs from that of the columns.
     pub(crate) fn push(&mut self, row: Vec<TableCell>) {
         assert_eq!(row.len(), self.columns.len(), "a cell for each column");
         self.rows.push(row);
@@ -120,7 +121,7 @@ impl Table {
         lines.into_iter().map(|line| written(line, &columns, &widths, view.paper)).collect()
     }
 
-    /// Leaves columns out where a terminal is too narrow for all of them, however short.
+    /// Omits columns if a terminal is too narrow for all of them, even shortened.
     fn make_room(&self, shown: &mut Vec<usize>, view: &PrintOptions) {
         if !view.paper.is_terminal || view.wide {
             return;
@@ -144,7 +145,7 @@ impl Table {
     }
 }
 
-/// As wide as the widest cell; on a terminal that is narrower, less for the columns that may be shortened.
+/// The width of the widest cell; on a narrower terminal, less for the columns that may be shortened.
 fn widths(
     columns: &[&TableColumn],
     lines: &[Vec<(String, Option<Color>)>],
@@ -185,7 +186,7 @@ fn written(
     text + "\n"
 }
 
-/// The beginning and the end, which say more than the middle.
+/// Keeps the beginning and the end, which say more than the middle.
 fn shortened(text: String, most: usize) -> String {
     if width(&text) <= most {
         return text;

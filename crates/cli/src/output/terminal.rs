@@ -6,19 +6,19 @@ use std::io::IsTerminal as _;
 use taintward_core::text;
 use unicode_width::UnicodeWidthChar as _;
 
-/// What is printed on.
+/// The properties of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
     pub(crate) width: usize,
     pub(crate) paints: bool,
-    /// Somebody looks at it, and nothing reads it: names may be shortened.
+    /// It is a terminal, so no program reads the output and names may be shortened.
     pub(crate) is_terminal: bool,
 }
 
-/// Where nobody says how wide it is.
+/// The width if it is unknown.
 const WIDTH: usize = 80;
 
-/// Below that nothing can be read; above it no sentence can, though a table can.
+/// The limits for text: narrower is unreadable, and so are wider sentences, but not tables.
 const WIDTHS: (usize, usize) = (20, 120);
 
 impl Terminal {
@@ -28,23 +28,23 @@ impl Terminal {
         Self { width, paints, is_terminal: std::io::stdout().is_terminal() }
     }
 
-    /// How wide sentences are. Where a program may read them, each is a line: who looks for a word finds it whole.
+    /// The width of sentences. For programs each one is a line, so that a search finds whole phrases.
     pub(crate) fn measure(self) -> usize {
         if self.is_terminal { self.width.clamp(WIDTHS.0, WIDTHS.1) } else { usize::MAX }
     }
 }
 
-/// On one line, without anything that steers a terminal or turns the direction of what is read.
+/// The text on one line, without characters that control a terminal or change the direction of text.
 pub(crate) fn harmless(text: &str) -> String {
     text::harmless(text).into_owned()
 }
 
-/// The same of several lines.
+/// The same for several lines.
 pub(crate) fn harmless_lines(text: &str) -> String {
     text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
 
-/// Lines of whole words; a word that is too long by itself is cut where the line ends.
+/// Wraps text at words; a word that is too long is split.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -71,12 +71,12 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// How many columns a text takes.
+/// The number of columns of a text.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// How many columns a letter takes.
+/// The number of columns of a character.
 fn columns(letter: char) -> usize {
     letter.width().unwrap_or(0)
 }

@@ -18,12 +18,12 @@ pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
     match (local(now), local(at)) {
         (Ok(now), Ok(at)) if now.date() == at.date() => format!("{}, {distance}", at.strftime("%H:%M:%S")),
         (_, Ok(at)) => format!("{}, {distance}", at.strftime("%Y-%m-%d %H:%M:%S")),
-        // Further away than the calendar goes.
+        // Beyond the calendar.
         (_, Err(_)) => distance,
     }
 }
 
-/// The moment of an answer, with the zone of all its times: `2026-11-21 15:00:00 CET`.
+/// The time of a result, with the zone of all its times: `2026-11-21 15:00:00 CET`.
 pub(crate) fn dated(at: Wall, zone: &TimeZone) -> String {
     let local = Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_zoned(zone.clone()));
     local.map_or_else(
@@ -32,13 +32,13 @@ pub(crate) fn dated(at: Wall, zone: &TimeZone) -> String {
     )
 }
 
-/// The zone of times at this moment: `UTC`, `CET`.
+/// The time zone at this time: `UTC`, `CET`.
 pub(crate) fn zone_name(at: Wall, zone: &TimeZone) -> String {
     let local = Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_zoned(zone.clone()));
     local.map_or_else(|_| "UTC".to_owned(), |at| at.strftime("%Z").to_string())
 }
 
-/// `4m12s`, `3h10m`, `5d`: as kubectl prints ages. Less than nothing is none.
+/// `4m12s`, `3h10m`, `5d`: as kubectl prints ages. A negative age is zero.
 pub(crate) fn age(span: Span) -> String {
     let seconds = (span.as_micros() / 1_000_000).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);

@@ -6,7 +6,7 @@ use crate::manifest::{self, YamlNode};
 use std::path::Path;
 use taintward_core::taint::{Taint, TaintEffect};
 
-/// A file that does not say how nodes would be.
+/// Why a file cannot be used as desired nodes.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ChangeFileError(String);

@@ -13,19 +13,19 @@ use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 
-/// Nodes that are named; of more, only the number is.
+/// The largest number of nodes that are named; otherwise only their number is given.
 const NAMED_MOST: usize = 5;
 
-/// Which nodes are meant.
+/// The nodes of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeSet {
     All,
     Names(Vec<String>),
-    /// As typed, and as read.
+    /// As typed, and parsed.
     Labels(String, LabelRequirements),
 }
 
-/// What is done to nodes.
+/// An edit of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeEdit {
     Taints {
@@ -39,7 +39,7 @@ pub(crate) enum NodeEdit {
     /// What `kubectl drain` does.
     Drain(NodeSet),
     Silence(NodeFailure),
-    /// The node is as a file says.
+    /// Replace the node's taints and schedulability by those of a file.
     Whole {
         file: String,
         node: String,
@@ -48,14 +48,14 @@ pub(crate) enum NodeEdit {
     },
 }
 
-/// The nodes that fall silent.
+/// Nodes that fall silent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeFailure {
     Nodes(NodeSet),
     Zone(String),
 }
 
-/// An edit that cannot be made.
+/// Why an edit is impossible.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NodeEditError {
     #[error("there is no node \"{name}\"{hint}")]
@@ -71,7 +71,7 @@ pub(crate) enum NodeEditError {
 }
 
 impl NodeSet {
-    /// `*`, names with commas between, or a label selector: anything with `=`, `!` or `(`.
+    /// `*`, names separated by commas, or a label selector: anything with `=`, `!` or `(`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "*" {
             return Ok(Self::All);
@@ -133,14 +133,14 @@ fn at(snapshot: &ClusterSnapshot, name: &str) -> Result<usize, NodeEditError> {
     })
 }
 
-/// The name with the longest common beginning, if that is most of it.
+/// The known name with the longest common prefix, if that is most of it.
 fn near<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let common = |other: &str| name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let best = known.iter().copied().max_by_key(|other| common(other))?;
     (common(best) * 2 > name.chars().count()).then_some(best)
 }
 
-/// A node on its way.
+/// A node while it is edited.
 #[derive(Clone)]
 struct NodeDraft {
     taints: Vec<PlannedTaint>,
@@ -154,7 +154,7 @@ struct NodeDrafts<'s> {
     drafts: BTreeMap<usize, NodeDraft>,
 }
 
-/// Makes all edits, those that are typed first; nodes that fall silent do so after all of them.
+/// Applies all edits, first those on the command line; nodes fall silent after all of them.
 pub(super) fn apply(
     snapshot: &ClusterSnapshot,
     edits: &[NodeEdit],
@@ -215,11 +215,11 @@ impl NodeDrafts<'_> {
         Ok(format!("{nodes} {}", parts.join(" and ")))
     }
 
-    /// The taint that node health puts on a cordoned node comes with it (NL-6).
+    /// A cordoned node also gets the taint of node lifecycle (NL-6).
     fn cordon(&mut self, nodes: &NodeSet, cordoned: bool) -> Result<String, NodeEditError> {
         let now = self.now;
         let meant = nodes.of(self.snapshot)?;
-        // As with a taint that is not there: a name may be misspelt.
+        // As with a missing taint, the name may be misspelled.
         if let (false, [one]) = (cordoned, meant.as_slice())
             && !self.draft(*one).unschedulable
         {
@@ -278,7 +278,7 @@ impl NodeDrafts<'_> {
         Ok(found)
     }
 
-    /// Nodes whose kubelets are silent get the taints that node health would give them, when it would (NL-46).
+    /// Gives nodes with silent kubelets the taints that node lifecycle would add, at the time when it would (NL-46).
     fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &NodeLifecycleConfig) -> String {
         let neighbour = |(at, node): (usize, &SnapshotNode)| ZoneMember {
             zone: node.zone.clone(),
@@ -290,7 +290,7 @@ impl NodeDrafts<'_> {
         let foreseen = foresee(&neighbours, health, self.now);
         let declared = self.now.plus(health.monitor_grace());
         if foreseen.all_down {
-            // NL-27: their NoExecute taints are lifted, on all nodes.
+            // NL-27: their NoExecute taints are removed, on all nodes.
             for node in 0..self.snapshot.nodes().len() {
                 if self.has_own(node) || silent.contains(&node) {
                     self.draft(node).taints.retain(|planned| !is_own(&planned.taint));
@@ -305,7 +305,7 @@ impl NodeDrafts<'_> {
             if !had(&draft.taints, keys::UNREACHABLE) {
                 draft.taints.push(planned(keys::UNREACHABLE, TaintEffect::NoSchedule, declared));
                 if let Some(at) = tainted {
-                    // The two exclude each other (NL-21).
+                    // The two taints exclude each other (NL-21).
                     draft.taints.retain(|planned| !is_own(&planned.taint));
                     draft.taints.push(planned(keys::UNREACHABLE, TaintEffect::NoExecute, *at));
                 }

@@ -14,7 +14,7 @@ use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
 use taintward_core::toleration_matching::NumericOperators;
 
-// A taint asks no namespace: all pods are meant, unless some are named.
+// A taint applies to all namespaces, so all pods are included unless some are selected.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("namespace", |arg| arg.help("Only pods of this namespace; without it all")),
@@ -80,34 +80,34 @@ pub(crate) struct PlanArgs {
     state: ClusterStateArgs,
 }
 
-/// What to plan, and from what.
+/// What to plan, and from which source.
 #[derive(Debug)]
 pub(crate) struct PlanOptions {
     pub(crate) files: Vec<PathBuf>,
-    /// Files that say how nodes would be, whatever else is in them.
+    /// Files with desired nodes, whatever else they contain.
     pub(crate) change_files: Vec<PathBuf>,
     pub(crate) cluster: ClusterOptions,
-    /// Which of the things that may happen make the exit code 2.
+    /// The outcomes that make the exit code 2.
     pub(crate) fail_on: Vec<PlanFailOn>,
     pub(crate) edits: Vec<NodeEdit>,
     pub(crate) at: PlanMoment,
-    /// The moment to judge by; without it now.
+    /// The time to evaluate at; the present by default.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
     pub(crate) health: NodeLifecycleConfig,
-    /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
+    /// The largest number of rows of a table, 0 for all; `None`: the default of the output.
     pub(crate) limit: Option<usize>,
     pub(crate) output: OutputOptions,
 }
 
-/// Up to when those that leave count as gone.
+/// The time up to which leaving pods count as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanMoment {
-    /// Now; those that leave later are shown all the same.
+    /// Now; pods that leave later are shown all the same.
     Now,
-    /// So much later.
+    /// This much later.
     In(Span),
-    /// At this moment.
+    /// This time.
     Moment(Timestamp),
 }
 
@@ -126,7 +126,7 @@ pub(crate) enum PlanFailOn {
     Never,
 }
 
-/// What is wrong with the flags.
+/// Why the flags are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanArgsError {
     #[error("{word:?} belongs to no flag; write --taint {nodes} {taint}, and -f before each file")]
@@ -141,7 +141,7 @@ pub(crate) enum PlanArgsError {
     Output(#[from] OutputError),
 }
 
-/// `+10m`, or a time with its zone.
+/// Parses `+10m`, or a time with its zone.
 fn moment(text: &str) -> Result<PlanMoment, String> {
     if let Some(later) = text.strip_prefix('+') {
         let later = crate::args::duration::positive(later)?;
@@ -153,7 +153,7 @@ fn moment(text: &str) -> Result<PlanMoment, String> {
     time.map_err(|_| format!("{EXPECTED}, or +10m for ten minutes from the moment of the plan"))
 }
 
-/// Pairs of nodes and a taint, as edits.
+/// Converts pairs of nodes and a taint to edits.
 fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<NodeEdit>, PlanArgsError> {
     let edit = |pair: &[String]| {
         let [nodes, taint] = pair else { unreachable!("the parser takes them by twos") };

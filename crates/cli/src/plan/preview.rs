@@ -1,6 +1,6 @@
 //! Formats a short plan that `taintward taint` shows before a NoExecute taint evicts pods.
 //!
-//! - Invariant: it never fails; what cannot be read is reported, and `taint` still asks for confirmation.
+//! - Invariant: it never fails; what cannot be read is reported, and `taint` still prompts for confirmation.
 
 use super::node_edits::{self, NodeEdit, NodeSet};
 use super::report::PlanReport;
@@ -14,7 +14,7 @@ use taintward_core::taint::Taint;
 use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::Mono;
 
-/// How wide the lines are: standard error may be somewhere else than standard output.
+/// The width of the lines: standard error may go to another place than standard output.
 const WIDTH: usize = 80;
 
 /// The pods that would leave if these nodes got these taints.
@@ -43,7 +43,7 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
     let edited = node_edits::apply(&state.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
         .map_err(|why| why.to_string())?;
-    // Where they could go would need all pods of the cluster.
+    // Where the pods could go would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     let answer = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);
@@ -52,7 +52,7 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     Ok(text + &opening(nodes) + &answer.preview(WIDTH))
 }
 
-/// A sentence in lines that fit.
+/// Wraps a sentence.
 fn sentence_in_lines(text: &mut String, sentence: &str) {
     wrap(&harmless(sentence), WIDTH).iter().for_each(|line| *text += &format!("{line}\n"));
 }

@@ -23,11 +23,11 @@ use taintward_core::time::Mono;
 pub(super) struct PlanReport<'p> {
     state: &'p ClusterState,
     forecast: &'p Forecast,
-    /// What was done to nodes, a sentence each.
+    /// A sentence for each edit of nodes.
     descriptions: &'p [String],
-    /// [`Mono::NEVER`] where no moment was named.
+    /// [`Mono::NEVER`] if no time is given.
     until: Mono,
-    /// How many rows of a table people see at most, 0 for all; `None` where they did not say.
+    /// The largest number of table rows for people, 0 for all; `None` if it is not given.
     limit: Option<usize>,
 }
 
@@ -40,8 +40,8 @@ struct PlanRow<'p> {
 }
 
 impl PlanRow<'_> {
-    /// Whether it may leave earlier than shown: nothing says since when the taint is there, only until when it was not, so
-    /// that a controller that saw it come counts from earlier (D1).
+    /// Whether the pod may leave earlier than shown: only the latest possible start of the taint is known, and a
+    /// controller that saw it appear counts from an earlier one (D1).
     fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
         let source = decisive.map(|instance| instance.start.source);
@@ -61,7 +61,7 @@ impl<'p> PlanReport<'p> {
         Self { state, forecast, descriptions, until, limit }
     }
 
-    /// Whether it has what `--fail-on` names.
+    /// Whether it has the outcome that `--fail-on` names.
     pub(super) fn has(&self, fail_on: PlanFailOn) -> bool {
         let forecast = self.forecast;
         match fail_on {
@@ -77,7 +77,7 @@ impl<'p> PlanReport<'p> {
         }
     }
 
-    /// A few lines about it, each within `width` columns.
+    /// A short text about it, at most `width` columns wide.
     pub(super) fn preview(&self, width: usize) -> String {
         preview_text::preview(self, width)
     }
@@ -94,23 +94,23 @@ impl<'p> PlanReport<'p> {
         self.snapshot().nodes()[node].fact.name.as_str()
     }
 
-    /// The pods that leave, the first one first; of those that leave together, by node and name.
+    /// The pods that leave, the first one first; at the same time by node and name.
     fn rows(&self) -> Vec<PlanRow<'p>> {
         let of_node = |node: &'p NodeForecast| {
             node.pods.iter().filter_map(move |fate| Some(PlanRow { node, fate, at: fate.at()? }))
         };
         let mut rows: Vec<PlanRow<'_>> = self.forecast.nodes.iter().flat_map(of_node).collect();
-        // Within a node they are in the order of names.
+        // Within a node they are sorted by name.
         rows.sort_by_key(|row| row.at.max(self.snapshot().now().mono));
         rows
     }
 
-    /// When that is, for people.
+    /// A time, for people.
     fn moment(&self, at: Mono) -> String {
         messages::moment(self.snapshot().now(), at)
     }
 
-    /// How many leave, and stay.
+    /// How many pods leave, and how many stay.
     fn summary(&self) -> String {
         let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
             self.forecast.totals;
@@ -155,12 +155,12 @@ impl<'p> PlanReport<'p> {
         messages::leaves(self.snapshot(), row.node, row.fate)
     }
 
-    /// Where pods that leave could go, by pod.
+    /// The new nodes of pods that leave, by pod.
     fn homes(&self) -> BTreeMap<u32, &'p PlacedPod> {
         self.forecast.placements.iter().map(|home| (home.pod, home)).collect()
     }
 
-    /// How many pods of a workload leave and find no place.
+    /// How many pods of a workload leave and fit no node.
     fn nowhere(&self, workload: u32) -> usize {
         let is_one = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
@@ -169,12 +169,12 @@ impl<'p> PlanReport<'p> {
         self.forecast.placements.iter().filter(is_one).count()
     }
 
-    /// Why the others on a node stay, and how many for each reason; most first.
+    /// Why the other pods of a node stay, with the number for each reason; most first.
     fn stays(&self, node: &NodeForecast) -> Vec<(String, usize)> {
         messages::stays(self.snapshot(), node)
     }
 
-    /// Pods that leave and are not made again.
+    /// Pods that leave and are not recreated.
     fn lost_for_good(&self) -> u32 {
         let is_lost = |impact: &&WorkloadImpact| {
             self.snapshot().workloads()[impact.workload as usize].kind.returns() == RecreationPolicy::Never
@@ -182,7 +182,7 @@ impl<'p> PlanReport<'p> {
         self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
     }
 
-    /// Of these, those that a drain evicts, which kubectl wants to be forced to.
+    /// Those of them that a drain evicts, for which kubectl requires --force.
     fn lost_in_a_drain(&self) -> usize {
         let is_one = |row: &&PlanRow<'_>| {
             let workload = self.pod(row).workload;
@@ -198,7 +198,7 @@ impl<'p> PlanReport<'p> {
         self.rows().iter().filter(|row| row.is_at_the_latest(now)).count()
     }
 
-    /// Pods that leave and have rules that are not looked at.
+    /// Pods that leave and have rules that are not evaluated.
     fn beyond(&self) -> usize {
         let beyond = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];

@@ -1,4 +1,4 @@
-//! Tests which nodes an edit selects, and what it makes of them.
+//! Tests which nodes an edit selects, and their taints after it.
 
 use super::node_edits::{NodeEdit, NodeEditError, NodeFailure, NodeSet, apply};
 use super::report::PlanReport;
@@ -106,7 +106,7 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
 }
 
-/// Many pods on a node that gets a taint: what a person sees, and what a program reads.
+/// Many pods on a node that gets a taint: the output for people and for programs.
 #[test]
 fn a_terminal_is_not_flooded() {
     let pods: String = (0..250)
@@ -131,7 +131,7 @@ fn a_terminal_is_not_flooded() {
         let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
         let answer = PlanReport::new(&state, &forecast, descriptions, until, limit);
         let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
-        // Each is a row of both tables: these pods have no owner.
+        // Each is a row of both tables, because these pods have no owner.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
         assert_eq!((rows("now "), rows("Pod ")), (shown, shown), "{is_terminal} {limit:?}\n{text}");
         let said = format!("... and {} more, 250 in all; --limit 0 shows them", 250 - shown);

@@ -5,7 +5,7 @@ use clap::Args;
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::toleration_seconds::BackfillSettings;
 
-/// The ids of the flags that only backfill reads.
+/// The ids of the flags that only backfill uses.
 pub(super) const BACKFILL_IDS: [(&str, &str); 2] =
     [("backfill_from", "--backfill-from"), ("backfill_qps", "--backfill-qps")];
 
@@ -25,7 +25,7 @@ pub(super) struct BackfillArgs {
 }
 
 impl BackfillArgs {
-    /// By what backfill goes.
+    /// The settings of backfill.
     pub(super) fn settings(&self) -> BackfillSettings {
         BackfillSettings { replaced: self.backfill_from.clone(), per_second: self.backfill_qps }
     }

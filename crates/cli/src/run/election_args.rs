@@ -6,7 +6,7 @@ use clap::Args;
 use std::time::Duration;
 use taintward_controller::settings::ElectionSettings;
 
-/// client-go's jitter: a retry may come this much later, in tenths.
+/// client-go's jitter: the largest factor of a retry period, in tenths.
 const JITTER_TENTHS: u32 = 12;
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use taintward_core::toleration_seconds::GuardSettings;
 
-/// The id of the flag that only the guard reads.
+/// The id of the flag that only the guard uses.
 pub(crate) const GUARD_IDS: [(&str, &str); 1] = [("guard_qps", "--guard-qps")];
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct GuardArgs {
 }
 
 impl GuardArgs {
-    /// By what the guard goes.
+    /// The settings of the guard.
     pub(crate) fn settings(&self) -> GuardSettings {
         GuardSettings { per_second: self.guard_qps }
     }

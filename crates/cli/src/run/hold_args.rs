@@ -8,7 +8,7 @@ use taintward_core::time::Span;
 use taintward_core::toleration_hold::MAX_HOLD;
 use taintward_core::toleration_seconds::{HoldLimit, HoldSettings};
 
-/// The ids of the flags that only holds read.
+/// The ids of the flags that only holds use.
 pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), ("hold_for", "--hold-for")];
 
 #[derive(Debug, Args)]
@@ -26,19 +26,19 @@ pub(super) struct HoldArgs {
     hold_for: Duration,
 }
 
-/// What `--hold-limit` says.
+/// The value of `--hold-limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedLimit {
     Off,
     Some { nodes: Option<u32>, percent: Option<u8> },
 }
 
-/// No limit on silent nodes.
+/// Why a text is not a limit on silent nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number of nodes, a share from 1% to 100%, both with a comma (10,30%), or off")]
 pub(super) struct NotALimit;
 
-/// Reads `--hold-limit`.
+/// Parses `--hold-limit`.
 fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
     if text == "off" {
         return Ok(ParsedLimit::Off);
@@ -58,7 +58,7 @@ fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
 }
 
 impl HoldArgs {
-    /// By what holds go.
+    /// The settings of holds.
     pub(super) fn config(&self) -> Result<HoldSettings, RunArgsError> {
         let micros = i64::try_from(self.hold_for.as_micros()).unwrap_or(i64::MAX);
         let hold_for = Span::from_micros(micros);

@@ -7,7 +7,7 @@ use clap::Args;
 use std::time::Duration;
 use taintward_core::node_lifecycle;
 
-/// The ids of the flags that only node health reads.
+/// The ids of the flags that only node lifecycle uses.
 pub(super) const NODE_HEALTH_IDS: [(&str, &str); 9] = [
     ("node_monitor_period", "--node-monitor-period"),
     ("node_monitor_grace_period", "--node-monitor-grace-period"),
@@ -65,7 +65,7 @@ pub(super) struct NodeHealthArgs {
 }
 
 impl NodeHealthArgs {
-    /// By what node health goes; checked by the core.
+    /// The settings of node lifecycle; the core validates them.
     pub(super) fn config(&self) -> Result<node_lifecycle::NodeLifecycleConfig, RunArgsError> {
         let micros = |length: Duration| i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
         let flags = node_lifecycle::NodeLifecycleFlags {

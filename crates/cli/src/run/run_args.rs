@@ -24,7 +24,7 @@ use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, EnabledControllers, Marking, ORIGINAL_OFF, RequestLimit, WriteMode,
 };
 
-/// Listing everything more often than this is no safety net but a burden.
+/// More frequent relists would be a burden instead of a safety net.
 const RELIST_SHORTEST: Duration = Duration::from_secs(30);
 
 /// All flags.
@@ -147,23 +147,23 @@ pub(crate) struct RunOptions {
     pub(crate) notices: Vec<FlagNotice>,
 }
 
-/// The choices that were made by flag or environment variable.
+/// Which options were given by flag or environment variable.
 #[derive(Clone, Copy, Debug, Default)]
 struct ExplicitFlags {
     mode: bool,
     disruption_condition: bool,
-    /// The first flag that only node health reads.
+    /// The first flag that only node lifecycle uses.
     node_health: Option<&'static str>,
-    /// The first flag that only holds read.
+    /// The first flag that only holds use.
     holds: Option<&'static str>,
-    /// The first flag that only backfill reads.
+    /// The first flag that only backfill uses.
     backfill: Option<&'static str>,
-    /// The first flag that only the guard reads.
+    /// The first flag that only the guard uses.
     guard: Option<&'static str>,
 }
 
 impl RunArgs {
-    /// Decides what the flags say together; `matches` tells those that were given from defaults.
+    /// Validates the flags together; `matches` distinguishes given values from defaults.
     pub(crate) fn resolve(self, matches: Option<&ArgMatches>) -> Result<RunOptions, RunArgsError> {
         let explicit = matches.map(ExplicitFlags::of).unwrap_or_default();
         let mut notices = Vec::new();
@@ -208,7 +208,7 @@ impl ClusterArgs {
     }
 }
 
-/// How often everything is listed again (L4).
+/// The interval of relists (L4).
 fn relist_every(interval: Duration) -> Result<Option<Duration>, RunArgsError> {
     match interval {
         Duration::ZERO => Ok(None),
@@ -237,7 +237,7 @@ impl ExplicitFlags {
     }
 }
 
-/// Which controllers run, and by what node health goes. Its flags are checked even if it does not run.
+/// Which controllers run, and the settings of node lifecycle, which are validated even if it does not run.
 fn enabled_controllers(
     args: &RunArgs,
     explicit: ExplicitFlags,
@@ -286,7 +286,7 @@ fn enabled_controllers(
     })
 }
 
-/// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.
+/// The mode. Two older flags say "do not evict" (M10): they apply unless a present flag says the opposite.
 fn mode(
     args: &RunArgs,
     explicit: ExplicitFlags,
@@ -313,7 +313,7 @@ fn mode(
     Ok(mode)
 }
 
-/// Which pods are marked. The gate of older releases switches the condition off, unless a choice of today says more.
+/// Which pods are marked. The gate of older releases disables the condition unless a present flag enables it.
 fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice>) -> Marking {
     let chosen = match args.behaviour.disruption_condition {
         DisruptionConditionArg::Always => Marking::Always,
@@ -332,7 +332,7 @@ fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice
     marking
 }
 
-/// Says what the gates of older releases mean today. Those that change something are treated where they do.
+/// Adds notices about the present meaning of older releases' gates. Those with an effect are handled elsewhere.
 fn old_gates(args: &RunArgs, notices: &mut Vec<FlagNotice>) {
     let gates = &args.behaviour.feature_gates;
     if value(gates, FeatureGate::TaintBasedEvictions) == Some(true) {

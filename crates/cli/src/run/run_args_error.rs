@@ -1,11 +1,11 @@
-//! Says why flags of `taintward run` do not fit together.
+//! Defines the errors of inconsistent `taintward run` flags.
 
 use crate::args::{controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_core::node_lifecycle;
 
-/// Why choices do not fit together.
+/// Why the flags are inconsistent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RunArgsError {
     #[error(

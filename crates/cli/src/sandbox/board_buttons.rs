@@ -1,4 +1,4 @@
-//! Does what the buttons of the sandbox's board ask for.
+//! Performs the actions of the board's buttons.
 
 use super::kube_client;
 use crate::board::{CommandRunner, SandboxAction, SandboxControls};
@@ -17,14 +17,14 @@ use tokio::sync::watch;
 /// The speeds at which a sandbox may run.
 pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
 
-/// Pods that a workload is scaled to at most: a slip of the finger is not to fill the memory.
+/// The largest number of replicas to scale to, so that a typing error does not exhaust the memory.
 const REPLICAS_MAX: u32 = 10_000;
 
 /// The sandbox, as its board changes it.
 pub(super) struct BoardButtons {
     pub(super) server: ApiServer,
     pub(super) commands: Arc<CommandRunner>,
-    /// How fast Taintward's clock goes.
+    /// The speed of Taintward's clock.
     pub(super) pace: watch::Sender<RuntimePace>,
 }
 
@@ -62,7 +62,7 @@ impl BoardButtons {
         }
     }
 
-    /// A command's answer, without the line break at its end.
+    /// The output of a command, without the final line break.
     async fn command(&self, words: &[&str]) -> Result<String, String> {
         match self.commands.run(words).await {
             Ok(output) => Ok(output.trim_end().to_owned()),

@@ -13,7 +13,7 @@ use taintward_sandbox::node_file::{self, NodeFileError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
 use taintward_sandbox::world::World;
 
-/// What could not be read or written, with the way out.
+/// What could not be read or written, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("cannot read {path}: {why}; check the name")]
@@ -28,7 +28,7 @@ pub(crate) enum FileError {
     Kubeconfig { path: String, why: io::Error },
 }
 
-/// Puts the objects of a file in, and says how many and which not.
+/// Loads the objects of a file. Reports how many were loaded and which were not.
 pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Load { path: named(path), why };
     let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
@@ -45,14 +45,14 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Registers the nodes of a file.
+/// Creates the nodes of a file.
 pub(super) fn nodes(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Nodes { path: named(path), why };
     let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
     node_file::register(world, &bytes).map(drop).map_err(failed)
 }
 
-/// All of a file; `None` if that would be too much.
+/// The contents of a file; `None` if it is too large.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
     let all = || -> io::Result<Option<Vec<u8>>> {
@@ -65,14 +65,14 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
             return Ok(None);
         }
         let mut bytes = Vec::new();
-        // A pipe does not say how long it is.
+        // The length of a pipe is unknown.
         file.take(most + 1).read_to_end(&mut bytes)?;
         Ok((bytes.len() <= BYTES_MOST).then_some(bytes))
     };
     all().map_err(|why| FileError::Read { path: named(path), why })
 }
 
-/// Whether [`save`] will be able to: said at the beginning, not when everything would be lost.
+/// Checks at the start whether [`save`] will succeed, not when everything would be lost.
 pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
     let target = target(path);
     let tried = match fs::metadata(&target) {
@@ -83,14 +83,14 @@ pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
     tried.map_err(|why| FileError::Save { path: named(path), why })
 }
 
-/// Whole or not at all: what was saved before stays until the new file is complete.
+/// Saves all objects atomically: an earlier file stays until the new one is complete.
 pub(super) fn save(server: &ApiServer, path: &Path) -> Result<(), FileError> {
     replace(&target(path), &snapshot::save(server)).map_err(|why| FileError::Save { path: named(path), why })
 }
 
 fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(target).is_ok_and(|metadata| !metadata.is_file()) {
-        // A pipe or a device cannot be replaced; it must not be, either.
+        // A pipe or a device cannot, and must not, be replaced.
         return OpenOptions::new().write(true).open(target)?.write_all(bytes);
     }
     let beside = beside(target);
@@ -106,18 +106,18 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// What a name leads to: a link stays, and what it leads to is replaced.
+/// Resolves a link, so that its target is replaced and the link stays.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A name in the same folder that nobody else uses.
+/// A name in the same folder that no other process uses.
 fn beside(target: &Path) -> PathBuf {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     target.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }
 
-/// A file that was not there before; one that a process with the same number left behind goes.
+/// Creates a new file; first removes one that an earlier process with the same number left behind.
 fn fresh(path: &Path, mode: u32) -> io::Result<File> {
     let open = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     match open() {
@@ -129,10 +129,10 @@ fn fresh(path: &Path, mode: u32) -> io::Result<File> {
     }
 }
 
-/// For its owner only: a cluster has Secrets in it, a kubeconfig a token.
+/// Accessible to its owner only: a cluster contains Secrets, and a kubeconfig a token.
 const PRIVATE: u32 = 0o600;
 
-/// Opens a file to write it anew. One that others could read so far is closed to them before anything stands in it.
+/// Opens a file to overwrite it, after its permissions have been restricted to the owner.
 fn ours_alone(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path)?;
     if file.metadata()?.is_file() {
@@ -141,11 +141,11 @@ fn ours_alone(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A kubeconfig for nobody else to read.
+/// Writes a kubeconfig that only its owner can read.
 pub(super) fn write_kubeconfig(path: &Path, chosen: bool, text: &str) -> Result<(), FileError> {
     let opened = match chosen {
         true => ours_alone(path),
-        // In a folder where everybody writes, what stands at this name is not followed.
+        // In a folder that every user can write to, a link at this name is not followed.
         false => fresh(path, PRIVATE),
     };
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));

@@ -84,7 +84,7 @@ impl NodeFaultArgs {
     }
 }
 
-/// In one order, each once.
+/// The kinds in a fixed order, each once.
 fn kinds(chosen: &[PressureKind]) -> String {
     let all = [(PressureKind::Memory, "memory"), (PressureKind::Disk, "disk"), (PressureKind::Pid, "pid")];
     let names = all.iter().filter(|(kind, _)| chosen.contains(kind)).map(|(_, name)| *name);

@@ -17,16 +17,16 @@ use taintward_kube::config::{self, ConnectError, Connected, ProbeError, connect,
 use taintward_sandbox::controllers::{PRESSURE, SILENCE};
 use taintward_sandbox::world::VERSION_SUFFIX;
 
-/// How long an answer is waited for.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a sandbox that may be gone is waited for.
+/// The timeout for a sandbox that may have ended.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Nodes named in an error, at most.
+/// The largest number of nodes in an error.
 const NAMED_MOST: usize = 20;
 
-/// What becomes of nodes.
+/// A fault of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeFault {
     Silent,
@@ -36,7 +36,7 @@ pub(crate) enum NodeFault {
     Well,
 }
 
-/// What `taintward sandbox node` is to do.
+/// The options of `taintward sandbox node`.
 #[derive(Debug)]
 pub(crate) struct NodeFaultOptions {
     pub(crate) fault: NodeFault,
@@ -44,7 +44,7 @@ pub(crate) struct NodeFaultOptions {
     pub(crate) cluster: config::ConnectSettings,
 }
 
-/// What could not be done, with the way out.
+/// What failed, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeFaultError {
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub(crate) enum NodeFaultError {
     Print(#[from] PrintError),
 }
 
-/// Does it, and says so node by node.
+/// Injects the fault and reports it node by node.
 pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError> {
     let cluster = find(&options.cluster).await?;
     let resource = ApiResource {
@@ -97,13 +97,13 @@ pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError>
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
             options.fault.word()
         };
-        // The others are done all the same.
+        // A failure to print does not stop the others.
         printed = printed.and(output::print(&format!("node/{name} {word}\n")));
     }
     Ok(printed?)
 }
 
-/// The sandbox that is meant, by kubectl's rules; where they say nothing, the one that runs.
+/// The sandbox that is selected by kubectl's rules or, if they select none, the running one.
 async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFaultError> {
     let is_named = settings.kubeconfig.is_some()
         || settings.context.is_some()
@@ -131,7 +131,7 @@ async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFault
     }
 }
 
-/// Sandboxes whose kubeconfigs are at the path they write without --kubeconfig-out.
+/// Sandboxes whose kubeconfigs are at the default path.
 async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)> {
     let mut running = Vec::new();
     for path in kubeconfigs() {
@@ -145,8 +145,8 @@ async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)>
     running
 }
 
-/// Kubeconfigs that sandboxes of this user wrote there. In a folder where everybody writes, only one's own files count:
-/// a kubeconfig may name a program to be run.
+/// Kubeconfigs at the default path that sandboxes of this user wrote. Every user can write to that folder, so only the
+/// user's own files count: a kubeconfig may name a program to run.
 fn kubeconfigs() -> Vec<PathBuf> {
     let us = rustix::process::geteuid().as_raw();
     let ours = |path: &PathBuf| {
@@ -174,7 +174,7 @@ async fn answered<T>(
     }
 }
 
-/// All nodes must be there.
+/// Checks that all nodes exist.
 fn check(options: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
     let there: Vec<&str> = present.iter().filter_map(|node| node.name.as_deref()).collect();
     let missing: Vec<&str> =
@@ -194,7 +194,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// The annotations that the kubelets of such nodes read; null removes one.
+/// The annotations by which the nodes' kubelets know of a fault; null removes one.
 fn annotations(fault: &NodeFault) -> Value {
     match fault {
         NodeFault::Silent => json!({SILENCE: "true"}),
@@ -204,7 +204,7 @@ fn annotations(fault: &NodeFault) -> Value {
     }
 }
 
-/// Whether there is nothing to do.
+/// Whether the node has the fault already.
 fn is_so(fault: &NodeFault, node: &ObjectMeta) -> bool {
     let present = |name: &str| node.annotations.as_ref().and_then(|all| all.get(name)).map(String::as_str);
     let wanted = annotations(fault);

@@ -66,12 +66,12 @@ pub(crate) struct SandboxArgs {
     plain: bool,
 }
 
-/// What `taintward sandbox` and its verbs are to do.
+/// What `taintward sandbox` and its subcommands do.
 #[derive(Debug)]
 pub(crate) enum SandboxCommand {
     /// Start a sandbox.
     Start(Box<SandboxOptions>),
-    /// Inject a fault into nodes of a running one.
+    /// Inject a fault into nodes of a running sandbox.
     NodeFault(Box<NodeFaultOptions>),
 }
 
@@ -81,29 +81,29 @@ pub(crate) struct SandboxOptions {
     pub(crate) world: world::WorldSettings,
     pub(crate) listen: SocketAddr,
     pub(crate) kubeconfig_out: Option<PathBuf>,
-    /// Without workloads to play with.
+    /// Without sample workloads.
     pub(crate) empty: bool,
-    /// Nodes are those of this file.
+    /// The file of nodes.
     pub(crate) nodes: Option<PathBuf>,
     pub(crate) load: Option<PathBuf>,
     pub(crate) save: Option<PathBuf>,
     pub(crate) tour: bool,
-    /// Of the page; 0: any.
+    /// The port of the board; 0: any.
     pub(crate) board_port: u16,
-    /// Plain lines though this is a terminal.
+    /// Plain lines even on a terminal.
     pub(crate) plain: bool,
-    /// The controller's settings; `None` if it is to run elsewhere.
+    /// The controller's settings; `None` if it runs elsewhere.
     pub(crate) controller: Option<ControllerSettings>,
 }
 
-/// Where nodes come from.
+/// The source of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SandboxNodes {
     Count(usize),
     File(PathBuf),
 }
 
-/// What is no number is a file; a file with a number for a name is `./6`.
+/// A number of nodes, or else a file; a file named by a number is `./6`.
 fn nodes(text: &str) -> Result<SandboxNodes, String> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -136,17 +136,17 @@ fn seed(text: &str) -> Result<u64, String> {
 /// How often kubelets renew their leases, as real ones do.
 const KUBELETS_RENEW: Duration = Duration::from_secs(10);
 
-/// Nodes and zones by default.
+/// The default numbers of nodes and zones.
 const NODES: usize = 6;
 const ZONES: usize = 3;
 
-/// The tour shows every pod of a node by its name; on more nodes than this it takes longer than it says.
+/// The tour shows every pod of a node by its name; with more nodes it takes longer than it says.
 const TOUR_NODES_MOST: usize = 100;
 
-/// The name of Taintward among the parts.
+/// The name of Taintward among the components.
 const OURS: &str = "taintward";
 
-/// Flags that make no sense.
+/// Why the flags are invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum SandboxArgsError {
     #[error("--speed is {0}; expected a number between 0.01 and 10000")]
@@ -186,7 +186,7 @@ impl SandboxArgs {
     }
 }
 
-/// By what node health goes; 50 s are too long on a tour.
+/// The settings of node lifecycle; on the tour, 50 s would be too long.
 fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
     let grace = i64::try_from(silence::GRACE.as_micros()).unwrap_or(i64::MAX);
     let quick = node_lifecycle::NodeLifecycleFlags {
@@ -202,7 +202,7 @@ fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
     }
 }
 
-/// Checks the flags against each other.
+/// Validates the flags together.
 fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
     if !SPEEDS.contains(&args.speed) {
         return Err(SandboxArgsError::Speed(args.speed));
@@ -246,12 +246,13 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` looks up which one evicts.
+        // The tour needs no election; otherwise another Taintward may run beside this one, and `pending` finds out
+        // which one evicts.
         election: (!args.tour).then(ElectionSettings::default),
         serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,
     });
-    // Taintward itself looks after nodes, where it runs.
+    // Taintward's node lifecycle replaces the sandbox's component, if it runs.
     let is_ours = |role: &Component| *role == Component::Nodes && controller.is_some();
     let roles = Component::ALL.into_iter().filter(|role| !left_out(role.name()) && !is_ours(role)).collect();
     let world = world::WorldSettings {
@@ -261,7 +262,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         zones,
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
-        // What a cluster with Taintward's webhook has, whether a Taintward acts in it or not.
+        // As in a cluster with Taintward's webhook, whether or not a Taintward runs in it.
         webhook: true,
         ..world::WorldSettings::default()
     };

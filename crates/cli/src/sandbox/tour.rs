@@ -16,10 +16,10 @@ use taintward_sandbox::world::World;
 
 type TourStep = Result<(), String>;
 
-/// The taint the tour works with.
+/// The tour's taint.
 const TAINT: &str = "maintenance";
 
-/// How long something that happens at once may take.
+/// The time limit for something that happens at once.
 const SOON: Duration = Duration::from_secs(8);
 
 /// The whole tour.
@@ -37,7 +37,7 @@ pub(crate) async fn run(world: &World) -> TourStep {
     Ok(())
 }
 
-/// A step's first line. It stands out on a terminal, as README's picture shows it.
+/// A step's first line, which stands out on a terminal as in README's picture.
 fn head(text: &str) -> TourStep {
     let measure = Terminal::of_standard_output(false).measure();
     print(&headline(text, measure, ColorChoice::Auto.paints()))
@@ -47,7 +47,7 @@ fn headline(text: &str, measure: usize, paints: bool) -> String {
     fitted(text, measure).iter().map(|line| format!("\n{}", Color::Green.of(line, paints))).collect()
 }
 
-/// Lines that fit: those that follow stand below the first word behind the number, or behind the blanks.
+/// Wrapped lines, indented to the first word after the number or the spaces.
 fn fitted(text: &str, measure: usize) -> Vec<String> {
     const INDENT: usize = 3;
     if width(text) <= measure {
@@ -82,7 +82,7 @@ impl Tour {
         listed.map(|listed| listed.objects.iter().map(|(_, pod)| pod.value()).collect()).unwrap_or_default()
     }
 
-    /// Names of the pods of an app that run on a node, or anywhere.
+    /// Names of an app's pods that run on a node, or on any.
     fn of(&self, app: &str, node: Option<&str>) -> Vec<String> {
         let matches = |pod: &Value| {
             pod["metadata"]["labels"]["app"] == app
@@ -122,7 +122,7 @@ impl Tour {
         Ok(())
     }
 
-    /// Two nodes that have a cart pod and at least one of which has web.
+    /// Two nodes with a cart pod, at least one of which also has a web pod.
     fn two_nodes_with_cart(&self) -> Result<(String, String), String> {
         let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for pod in self.pods() {

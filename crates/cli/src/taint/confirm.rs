@@ -1,4 +1,4 @@
-//! Shows the preview and asks for confirmation before pods are evicted, if there is a terminal.
+//! Shows the preview and prompts for confirmation before pods are evicted, if there is a terminal.
 
 use super::TaintCommandError;
 use super::taint_args::{DryRun, TaintOptions};
@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_edit::TaintEdit;
 
-/// What would happen, in a few lines: for each node, the NoExecute taints it would get.
+/// A short preview: for each node, the NoExecute taints that it would get.
 pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
 
-/// Shows the preview and asks, if this is the moment to; fails if the answer is no.
+/// Shows the preview and prompts, if needed; fails if the user does not confirm.
 pub(super) fn before(
     plan: &TaintOptions,
     change: &TaintEdit,
@@ -34,7 +34,7 @@ pub(super) fn before(
     if is_yes(&line) { Ok(()) } else { Err(TaintCommandError::Declined) }
 }
 
-/// Only a clear yes is one; no answer is no.
+/// Only a clear yes counts.
 fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -14,7 +14,7 @@ use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::clock::Clock;
 use taintward_kube::node_client::{EditableNode, NodeClient};
 
-/// One line of the table, and what stands below it.
+/// A row of the table, and the lines below it.
 struct TaintRow {
     node: String,
     taint: String,
@@ -22,7 +22,7 @@ struct TaintRow {
     note: Option<String>,
 }
 
-/// Prints the taints of these nodes; what could not be read, in their order.
+/// Prints the taints of these nodes, in order. Returns what could not be read.
 pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let now = Clock::system().now().wall;
@@ -67,7 +67,7 @@ fn of(name: &str, node: &EditableNode, now: Wall) -> Vec<TaintRow> {
     each.collect()
 }
 
-/// When it came: what the taint says itself, or when the list last changed, which is that moment or a later one.
+/// The taint's own time, or the time of the list's last change, which is the same or later.
 fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
     match (taint.time_added, changed) {
         (Some(at), _) => moment(at, now),
@@ -89,7 +89,7 @@ fn noted(note: &TaintNote, now: Wall) -> Option<String> {
     }
 }
 
-/// `14:03:11, 4m12s ago`, with the day if it is another one.
+/// `14:03:11, 4m12s ago`, with the date if it is another day.
 fn moment(at: Wall, now: Wall) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local =
@@ -116,21 +116,21 @@ fn length(seconds: u64) -> String {
     }
 }
 
-/// The clock for waiting plays no part here.
+/// The monotonic time is not used here.
 fn moment_of(wall: Wall) -> Now {
     Now::exact(Mono::from_micros(wall.as_micros()), wall)
 }
 
-/// Columns side by side if they fit; else each below the other.
+/// Columns side by side if they fit; otherwise each below the other.
 fn table(rows: &[TaintRow], since: &str, paper: Terminal) -> String {
     let widest = |column: fn(&TaintRow) -> &str, head: &str| {
         rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0).max(head.len())
     };
     let (node, taint) = (widest(|row| &row.node, "NODE"), widest(|row| &row.taint, "TAINT"));
-    // A program gets it in columns, however wide.
+    // Programs get columns, however wide.
     let fits = !paper.is_terminal || node + taint + widest(|row| &row.since, since) + 6 <= paper.width;
     let mut text = String::new();
-    // Writing to a String cannot fail.
+    // Writing to a string does not fail.
     let mut line = |line: String| {
         let _ = writeln!(text, "{}", line.trim_end());
     };

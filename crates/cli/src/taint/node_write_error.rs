@@ -7,11 +7,11 @@ use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError};
 /// Why a node was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NodeWriteError {
-    /// The server says so.
+    /// The server rejected the change.
     Said(Box<ApiFailureStatus>),
-    /// One reason or several; never none.
+    /// One or more reasons.
     Reasons(Vec<String>),
-    /// The server did not answer.
+    /// The server did not respond.
     Silent(String),
 }
 
@@ -24,11 +24,11 @@ impl From<NodeRequestError> for NodeWriteError {
     }
 }
 
-/// What is printed: a failure alone has a heading, several stand below each other without (KT-10).
+/// The printed errors: a single one has a heading, several are listed without (KT-10).
 pub(super) fn told(failures: &[NodeWriteError]) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
-        // Writing to a String cannot fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{}", harmless(&line));
     };
     match failures {
@@ -55,7 +55,7 @@ fn server(said: &ApiFailureStatus) -> String {
     }
 }
 
-/// Of several failures each is a line; the same reason counts once.
+/// One line for each of several errors; equal reasons count once.
 fn one_line(failure: &NodeWriteError) -> String {
     match failure {
         NodeWriteError::Said(said) => server(said),

@@ -10,7 +10,7 @@ use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
-/// The nodes and the change.
+/// The nodes and the edit.
 #[derive(Debug, PartialEq)]
 pub(super) struct TaintRequest {
     change: TaintEdit,
@@ -20,13 +20,13 @@ pub(super) struct TaintRequest {
 /// Which nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NodeTargets {
-    /// These.
+    /// Nodes by name.
     Named(Vec<String>),
-    /// Those with these labels; all if empty.
+    /// Nodes with these labels; all if empty.
     Labelled(String),
 }
 
-/// Why the arguments make no sense.
+/// Why the arguments are invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TaintUsageError {
     #[error("all resources must be specified before taint changes: {}", harmless(.0))]
@@ -63,19 +63,19 @@ pub(super) enum TaintUsageError {
 
 const HINT: &str = "\nSee 'taintward taint -h' for help and examples";
 
-/// What comes before a pointed-at argument.
+/// The indentation of an argument with a marked error.
 const INDENT: &str = "    ";
 
-/// The argument, and below it a mark at the character that is wrong, with a word about it.
+/// The argument, and below it a mark at the wrong character, with a short explanation.
 struct ErrorPointer<'m>(&'m str, &'m GrammarError);
 
-/// Marks under longer text are no help.
+/// Longer arguments get no mark.
 const POINTED_MOST: usize = 200;
 
 impl fmt::Display for ErrorPointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(argument, error) = self;
-        // One column for each character: what moves the cursor is shown as something that does not.
+        // One column for each character: control characters are shown as harmless ones.
         let shown = harmless;
         if argument.len() > POINTED_MOST {
             return write!(
@@ -90,7 +90,7 @@ impl fmt::Display for ErrorPointer<'_> {
     }
 }
 
-/// Whether a word means nodes, as kubectl's `node`, `nodes`, `no`; a version may follow (KT-4).
+/// Whether a word is a node type, as kubectl's `node`, `nodes`, `no`; a version may follow (KT-4).
 fn is_node_type(word: &str) -> bool {
     let word = word.to_lowercase();
     matches!(word.split('.').next(), Some("node" | "nodes" | "no"))
@@ -128,7 +128,7 @@ impl TaintRequest {
         Ok(Self { change, targets: targets(plan, names)? })
     }
 
-    /// What is done to each node.
+    /// The edit of each node.
     pub(super) const fn change(&self) -> &TaintEdit {
         &self.change
     }
@@ -146,7 +146,7 @@ impl TaintRequest {
     }
 }
 
-/// Resources, then taints (KT-2).
+/// Splits the arguments into resources and taints (KT-2).
 fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError> {
     let first = arguments.iter().position(|argument| is_change(argument)).unwrap_or(arguments.len());
     let (resources, taints) = arguments.split_at(first);
@@ -158,21 +158,21 @@ fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError
     }
 }
 
-/// KT-6. Beside `--all` or a selector names do not count, as with kubectl.
+/// KT-6. With `--all` or a selector, names are ignored, as by kubectl.
 fn targets(plan: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     let selector = plan.cluster.selector.as_str();
     match (plan.all, selector.is_empty()) {
         (true, false) => Err(TaintUsageError::AllAndSelector),
         (true, true) => Ok(NodeTargets::Labelled(String::new())),
         (false, false) => Ok(NodeTargets::Labelled(selector.to_owned())),
-        // To show them costs nothing: all are meant, as with kubectl get.
+        // Listing changes nothing, so it includes all nodes by default, as kubectl get does.
         (false, true) if names.is_empty() && plan.list => Ok(NodeTargets::Labelled(String::new())),
         (false, true) if names.is_empty() => Err(TaintUsageError::NoName),
         (false, true) => named(names),
     }
 }
 
-/// `n1`, or `node/n1`, as kubectl takes it, too.
+/// `n1`, or `node/n1`, which kubectl accepts, too.
 fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     let names = typed.iter().map(|name| match name.split('/').collect::<Vec<_>>().as_slice() {
         [name] => Ok((*name).to_owned()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The heading of flags kubectl does not have.
 const OWN: &str = "Beyond kubectl";
 
-// Nodes are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
+// Nodes are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct TaintArgs {
@@ -75,21 +75,21 @@ pub(crate) struct TaintArgs {
     kube: KubeArgs,
 }
 
-/// What `taintward taint` is to do.
+/// The options of `taintward taint`.
 #[derive(Debug)]
 pub(crate) struct TaintOptions {
-    /// What stands beside the flags: a type, names, taints (KT-2).
+    /// The positional arguments: a type, names, taints (KT-2).
     pub(crate) arguments: Vec<String>,
     pub(crate) all: bool,
     pub(crate) overwrite: bool,
     /// Show taints and change none.
     pub(crate) list: bool,
-    /// Remove taints that were meant to stay no longer, and no others.
+    /// Remove only taints whose intended duration is over.
     pub(crate) expired: bool,
     pub(crate) dry_run: DryRun,
-    /// What is to be said about how a flag was written.
+    /// A warning about how a flag was written.
     pub(crate) warning: Option<String>,
-    /// As the API calls it: `Strict`, `Warn`, `Ignore`.
+    /// In the API's spelling: `Strict`, `Warn`, `Ignore`.
     pub(crate) validation: &'static str,
     pub(crate) field_manager: String,
     pub(crate) form: TaintOutputFormat,
@@ -103,21 +103,21 @@ pub(crate) struct TaintOptions {
     pub(crate) paper: Terminal,
 }
 
-/// What is only tried.
+/// What a dry run skips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DryRun {
-    /// Nothing: it is done.
+    /// Nothing: the change is made.
     No,
-    /// Everything is worked out here and nothing is sent.
+    /// The request: the result is computed locally.
     Client,
-    /// The server does everything but keep it.
+    /// The storage: the server does everything else.
     Server,
 }
 
-/// What people read beside a taint.
+/// A taint's note for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NoteOptions {
-    /// How long it is meant to stay.
+    /// Its intended duration.
     pub(crate) lasts: Option<Duration>,
     pub(crate) reason: Option<String>,
 }
@@ -142,7 +142,7 @@ pub(crate) enum TaintOutputFormat {
     Yaml,
 }
 
-/// `--dry-run`, and what is said about an old way to write it.
+/// `--dry-run`, and a warning about its deprecated form.
 #[derive(Clone, Debug)]
 struct DryRunMode {
     kind: DryRun,
@@ -180,7 +180,7 @@ fn validation(text: &str) -> Result<&'static str, String> {
     }
 }
 
-/// Annotations are for short texts, and all of a node's share a quarter of a megabyte.
+/// Annotations are for short texts, and all those of a node share 256 KiB.
 const REASON_MOST: usize = 1000;
 
 fn reason(text: &str) -> Result<String, String> {

@@ -1,5 +1,5 @@
-//! Changes nodes one after the other: read, apply the edit, write, and again after a conflict (KT-9); and prints each as
-//! kubectl does (KT-8).
+//! Changes nodes one after the other: read, apply the edit, write, and again after a conflict (KT-9); and prints each
+//! as kubectl does (KT-8).
 //!
 //! - Invariant: a write depends on what was just read, so that no foreign edit is lost (S8); a failure ends only its
 //!   own node (KT-10); attempts and time are bounded.
@@ -20,16 +20,16 @@ use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::node_client::{self, EditableNode, NodeClient, PatchOptions, PatchResponse};
 
-/// So often a node is read anew that changes between reading and writing.
+/// How often a node is read again after a conflict.
 const TRIES: u32 = 60;
 
-/// The pause before another try, which grows by this each time and is of another length for each process.
+/// The pause before a retry, which grows by this each time and differs between processes.
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// No pause is longer than this many times [`PAUSE`].
 const PAUSES_MOST: u32 = 40;
 
-/// What is done to each node.
+/// What to do to each node.
 struct TaintWrite<'w> {
     plan: &'w TaintOptions,
     change: &'w TaintEdit,
@@ -38,7 +38,7 @@ struct TaintWrite<'w> {
     now: Wall,
 }
 
-/// Changes nodes, one after another; what went wrong with each, in their order.
+/// Changes nodes one after another. Returns the errors in their order.
 pub(super) async fn all(
     plan: &TaintOptions,
     change: &TaintEdit,
@@ -66,7 +66,8 @@ pub(super) async fn all(
     failures
 }
 
-/// Takes off what was meant to be there until now at most. No pod leaves for that: a taint that goes evicts none.
+/// An edit that removes taints whose intended duration is over. No pod leaves for that, because a removed taint evicts
+/// none.
 fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
         let until = TaintNote::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
@@ -78,7 +79,7 @@ fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
 }
 
 impl TaintWrite<'_> {
-    /// The word for what was done, and the node's JSON after it; `None` where none of its taints has expired.
+    /// The kind of change, and the node's JSON after it; `None` if none of its taints has expired.
     async fn one(&self, name: &str) -> Result<Option<(EditSummary, Vec<u8>)>, NodeWriteError> {
         let mut tries = 1;
         loop {
@@ -117,7 +118,7 @@ impl TaintWrite<'_> {
         }
     }
 
-    /// Notes of taints that are put on; those of taints that are overwritten or go are taken away.
+    /// Adds the notes of new taints, and removes those of overwritten and removed ones.
     fn notes(
         &self,
         node: &EditableNode,
@@ -144,14 +145,14 @@ impl TaintWrite<'_> {
     }
 }
 
-/// As kubectl says it.
+/// Prints warnings as kubectl does.
 fn warn(response: &PatchResponse) {
     for warning in &response.warnings {
         crate::say::line("Warning: ", warning);
     }
 }
 
-/// Writers that met once should not meet again: their pauses differ by their process number.
+/// Writers that met once should not meet again, so their pauses depend on the process number.
 fn pause(tries: u32) -> Duration {
     let own = Duration::from_micros(u64::from(std::process::id()).wrapping_mul(7919) % 3000);
     PAUSE * tries.min(PAUSES_MOST) + own
@@ -168,12 +169,12 @@ impl<'p> TaintPrinter<'p> {
         Self { plan, printed: 0 }
     }
 
-    /// Nothing was printed.
+    /// Whether nothing was printed.
     const fn is_idle(&self) -> bool {
         self.printed == 0
     }
 
-    /// What is said of a node as it is, or would be, after the change. `body` is its JSON.
+    /// Prints the result for a node after the change, or after the hypothetical one. `body` is its JSON.
     fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
         let text = match self.plan.form {
@@ -187,7 +188,7 @@ impl<'p> TaintPrinter<'p> {
         };
         self.printed += 1;
         match io::stdout().write_all(text.as_bytes()) {
-            // A reader who has seen enough (`| head`) is no failure.
+            // A reader that stops early (`| head`) is not an error.
             Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
                 Err(format!("node/{name} {word}, but it cannot be printed: {why}"))
             }
@@ -196,7 +197,7 @@ impl<'p> TaintPrinter<'p> {
     }
 }
 
-/// What kubectl prints behind the word.
+/// kubectl's suffix of the message.
 const fn suffix(dry_run: DryRun) -> &'static str {
     match dry_run {
         DryRun::No => "",
@@ -205,7 +206,7 @@ const fn suffix(dry_run: DryRun) -> &'static str {
     }
 }
 
-/// Fields in the server's order, four spaces for each level, and what could be taken for HTML escaped: as Go writes it.
+/// Fields in the server's order, four spaces for each level, and HTML characters escaped: as Go writes it.
 fn json(body: &[u8], managed_fields: bool) -> Result<String, String> {
     let tree: YamlNode = serde_json::from_slice(body).map_err(|why| why.to_string())?;
     let tree = if managed_fields { tree } else { tree.without(&["metadata", "managedFields"]) };
@@ -217,7 +218,7 @@ fn json(body: &[u8], managed_fields: bool) -> Result<String, String> {
     Ok(numbered(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026") + "\n"))
 }
 
-/// Fields in the order of their names.
+/// Fields sorted by name.
 fn yaml(body: &[u8], managed_fields: bool) -> Result<String, String> {
     let mut object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
     if !managed_fields && let Some(metadata) = object["metadata"].as_object_mut() {

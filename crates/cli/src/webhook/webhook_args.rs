@@ -26,7 +26,7 @@ use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::admission::review::{self, AdmissionRule, LintAdvice};
 use taintward_core::toleration_matching::NumericOperators;
 
-/// How often certificate files are looked at.
+/// How often certificate files are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// All flags.
@@ -218,10 +218,10 @@ enum RuleEntry {
     Off(AdmissionRule),
 }
 
-/// The rules that hold without being named.
+/// The rules that are on by default.
 const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools];
 
-/// Why flags do not fit together.
+/// Why the flags are inconsistent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookArgsError {
     #[error(

@@ -1,7 +1,7 @@
 //! Runs the admission webhook: server, cache watches, certificate.
 //!
-//! - Invariant: reviews are answered from the first moment, with or without an API server; no response waits for a
-//!   request of ours.
+//! - Invariant: reviews are answered from the start, with or without an API server; no response waits for a request of
+//!   ours.
 
 mod cache_watches;
 mod certificate_rotator;
@@ -24,22 +24,22 @@ use taintward_kube::webhook_config::WebhookConfigClient;
 use taintward_server::admin::{Check, Scope};
 use tokio::task::JoinSet;
 
-/// Everything `run` needs to know.
+/// The settings of `run`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WebhookSettings {
     /// How to find the API server.
     pub(crate) cluster: ClusterAccess,
-    /// The port, its certificate, and what clients may cost.
+    /// The port, its certificate, and the limits on clients.
     pub(crate) server: server::WebhookServerSettings,
-    /// Which rules hold, and how.
+    /// Which rules are enabled, and their settings.
     pub(crate) rules: review::ReviewSettings,
-    /// What is said before the first facts have come.
+    /// How to answer before the first lists are complete.
     pub(crate) until_ready: UntilReady,
-    /// Where the certificate of our own making is kept; `None` with certificate files.
+    /// Where the self-signed certificate is stored; `None` with certificate files.
     pub(crate) keeping: Option<SelfSignedSettings>,
 }
 
-/// Where a certificate of our own making is kept, and who is told to believe it.
+/// Where a self-signed certificate is stored, and which webhook configurations trust it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SelfSignedSettings {
     /// The namespace of the Secret.
@@ -50,10 +50,10 @@ pub(crate) struct SelfSignedSettings {
     pub(crate) configuration: String,
 }
 
-/// Why the webhook could not go on.
+/// Why the webhook could not continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
-    /// The port cannot be had, or there is no certificate to show.
+    /// The port is not available, or there is no certificate.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// There is no usable configuration for a client.
@@ -61,7 +61,7 @@ pub(crate) enum WebhookError {
     Connect(#[from] ConnectError),
 }
 
-/// Runs the webhook until it is asked to stop.
+/// Runs the webhook until a shutdown is requested.
 ///
 /// # Errors
 /// If it cannot start.
@@ -110,7 +110,7 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
     Ok(())
 }
 
-/// Waits for a task that breaks down, and does so too: a webhook that hears nothing any more must not go on as if it did.
+/// Panics when a task panics: a webhook without its watches must not continue as if it had them.
 async fn broken(tasks: &mut JoinSet<()>) {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
@@ -128,7 +128,7 @@ fn metrics(clock: &Clock) -> Arc<WebhookMetrics> {
     Arc::new(WebhookMetrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &RuleReviewer::names()))
 }
 
-/// Ready once everything has been heard of; a stream that breaks later leaves what was known, and says so.
+/// Ready once all lists have been complete. If a watch breaks later, the cache keeps its state, and the log says so.
 fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>) -> Vec<Check> {
     let rules = Arc::clone(rules);
     let heard = move || match rules.missing().as_slice() {

@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// Deeper ones are a mistake.
+/// More nested loops are mistakes.
 const LOOPS_MOST: usize = 64;
 
-/// What a part of a template found.
+/// The values that a part of a template finds.
 pub(crate) type FoundValues<'v> = Vec<Cow<'v, Value>>;
 
 pub(super) fn find<'v>(parts: &[TemplatePart], value: &'v Value) -> Result<Vec<FoundValues<'v>>, String> {
@@ -18,7 +18,7 @@ pub(super) fn find<'v>(parts: &[TemplatePart], value: &'v Value) -> Result<Vec<F
     Ok(found)
 }
 
-/// Goes on at a part, with that many loops around it; says at which part the innermost one ended.
+/// Executes the parts from `from` on, within this many loops. Returns the part at which the innermost loop ends.
 fn walk<'v>(
     parts: &[TemplatePart],
     from: usize,
@@ -52,7 +52,7 @@ fn walk<'v>(
                 end = walk(parts, at + 1, std::slice::from_ref(value), loops + 1, found)?.or(end);
             }
             if values.is_empty() {
-                // Only to know where it ends.
+                // Only to find its end.
                 end = walk(parts, at + 1, &[], loops + 1, &mut Vec::new())?;
             }
             at = end.unwrap_or(at);
@@ -95,7 +95,7 @@ fn one<'v>(step: &PathStep, values: FoundValues<'v>) -> Result<FoundValues<'v>, 
     }
 }
 
-/// Literals have nothing inside.
+/// Literals have no children.
 fn borrowed<'v>(value: &Cow<'v, Value>) -> Option<&'v Value> {
     match value {
         Cow::Borrowed(value) => Some(value),
@@ -103,7 +103,7 @@ fn borrowed<'v>(value: &Cow<'v, Value>) -> Option<&'v Value> {
     }
 }
 
-/// What is inside; of a text its bytes.
+/// The children of a value; for a text its bytes.
 fn children<'v>(value: &Cow<'v, Value>) -> FoundValues<'v> {
     match (borrowed(value), &**value) {
         (Some(Value::Object(fields)), _) => fields.values().map(Cow::Borrowed).collect(),
@@ -113,7 +113,7 @@ fn children<'v>(value: &Cow<'v, Value>) -> FoundValues<'v> {
     }
 }
 
-/// Everything that has something inside, and the value itself.
+/// The value itself, and all its descendants with children.
 fn descendants<'v>(value: &Cow<'v, Value>) -> FoundValues<'v> {
     let mut found = Vec::new();
     let mut waiting = vec![value.clone()];
@@ -149,7 +149,7 @@ fn sliced<'v>(slice: SliceStep, values: &[Cow<'v, Value>]) -> Result<FoundValues
     Ok(found)
 }
 
-/// `None`: nothing is asked for.
+/// The range of a slice; `None`: it is empty.
 fn bounds(slice: SliceStep, length: i64) -> Result<Option<(usize, usize)>, String> {
     let written = slice.from.unwrap_or(0);
     let from = if written < 0 { written.saturating_add(length) } else { written };
@@ -195,7 +195,7 @@ fn filtered<'v>(filter: &FilterStep, values: &[Cow<'v, Value>]) -> Result<FoundV
 fn passes(filter: &FilterStep, item: &Value) -> Result<bool, String> {
     let side = |steps: &[PathStep]| along(steps, vec![Cow::Borrowed(item)]);
     let Some((operator, right)) = &filter.compared else {
-        // A path that leads beyond a list is no reason against an element.
+        // A path beyond the end of a list does not reject an element.
         return Ok(side(&filter.left).map_or(true, |found| !found.is_empty()));
     };
     let single = |found: FoundValues<'_>| match found.len() {
@@ -216,7 +216,7 @@ fn passes(filter: &FilterStep, item: &Value) -> Result<bool, String> {
     }
 }
 
-/// What can be compared: only the like with the like, and whole numbers are not like others.
+/// A comparable value: only equal types are comparable, and whole numbers are a type of their own.
 enum ComparedValue<'v> {
     Truth(bool),
     Whole(i64),
@@ -252,7 +252,7 @@ fn ordered(left: &Value, right: &Value) -> Result<Ordering, String> {
     }
 }
 
-/// As Go calls it.
+/// The name of the type in Go.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nil",

@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// What stands between braces, by itself.
+/// Parses the steps between braces.
 fn steps(text: &str) -> Result<Vec<PathStep>, String> {
     let text = format!("{text}}}");
     let mut action = ActionParser { rest: &text, steps: Vec::new() };
@@ -28,7 +28,7 @@ fn steps(text: &str) -> Result<Vec<PathStep>, String> {
     Ok(action.steps)
 }
 
-/// From behind the opening brace to behind the closing one.
+/// Parses from after the opening brace to after the closing one.
 struct ActionParser<'t> {
     rest: &'t str,
     steps: Vec<PathStep>,
@@ -68,7 +68,7 @@ impl<'t> ActionParser<'t> {
         }
     }
 
-    /// Everything before `at`, which is left behind.
+    /// Consumes everything before `at`.
     fn take(&mut self, at: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(at);
         self.rest = rest;
@@ -86,7 +86,7 @@ impl<'t> ActionParser<'t> {
         Ok(())
     }
 
-    /// A name, with `\` before what would end it.
+    /// Parses a name, in which `\` escapes a terminating character.
     fn field(&mut self) {
         let mut escaped = false;
         let end = self.rest.find(|sign| {
@@ -175,7 +175,7 @@ impl<'t> ActionParser<'t> {
     }
 }
 
-/// Where the bracket closes that is not within the one pair of quotes there may be.
+/// The index of the closing bracket, outside of the one pair of quotes that there may be.
 fn filter_end(text: &str) -> Result<usize, String> {
     let (mut pair, mut closed, mut before) = (None, false, '(');
     for (at, sign) in text.char_indices() {
@@ -191,17 +191,17 @@ fn filter_end(text: &str) -> Result<usize, String> {
     Err("unterminated filter".to_owned())
 }
 
-/// The two sides of a comparison, and what stands between them.
+/// The left side, the operator and the right side of a comparison.
 fn compared(text: &str) -> Option<(&str, &str, &str)> {
     let is_operator = |sign| matches!(sign, '!' | '<' | '>' | '=');
     let from = text.find(is_operator).filter(|from| *from > 0)?;
     let length = text[from..].find(|sign| !is_operator(sign)).unwrap_or(text.len() - from);
-    // Something must be left for the right side.
+    // The right side must not be empty.
     let length = if from + length == text.len() { length - 1 } else { length };
     (length > 0).then(|| (&text[..from], &text[from..from + length], &text[from + length..]))
 }
 
-/// `1`, `-1`, `1:3`, `:3`, `1:`, `::2`; nothing is the first.
+/// `1`, `-1`, `1:3`, `:3`, `1:`, `::2`; empty is the first element.
 fn slice(text: &str) -> Result<SliceStep, String> {
     let wrong = || format!("invalid array index {text}");
     let mut numbers = text.split(':').map(|number| match number {
@@ -238,7 +238,7 @@ fn named(sign: char) -> String {
     if sign.is_control() { number } else { format!("{number} '{sign}'") }
 }
 
-/// What stands in quotes, with Go's escapes; `None` if they are wrong.
+/// The content of quotes, with Go's escapes; `None` if they are invalid.
 fn unquoted(text: &str, quote: char) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.chars();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// In a template: lists and objects are JSON.
+/// The text in a template: lists and objects are JSON.
 pub(super) fn printed(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -20,7 +20,7 @@ pub(super) fn printed(value: &Value) -> String {
     }
 }
 
-/// In a column: `map[cpu:4]`, `[a b]`, `<nil>`.
+/// The text in a column: `map[cpu:4]`, `[a b]`, `<nil>`.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -54,7 +54,7 @@ fn general(number: f64) -> String {
     }
 }
 
-/// What Go's `json.Marshal` does with signs that mean something in HTML, and with numbers.
+/// Writes HTML characters and numbers as Go's `json.Marshal` does.
 struct GoJsonFormatter;
 
 impl Formatter for GoJsonFormatter {

@@ -50,7 +50,7 @@ fn a_field_may_be_written_in_four_ways() {
 }
 
 proptest! {
-    /// Whatever is typed: a text or a complaint, and soon.
+    /// Any template gives a text or an error, and soon.
     #[test]
     fn no_template_is_too_odd(
         pieces in prop::collection::vec(prop_oneof![

@@ -27,7 +27,7 @@ web-5d8f6c7b9-abcde-first      3   n1
 db-0                          12   節点
 ";
     assert_eq!(table().print(&view(80, true, false)), expected);
-    // A title that is not there takes no room.
+    // A missing title takes no space.
     let without = PrintOptions { headers: false, ..view(80, true, false) };
     assert!(table().print(&without).starts_with("web-5d8f6c7b9-abcde-first    3   n1\n"));
     assert!(
@@ -46,7 +46,7 @@ db-0                   12   節点
     for whole in [view(32, false, false), view(32, true, true)] {
         assert!(table().print(&whole).contains("web-5d8f6c7b9-abcde-first "));
     }
-    // Less than a dozen letters say nothing: the line is longer then.
+    // Less than a dozen letters say nothing, so the line becomes longer.
     let least = table().print(&view(10, true, false));
     assert!(least.contains("\nweb-5d…first      3   n1\n"), "{least}");
 }

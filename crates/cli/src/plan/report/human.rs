@@ -11,16 +11,16 @@ use taintward_core::cluster_snapshot::RecreationPolicy;
 use taintward_core::forecast::{BudgetImpact, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
-/// Reasons for staying that are shown for each node; the others are counted together.
+/// The largest number of reasons for staying shown for each node; the others are counted together.
 const STAYS_MOST: usize = 5;
 
-/// Sentences about pods that would find no place.
+/// The largest number of sentences about pods that would fit no node.
 const NOWHERE_MOST: usize = 5;
 
-/// Rows of one table that a terminal shows by default: so many can be scrolled back to.
+/// The largest number of table rows on a terminal by default, few enough to scroll back.
 const ROWS_MOST: usize = 100;
 
-/// How many rows of a table are shown. Where a program may read them, all are by default.
+/// How many rows of a table are shown. By default all are if a program may read them.
 fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     match answer.limit {
         Some(0) => usize::MAX,
@@ -30,7 +30,7 @@ fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     }
 }
 
-/// What was left out of a table.
+/// Says what was left out of a table.
 fn rest(rows: usize, most: usize, view: &PrintOptions, text: &mut String) {
     let rest = rows.saturating_sub(most);
     if rest > 0 {

@@ -5,13 +5,13 @@ use crate::messages::bullet;
 use crate::output::harmless;
 use std::fmt::Write as _;
 
-/// Pods that are named; the others are counted.
+/// The largest number of pods that are named; the others are counted.
 const NAMED_MOST: usize = 5;
 
 pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     let mut text = String::new();
     for gap in &answer.state.gaps {
-        // Writing to a String cannot fail.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
     }
     text += &answer.summary();

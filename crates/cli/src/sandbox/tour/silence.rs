@@ -8,10 +8,10 @@ use std::time::Duration;
 use taintward_core::taint::keys;
 use taintward_sandbox::controllers::SILENCE;
 
-/// How long a node may be silent on the tour; 50 s are usual.
+/// The grace period on the tour; 50 s is the default.
 pub(crate) const GRACE: Duration = Duration::from_secs(8);
 
-/// How often the tour's kubelets renew their leases; every 10 s is usual.
+/// How often the tour's kubelets renew their leases; 10 s is the default.
 pub(crate) const RENEW: Duration = Duration::from_secs(2);
 
 impl Tour {
@@ -51,7 +51,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The node with most of web that takes pods.
+    /// The schedulable node with most web pods.
     fn in_use(&self) -> String {
         let open = |node: &Value| node["spec"]["unschedulable"] != true;
         let nodes = self.nodes().into_iter().filter(open);
@@ -59,7 +59,7 @@ impl Tour {
         names.max_by_key(|node| self.of("web", Some(node)).len()).unwrap_or_default()
     }
 
-    /// The names of the pods on a node that nobody has asked to leave.
+    /// The names of the pods on a node that are not being deleted.
     fn living_on(&self, node: &str) -> Vec<String> {
         let living =
             |pod: &Value| pod["spec"]["nodeName"] == node && pod["metadata"]["deletionTimestamp"].is_null();

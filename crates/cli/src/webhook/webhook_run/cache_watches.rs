@@ -18,27 +18,28 @@ use taintward_server::admin::{Check, Scope};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Batches of one stream that may wait.
+/// The largest number of batches of one watch that wait.
 const BATCHES_WAITING: usize = 2;
 
-/// For so long a stream may be interrupted before questions go to others. Those are cut off from the API server as a
-/// rule, too, and nobody asks while there is none: who gives up early is missed when it is back.
+/// How long a watch may be interrupted before reviews go to other replicas. As a rule these are cut off from the API
+/// server, too, and without an API server there are no reviews: a replica that gives up early is missing when the API
+/// server is back.
 const INTERRUPTED_MAX: Duration = Duration::from_secs(90);
 
-/// One stream.
+/// A watch.
 pub(super) struct WebhookStream {
     name: &'static str,
     health: watch::Receiver<StreamHealth>,
 }
 
 impl WebhookStream {
-    /// Ready while the stream is in step, or the server has no such resource at all.
+    /// Ready while the watch is synced, or if the server does not have the resource.
     pub(super) fn into_check(self) -> Check {
         Check::new(self.name, Scope::Ready, check(self.health, INTERRUPTED_MAX))
     }
 }
 
-/// Begins to listen to everything the rules ask about.
+/// Starts the watches that the rules need.
 pub(super) fn begin(
     client: &Client,
     relist_every: Option<Duration>,
@@ -73,9 +74,9 @@ impl WatchStarter<'_> {
     }
 }
 
-/// An object that the rules are told of.
+/// A kind of object that the cache of the rules holds.
 trait CachedKind: WatchedObject {
-    /// What of it they are told.
+    /// The part that the cache holds.
     type Item: Send;
 
     fn item(self) -> (Box<str>, Uid, Self::Item);
@@ -130,7 +131,7 @@ impl CachedKind for PoolNodeFact {
     }
 }
 
-/// Updates the cache. A kind that the server does not have has no objects; one that goes away later has none left.
+/// Updates the cache. A kind that the server does not have has no objects; one that is removed later loses them.
 async fn update_cache<F: CachedKind>(
     mut events: mpsc::Receiver<Vec<WatchEvent<F>>>,
     mut health: watch::Receiver<StreamHealth>,
@@ -138,7 +139,7 @@ async fn update_cache<F: CachedKind>(
 ) {
     loop {
         tokio::select! {
-            // What was heard before the kind went away is not told after it.
+            // Events from before the removal of the kind must not be applied after it.
             biased;
             batch = events.recv() => match batch {
                 Some(batch) => batch.into_iter().for_each(|event| updater.receive(event)),
@@ -153,18 +154,18 @@ async fn update_cache<F: CachedKind>(
     }
 }
 
-/// Keeps the cache of one kind in step with its watch: nothing of a first list before it is complete.
+/// Keeps the cache of one kind in sync with its watch. A first list is applied only when it is complete.
 struct CacheUpdater<F: CachedKind> {
     cache: Arc<ClusterCache>,
-    /// The objects that are there, by name.
+    /// The present objects, by name.
     uids: HashMap<Box<str>, Uid>,
-    /// Of the list that is being received.
+    /// The objects of the present list.
     listed: Option<HashMap<Box<str>, Uid>>,
     /// The objects of the first list, until it is complete.
     first: Option<HashMap<Box<str>, F::Item>>,
 }
 
-/// What the cache holds does not depend on the time.
+/// The content of the cache does not depend on the time.
 const ANY_TIME: Now = Now::exact(Mono::from_micros(0), Wall::from_secs(0));
 
 impl<F: CachedKind> ObjectIndex<F> for CacheUpdater<F> {
@@ -254,7 +255,7 @@ impl<F: CachedKind> CacheUpdater<F> {
     }
 }
 
-/// Says when a stream breaks, what may not be read, and what the server does not have.
+/// Logs interruptions of a watch, missing permissions, and missing kinds.
 async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth>) {
     let (mut complaints, mut was_absent, mut was_missing) = (StreamLog::default(), false, false);
     loop {

@@ -2,7 +2,7 @@
 //! result.
 //!
 //! - Invariant: configurations are read before the Secret; nothing is written over an unread version; after every write
-//!   or failure everything is read again. Failures leave the served certificate.
+//!   or failure everything is read again. After failures the served certificate stays.
 
 use super::SelfSignedSettings;
 use std::convert::Infallible;
@@ -19,18 +19,18 @@ use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 use taintward_kube::webhook_config::WebhookConfigClient;
 
-/// Everything is looked at this often, whatever was expected: somebody may have applied the manifests again, which
-/// empties `caBundle`.
+/// How often everything is checked, whatever was expected: a user may have applied the manifests again, which empties
+/// `caBundle`.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The pause after trouble, doubled up to [`LOOK_EVERY`] times three.
+/// The pause after a failure, doubled up to [`LOOK_EVERY`] times three.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_LONGEST: Duration = Duration::from_secs(30);
 
-/// The pause after a write, or after one by another program: then all is read again.
+/// The pause after a write, ours or another program's, before everything is read again.
 const PAUSE_AGAIN: Duration = Duration::from_millis(50);
 
-/// Keeps the Secret, the webhook configurations and the served certificate in step.
+/// Keeps the Secret, the webhook configurations and the served certificate in sync.
 pub(super) struct CertificateRotator {
     webhooks: WebhookConfigClient,
     settings: SelfSignedSettings,
@@ -40,7 +40,7 @@ pub(super) struct CertificateRotator {
     metrics: Arc<WebhookMetrics>,
 }
 
-/// What stopped a look.
+/// What stopped a check.
 #[derive(Debug, thiserror::Error)]
 enum RotationError {
     #[error(transparent)]
@@ -53,7 +53,7 @@ enum RotationError {
     Secret(#[from] SecretError),
 }
 
-/// When to look next.
+/// When to check next.
 enum NextRotation {
     Again,
     At(Wall),
@@ -132,11 +132,11 @@ impl CertificateRotator {
         }
     }
 
-    /// A Secret that makes no sense counts as none, and is written anew.
+    /// Parses the Secret. An invalid one counts as missing and is overwritten.
     fn understood(&self, data: &std::collections::BTreeMap<String, Vec<u8>>) -> Option<StoredState> {
         match StoredState::from_data(data) {
             Ok(stored) => Some(stored),
-            // As `taintward install` makes it: there, so that its name can be granted, with nothing in it.
+            // As `taintward install` creates it: empty, so that a permission can name it.
             Err(_) if data.values().all(Vec::is_empty) => None,
             Err(why) => {
                 tracing::warn!(secret = self.settings.secret.as_str(), err = %why, "a new certificate is made");

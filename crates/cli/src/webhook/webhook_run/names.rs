@@ -2,7 +2,7 @@
 
 use taintward_core::admission::review::{AdmissionRule, ReviewSettings};
 
-/// Every name by which an API server may call a Service; the first is the one it uses.
+/// All names by which an API server may call a Service; the first is the one that it uses.
 pub(crate) fn service_names(service: &str, namespace: &str) -> Vec<String> {
     let short = format!("{service}.{namespace}.svc");
     let long = format!("{short}.cluster.local");

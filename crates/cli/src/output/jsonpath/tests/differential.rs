@@ -1,6 +1,6 @@
 //! Compares templates, written and random, with the pinned kubectl: text and errors must be equal.
 //!
-//! - `*` and `..` visit fields in another order each time in kubectl; there the words are sorted first.
+//! - kubectl visits fields with `*` and `..` in a random order, so there the words are sorted before the comparison.
 
 use super::super::JsonPathTemplate;
 use crate::output::structured;
@@ -137,7 +137,7 @@ const TEMPLATES: [&str; 116] = [
     "{#}",
 ];
 
-/// Pieces of templates, put together by chance.
+/// Pieces that random templates are composed of.
 const PIECES: [&str; 40] = [
     "{",
     "}",
@@ -211,7 +211,7 @@ fn objects_are_printed_as_kubectl_prints_them() {
     let Some(tools) = binaries::for_test("objects_are_printed_as_kubectl_prints_them") else { return };
     let stage = Stage::set(tools.path("kubectl").unwrap());
     let mut object: Value = serde_json::from_str(OBJECT).unwrap();
-    // Go writes these numbers with other zeros, and signs of HTML as \u003c: the same values.
+    // Go writes these numbers with other zeros, and HTML characters as \u003c: the values are the same.
     let [json, yaml] = ["json", "yaml"].map(|form| stage.kubectl(form).unwrap());
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), object);
     assert_eq!(serde_saphyr::from_str::<Value>(&structured::yaml(&object).unwrap()).unwrap(), object);
@@ -247,9 +247,9 @@ fn same(template: &str, theirs: &Result<String, String>, ours: &Result<String, S
             };
             theirs == ours || unordered && sorted(theirs) == sorted(ours)
         }
-        // An empty template is refused before it is one.
+        // An empty template is rejected with another message.
         (Err(_), Err(_)) if template.is_empty() => true,
-        // Its own reason, which stands at the end of ours.
+        // kubectl's reason must be at the end of our message.
         (Err(theirs), Err(ours)) => {
             let reason = ours.strip_prefix("error parsing").map_or_else(
                 || ours.rsplit_once("\": ").map_or(ours.as_str(), |(_, reason)| reason),
@@ -278,7 +278,7 @@ impl Stage {
         Self { kubectl, folder }
     }
 
-    /// The object in a form: what is printed, or what is complained about.
+    /// The object in a format: kubectl's output, or its error.
     fn kubectl(&self, form: &str) -> Result<String, String> {
         let done = Command::new(&self.kubectl)
             .env_clear()

@@ -5,7 +5,7 @@ use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
 use taintward_kube::decode::ObjectIdentity;
 
-/// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
+/// A cache with a watch of namespaces only; shows what is missing, and which of these pods' namespaces are known.
 struct World {
     cache: Arc<ClusterCache>,
     following: CacheUpdater<NamespaceObject>,
@@ -52,7 +52,7 @@ fn half_a_first_list_is_told_to_nobody() {
     world.begins();
     world.seen("a", "1");
     assert!(!world.is_told());
-    // It breaks off, and the next one has another.
+    // The list breaks off, and the next one differs.
     world.begins();
     world.seen("b", "2");
     assert!(!world.is_told());
@@ -109,7 +109,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
     world.following.nothing();
     assert!(world.is_told());
     assert!(world.known().is_empty());
-    // It is installed later.
+    // The kind is installed later.
     world.begins();
     world.seen("a", "1");
     world.receive(WatchEvent::ListCompleted);
@@ -118,7 +118,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
 
 #[tokio::test]
 async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
-    // Often enough that an order by chance shows.
+    // Often enough for a random order to show.
     for _ in 0..64 {
         let cache = Arc::<ClusterCache>::default();
         let (out, news) = mpsc::channel(BATCHES_WAITING);
