@@ -24,13 +24,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_envtest::binaries;
 
-/// How many pods are made up.
+/// The number of generated pods.
 const PODS: usize = 560;
-/// How many pods stand there already when plugins and webhook are switched on.
+/// The number of pods that exist before plugins and webhook are enabled.
 const OLD_PODS: usize = 120;
-/// Requests at the same time.
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
-/// All of it; on a machine to itself it takes less than a minute.
+/// The timeout of everything; on an idle machine it takes less than a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
@@ -54,11 +54,11 @@ fn the_webhook_does_what_the_plugins_do() {
     });
 }
 
-/// What became of one pod, on each side, step by step.
+/// The results for one pod, on each side, step by step.
 struct Told<'c> {
     case: &'c Case,
     steps: BTreeMap<Side, Vec<Outcome>>,
-    /// Whether it stood there before (AD-4).
+    /// Whether it existed before (AD-4).
     old: bool,
 }
 
@@ -77,7 +77,7 @@ async fn made<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Told<'c>> {
     each(cases.iter().enumerate().map(one)).await
 }
 
-/// A label is enough for a pod to be looked at again (AD-4).
+/// A new label is enough for a pod to be judged again (AD-4).
 async fn touched<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Told<'c>> {
     let one = |(at, case): (usize, &'c Case)| async move {
         let mut steps = BTreeMap::new();
@@ -90,7 +90,7 @@ async fn touched<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Told<'c>> {
     each(cases.iter().enumerate().filter(there).map(one)).await
 }
 
-/// What was the same, and which differences were seen.
+/// The number of equal results, and the observed differences.
 #[derive(Default)]
 struct Table {
     seen: BTreeMap<&'static str, usize>,
@@ -110,7 +110,7 @@ impl Table {
                 for at in 0..upstream.len().min(other.len()) {
                     self.pair(told, side, at, &upstream[at], &other[at]);
                     if upstream[at] != other[at] {
-                        // From here on they are about different pods.
+                        // From here on the results concern different pods.
                         break;
                     }
                 }
@@ -155,7 +155,7 @@ impl Table {
     }
 }
 
-/// A policy's seconds come out whether or not the plugin has put its own there before.
+/// A policy's seconds win whether or not the plugin has set its own before.
 async fn policies_hold_beside_the_plugins(worlds: &Worlds, cases: &[Case]) {
     let name = |list: &usize| LISTS[*list].0;
     let mut compared = 0;

@@ -35,7 +35,7 @@ metadata: {name: shop}
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_taintward");
 
-/// A sandbox; a folder with the program under all its names.
+/// A sandbox, and a folder with the program under all its names.
 struct Stage {
     folder: Folder,
     kubeconfig: String,
@@ -69,7 +69,7 @@ impl Stage {
         command
     }
 
-    /// What the program offers: words, and how to go on.
+    /// The program's completions, and the directive after them.
     fn offered(&self, words: &[&str]) -> Vec<String> {
         let done = self.command(PROGRAM).arg("__complete").args(words).output().unwrap();
         assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
@@ -98,7 +98,7 @@ impl Typed {
         Self { shell, keys, shown, seen: String::new() }
     }
 
-    /// Reads on until this is on the screen; what was before it.
+    /// Reads until this is on the screen. Returns what was before it.
     fn until(&mut self, what: &str) -> String {
         loop {
             if let Some(at) = self.seen.find(what) {
@@ -117,9 +117,9 @@ impl Typed {
         self.keys.flush().unwrap();
     }
 
-    /// Types this, presses Tab, and lets the shell tell the words of the line.
+    /// Types this, presses Tab, and lets the shell print the words of the line.
     fn completed(&mut self, typed: &str) -> String {
-        // Control-A goes to the beginning of the line.
+        // Control-A moves to the beginning of the line.
         self.press(&format!("{typed}\t\u{1}printf '<%s>' begin \u{5} end\n"));
         self.until("<begin>");
         self.until("<end>")
@@ -133,7 +133,7 @@ impl Drop for Typed {
     }
 }
 
-/// What is typed, and the words that stand there after Tab, in any shell.
+/// Typed lines, and their words after Tab, in any shell.
 const LINES: [(&str, &str); 8] = [
     ("taintward li", "<taintward><lint>"),
     ("taintward lint --namesp", "<taintward><lint><--namespace>"),
@@ -209,7 +209,7 @@ fn the_program_offers_words_and_how_to_go_on() {
     assert_eq!(stage.offered(&["lint", "-n", "sho"]), ["shop", ":4"]);
     assert_eq!(stage.offered(&["sandbox", "node", "silence", ""]), ["db-node-1", "web-node-1", ":4"]);
     assert_eq!(stage.offered(&["completion", ""]), ["bash", "zsh", "fish", ":4"]);
-    // Flags are for those who begin one.
+    // Flags are offered once one has been started.
     assert_eq!(stage.offered(&["version", ""]), [":4"]);
     assert!(stage.offered(&["version", "-"]).iter().any(|word| word == "--client"));
     let verbs = stage.offered(&[""]);
@@ -217,10 +217,10 @@ fn the_program_offers_words_and_how_to_go_on() {
         assert!(verbs.iter().any(|offered| offered == verb), "{verb}: {verbs:?}");
     }
     assert!(!verbs.iter().any(|verb| verb == "__complete"), "{verbs:?}");
-    // Folders go on.
+    // Folders are completed with a slash.
     std::fs::create_dir(stage.folder.file("manifests")).unwrap();
     assert_eq!(stage.offered(&["lint", "-f", "mani"]), ["manifests/", ":6"]);
-    // A line that makes no sense, and a cluster that is not there.
+    // An invalid line, and a cluster that does not exist.
     assert_eq!(stage.offered(&["walk", "--far", ""]).last().map(String::as_str), Some(":4"));
     assert_eq!(stage.offered(&["lint", "--kubeconfig", "nowhere", "-n", ""]), [":4"]);
 }
@@ -228,7 +228,7 @@ fn the_program_offers_words_and_how_to_go_on() {
 #[test]
 fn nobody_waits_for_a_server_that_does_not_answer() {
     let stage = Stage::set("complete-mute");
-    // It listens, and says nothing.
+    // It listens, and never responds.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", mute.local_addr().unwrap());
     let file = stage.folder.write("mute", &kubeconfig(&server));
@@ -236,7 +236,7 @@ fn nobody_waits_for_a_server_that_does_not_answer() {
     assert_eq!(stage.offered(&["lint", "--kubeconfig", &file, "-n", ""]), [":4"]);
     let waited = began.elapsed();
     assert!(waited > Duration::from_secs(1), "it did not even ask: {waited:?}");
-    // Two seconds, and what a busy machine takes to start a program.
+    // Two seconds, plus the time to start a program on a busy machine.
     assert!(waited < Duration::from_secs(6), "{waited:?}");
     assert_eq!(stage.offered(&["lint", "--kubeconfig", &file, "--context", ""]), ["x", ":4"]);
 }
@@ -263,7 +263,7 @@ fn kubectl_finds_its_plugin_and_completes_it() {
     assert!(code == 1 && said.contains("Usage: kubectl taintward lint"), "{said}");
     let (_, listed, said) = run(&["plugin", "list"]);
     assert!(listed.contains("kubectl-taintward") && !said.contains("warning"), "{listed}{said}");
-    // What kubectl's own completion scripts ask.
+    // The protocol of kubectl's own completion scripts.
     let offered = |words: &[&str]| {
         let (_, offered, _) = run(&[&["__complete", "taintward"], words].concat());
         offered.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<_>>()

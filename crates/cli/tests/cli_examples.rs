@@ -16,7 +16,7 @@ use cli::running::{Folder, Running, text};
 use cli::terminal::Terminal;
 use std::process::Command;
 
-/// A cluster, a folder to be in, and nodes that pods do not leave: a document is a story in which time stands still.
+/// A cluster in which pods leave no node, so that time does not matter for a document, and a folder.
 struct Stage {
     folder: Folder,
     _sandbox: Running,
@@ -38,7 +38,7 @@ impl Stage {
         Self { folder, _sandbox: sandbox }
     }
 
-    /// Types a command; what a person sees until the prompt is back.
+    /// Types a command. Returns the output up to the next prompt.
     fn type_in(&self, typed: &Typed<'_>) -> Vec<String> {
         let words = typed.words();
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -48,7 +48,7 @@ impl Stage {
         let mut terminal = Terminal::whole(command);
         let mut shown = String::new();
         if typed.is_log() {
-            // It says so when it has looked at everything.
+            // The line that shows that it has started.
             let last = if words[1] == "webhook" { "is on show" } else { "synced" };
             shown += &terminal.until(last);
             terminal.interrupt();

@@ -79,7 +79,7 @@ impl Stage {
         ended(self.command(typed))
     }
 
-    /// The answer as JSON.
+    /// The result as JSON.
     fn object(&self, typed: &str) -> Value {
         let (code, out, said) = self.run(&format!("{typed} -o json"));
         assert_eq!(code, 0, "{typed}: {said}");
@@ -131,7 +131,7 @@ fn seconds(moment: &str) -> i64 {
 #[test]
 fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let stage = Stage::set("explain");
-    // Whoever held the lease in the cluster that was loaded is not waited for.
+    // The command does not wait for the holder of the loaded cluster's lease.
     let began = Instant::now();
     eventually("it is known who evicts", || {
         let (code, out, said) = stage.run("pending -A");
@@ -163,7 +163,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     );
     let node = stage.object("explain node/n1");
     assert_eq!(node["pods"]["leavingLater"], 2, "{node}");
-    // The stream says the same, each once, and then that the first has gone.
+    // The stream has the same pods, each once, and then reports that the first has gone.
     let mut seen = Vec::new();
     let gone = loop {
         let event = events.next();
@@ -190,7 +190,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let message = told["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
-    // Taken back: the other one stays.
+    // The taint is removed: the other pod stays.
     assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
     let event = events.next();
     assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
@@ -230,7 +230,7 @@ fn lines_follow_where_there_is_no_terminal() {
     assert!(first.starts_with("Counting ") && first.ends_with("maintenance"), "{first}");
     let column = |title: &str| head.find(title).unwrap();
     assert_eq!(first.find("n1"), Some(column("NODE")), "{head}\n{first}");
-    // What happens later stands below it.
+    // Later events are below it.
     let gone = std::iter::from_fn(|| lines.next()).find(|line| line.starts_with("Gone ")).unwrap();
     assert_eq!(gone.find("n1"), Some(column("NODE")), "{head}\n{gone}");
     assert_eq!(gone.find("maintenance"), Some(column("NOEXECUTE")), "{head}\n{gone}");
@@ -261,7 +261,7 @@ fn a_terminal_shows_the_list_and_is_given_back() {
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
 }
 
-/// Two pods of a Deployment, one of another kind of that name, one of another Deployment.
+/// Two pods of a Deployment, one of another kind of the same name, one of another Deployment.
 const PODS: &str = r#"{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [
     {"metadata": {"name": "web-5c-a", "namespace": "shop", "uid": "1", "labels": {"pod-template-hash": "5c"},
         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5c", "uid": "u", "controller": true}]},
@@ -315,7 +315,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
         said,
         "error: there is no deployment wep in namespace shop; kubectl get deployments -n shop lists those there are\n"
     );
-    // Whether it is there may not be asked; its pods are seen all the same, or it is not known.
+    // The user may not read the Deployment; its pods are found all the same, or it is unknown whether it exists.
     let (code, out, said) = run("explain deploy/web-api");
     assert!(
         code == 1
@@ -327,7 +327,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     assert!(code == 1 && out.is_empty() && said.contains("no pod of job web could be read"), "{out}{said}");
 }
 
-/// One request for all nodes takes the place of one for each.
+/// One request for all nodes replaces one for each.
 #[test]
 fn pods_on_many_nodes_need_no_request_for_each() {
     let folder = Folder::named("explain-many-nodes");

@@ -13,18 +13,18 @@ use serde_json::Value;
 use std::process::Command;
 use taintward_core::text::is_hazard;
 
-/// A workflow command on a line of its own, sequences of terminals (with C0 and C1), turned text, and what has no width;
-/// as JSON writes it.
+/// A GitHub workflow command on a line of its own, terminal sequences (with C0 and C1), bidirectional text, and
+/// characters without width; as escaped in JSON.
 const EVIL: &str = r"x\n::error::forged\u001b[2J\u009b31m\u0085\u202eevil\u200b\ufeff";
 
-/// Nothing in what was printed does anything.
+/// Checks that the output contains no control sequences.
 fn is_plain(typed: &[&str], said: &str) {
     let found: Vec<char> = said.chars().filter(|&c| c != '\n' && is_hazard(c)).collect();
     assert!(found.is_empty(), "{typed:?}: {found:?} in {said:?}");
     assert!(!said.lines().any(|line| line.starts_with("::error::forged")), "{typed:?}: {said}");
 }
 
-/// What it prints, and what it says beside.
+/// Returns standard output and standard error.
 fn run(folder: &Folder, typed: &[&str]) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command
@@ -39,7 +39,7 @@ fn run(folder: &Folder, typed: &[&str]) -> (String, String) {
     (out, said)
 }
 
-/// Whether this stands in it somewhere.
+/// Whether any field has this value.
 fn has(object: &Value, meant: &str) -> bool {
     match object {
         Value::String(text) => text.contains(meant),
@@ -72,7 +72,7 @@ fn what_stands_in_a_file_is_only_shown() {
     for form in ["table", "wide", "name", "json", "yaml", "sarif", "github"] {
         let (out, said) = run(&folder, &["lint", "-f", &file, "-o", form]);
         assert!(out.contains("forged"), "{form}: this test has to see something: {out}{said}");
-        // To a program it is what stands in the file.
+        // Programs get the exact text of the file.
         let object: Value = match form {
             "json" | "sarif" => serde_json::from_str(&out).unwrap(),
             "yaml" => serde_saphyr::from_str(&out).unwrap(),

@@ -55,7 +55,7 @@ spec:
       containers: [{name: a, image: a}]
 ";
 
-/// `taintward lint ...` with nothing of the machine around it: exit code, standard output, standard error.
+/// `taintward lint ...` with a clean environment: exit code, standard output, standard error.
 fn lint(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(["lint", "--kubeconfig", kubeconfig]).args(arguments);
@@ -94,9 +94,9 @@ fn a_cluster_is_read_as_files_are() {
     assert_eq!(all, [unneeded, no_daemon]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&report["complete"], &report["summary"]["nodes"]), (&true.into(), &2.into()));
-    // The pods and ReplicaSets of the Deployment are not told beside it.
+    // The pods and ReplicaSets of the Deployment are not reported separately.
     assert_eq!(report["summary"]["workloads"], 2);
-    // Of one namespace, and by labels; agents of other namespaces count all the same.
+    // With a namespace, and with labels; node agents of other namespaces count all the same.
     let of = |arguments: &[&str]| told(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
     assert_eq!(of(&["-n", "shop"]).len(), 2);
     assert_eq!(of(&[]), [no_daemon], "the context's namespace is another");

@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// `taintward ...` with nothing of the machine around it: exit code, standard output, standard error.
+/// `taintward ...` with a clean environment: exit code, standard output, standard error.
 fn taintward(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(arguments).args(["--kubeconfig", kubeconfig]);
@@ -35,7 +35,8 @@ fn uids(items: &Value) -> BTreeSet<String> {
     items.as_array().unwrap().iter().map(|item| item["uid"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Nodes, one pod that goes, one that bears it for ever, one that does for ten minutes, and one elsewhere.
+/// Nodes, a pod that leaves, one that tolerates the taint indefinitely, one that does for ten minutes, and one
+/// elsewhere.
 const OBJECTS: &str = "\
 apiVersion: v1
 kind: Node
@@ -90,7 +91,7 @@ fn a_plan_and_then_doing_it() {
 
     let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
     assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no question");
-    // It takes its graceful seconds to go; of the plan for now, nobody is left after that.
+    // The pod takes its grace period to terminate; after that, no pod of the plan for now is left.
     let left = eventually("nobody has to go any more", || {
         let (_, left) = plan(&kubeconfig, &[]);
         let counts = &left["summary"];
@@ -101,10 +102,10 @@ fn a_plan_and_then_doing_it() {
     assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
     assert!(waits["inSeconds"].as_u64().unwrap() <= 600);
     assert_eq!(left["summary"]["staying"], 1, "who bears it for ever is there");
-    // In a moment when it has gone, it has.
+    // At a time after its deletion, it is gone.
     let later = plan(&kubeconfig, &["--at", "+20m"]).1;
     assert_eq!((&later["summary"]["leavingNow"], &later["summary"]["leavingLater"]), (&1.into(), &0.into()));
-    // What saves it.
+    // The change that saves it.
     let (code, saved) = plan(&kubeconfig, &["--untaint", "n1", "x"]);
     assert_eq!((code, &saved["summary"]["spared"]), (0, &1.into()));
 }
@@ -148,7 +149,8 @@ const PODS: &str = r#"{"kind": "PodList", "items": [
     {"metadata": {"name": "young", "namespace": "shop", "uid": "b"}, "spec": {"nodeName": "new"}},
     {"metadata": {"name": "stray", "namespace": "shop", "uid": "c"}, "spec": {"nodeName": "old"}}]}"#;
 
-/// The minute after a cluster was scaled down: its pods are there yet. And a node that came while the lists were read.
+/// The minute after a cluster was scaled down, when the pods of removed nodes still exist; and a node that was created
+/// while the lists were read.
 #[test]
 fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
     let folder = Folder::named("plan-scaled-down");
@@ -170,7 +172,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
     assert!(code == 1 && said.contains("error: there is no namespace shpo; check -n\n"), "{said}");
 }
 
-/// Who may look at one namespace only is told of that, and that places may be wrong.
+/// A user with access to one namespace is informed of that, and that placements may be wrong.
 #[test]
 fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
     let folder = Folder::named("plan-namespace");
@@ -186,7 +188,7 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
     assert!(gap.contains("grant the verb list on pods") && gap.ends_with("places may be wrong"), "{gap}");
 }
 
-/// What the objects say was written by the cluster's clocks, and is judged by them.
+/// Times in objects come from the cluster's clocks and are evaluated by them.
 #[test]
 fn the_servers_clock_counts_and_a_date_that_makes_no_sense_does_not() {
     let there = |path: &str| match path {

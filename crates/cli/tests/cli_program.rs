@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The program, with nothing in its environment that could be taken for a choice.
+/// The program with a clean environment.
 fn taintward() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.env_clear();
     command
 }
 
-/// The exit code, standard output and standard error of a program that is expected to end soon.
+/// The exit code, standard output and standard error of a program that should end soon.
 fn output(command: &mut Command) -> (Option<i32>, String, String) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -67,7 +67,7 @@ fn a_wrong_flag_ends_with_2_before_anything_begins() {
     }
 }
 
-/// It may have been meant to be `plan` or `lint`, whose 2 says that something was found.
+/// It may be a misspelling of `plan` or `lint`, whose exit code 2 means that something was found.
 #[test]
 fn a_command_that_does_not_exist_ends_with_1() {
     let (code, out, err) = output(taintward().arg("pln"));
@@ -86,7 +86,7 @@ fn help_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// Local times, with their zone said once, also in summer; for programs what ends in Z.
+/// Local times, with their zone given once, also in summer; for programs times in UTC.
 #[test]
 fn times_are_those_of_the_zone_that_the_environment_names() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/plan.in/cluster.yaml");
@@ -115,7 +115,7 @@ fn a_wrong_variable_is_told_like_a_wrong_flag() {
 
 #[test]
 fn a_flag_wins_over_its_variable_and_the_variable_over_the_default() {
-    // Which lease duration is meant shows in the complaint about the renew deadline.
+    // The error about the renew deadline shows which lease duration is in effect.
     let complaint = |flag: Option<&str>, variable: Option<&str>| {
         let mut command = taintward();
         command.args(["run", "--leader-elect-renew-deadline=1h"]);
@@ -154,7 +154,7 @@ fn a_port_in_use_ends_with_1_and_one_line_that_names_the_flag() {
     assert_eq!((&record["level"], &record["err"]), (&"error".into(), &expected.into()));
 }
 
-/// The program, running against an API server that nobody can reach; ended with the test.
+/// The program, running against an unreachable API server; ended with the test.
 struct Running {
     child: Child,
     port: u16,
@@ -205,7 +205,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the end; the exit code and the log.
+    /// Waits for the end. Returns the exit code and the log.
     fn end(mut self) -> (Option<i32>, Vec<String>) {
         let log = BufReader::new(self.child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
         (self.child.wait().unwrap().code(), log)
@@ -234,7 +234,7 @@ fn a_signal_ends_it_in_good_order() {
     }
 }
 
-/// A read from a file that gives nothing, in a thread of its own, is as stuck as the search for a name may be.
+/// A read from a silent file, in its own thread, blocks as a name lookup may.
 #[test]
 fn what_is_stuck_in_another_thread_holds_up_no_end() {
     let folder = std::env::temp_dir().join(format!("taintward-stuck-{}", std::process::id()));

@@ -66,7 +66,7 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
 #[test]
 fn what_is_saved_can_be_loaded() {
     let (file, kubeconfig) = (File::named("state.json"), File::named("kubeconfig"));
-    // What somebody else could read so far is closed to them.
+    // Files that other users could read before are closed to them.
     for open in [&file, &kubeconfig] {
         std::fs::write(&open.0, "x").unwrap();
         std::fs::set_permissions(&open.0, Permissions::from_mode(0o644)).unwrap();
@@ -141,7 +141,7 @@ fn an_installation_is_kept_and_found_as_it_was_left() {
         text(&done.stdout)
     };
     let first = install(&["--apply"]);
-    // The kinds are there from the beginning; only who wrote their definitions is new.
+    // The kinds exist from the beginning; only the field manager of their definitions is new.
     assert!(first.contains("deployment.apps/taintward created"), "{first}");
     assert!(
         first.contains("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created"),

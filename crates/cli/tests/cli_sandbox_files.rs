@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// It ends with this code and says these words.
+/// Expects this exit code and these words.
 fn refused(flags: &[&str], code: i32, words: &[&str]) {
     let began = Instant::now();
     let done = output(flags);
@@ -40,7 +40,7 @@ fn nodes_come_from_a_file() {
     assert!(first.contains("2 nodes in 2 zones"), "{first}");
     let kubeconfig = sandbox.kubeconfig();
     assert!(sandbox.until("kubectl taint").contains("nodes east-1"));
-    // Pods go to where they can: the sandbox lives as with nodes that are counted.
+    // Pods are scheduled to these nodes, as in a sandbox with a number of nodes.
     sandbox.until("goes to west-1");
     let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
     for words in ["\"east-1\"", "\"west-1\"", "\"key\":\"gpu\"", "\"cpu\":\"2\""] {
@@ -78,7 +78,7 @@ fn a_file_of_nodes_that_is_wrong_is_named_with_the_place() {
 #[test]
 fn files_nobody_should_load_are_refused_at_once() {
     let folder = Folder::named("load");
-    // Sparse: longer than anything is read, and no room is needed for it.
+    // Sparse: longer than the limit, without using disk space.
     fs::File::create(folder.file("huge")).unwrap().set_len(600 << 20).unwrap();
     let bomb = format!(
         "kind: List\nitems:\n- a: &a {}\n  b: [{}]\n",
@@ -105,7 +105,7 @@ fn files_nobody_should_load_are_refused_at_once() {
     refused(&["--load", folder.path().to_str().unwrap()], 1, &["is a directory"]);
 }
 
-/// A sandbox that is asked to end, and what it says then.
+/// Stops a sandbox. Returns its last output.
 fn ended(mut sandbox: Running) -> (i32, String) {
     sandbox.until("KUBECONFIG");
     sandbox.signal(rustix::process::Signal::TERM);
@@ -126,7 +126,7 @@ fn what_cannot_be_saved_is_said_before_anything_could_be_lost() {
 fn a_full_disk_leaves_what_was_saved_before() {
     let folder = Folder::named("full");
     let file = folder.write("state", "what was saved before");
-    // No file may grow beyond a few blocks, and that is an error instead of the end.
+    // No file may grow beyond a few blocks, which must be an error instead of a crash.
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_taintward")]);
     limited.args(["sandbox", "--plain", "--save", &file]);

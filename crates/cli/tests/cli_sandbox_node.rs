@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 
-/// The program in a folder that is everything it knows of the machine.
+/// The program with a home folder in which it finds nothing of this machine.
 fn at_home(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = taintward(arguments);
     command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
@@ -87,7 +87,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let (code, _, said) = node(&folder, "silence n1");
     assert_eq!(code, 1);
     assert!(said.contains("no sandbox of yours is running here"), "{said}");
-    // What a sandbox that was killed left behind, and what is none, counts for nothing.
+    // The kubeconfig of a killed sandbox, and other files, are ignored.
     let gone = "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: \"http://127.0.0.1:1\"}\n\
                 contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user: {}\ncurrent-context: a\n";
     let gone = folder.write("taintward-sandbox-1.yaml", gone);

@@ -15,7 +15,7 @@ use cli::terminal::Terminal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// A sandbox with a few quiet nodes.
+/// A sandbox with a few nodes without workloads.
 struct Stage {
     folder: Folder,
     _sandbox: Running,
@@ -52,13 +52,13 @@ impl Stage {
         out
     }
 
-    /// A node, as a dry run shows it.
+    /// A node, as shown by a dry run.
     fn node(&self, name: &str) -> Value {
         let shown = self.ok(&format!("node {name} --dry-run=client -o json probe:PreferNoSchedule"));
         serde_json::from_str(&shown).unwrap()
     }
 
-    /// What is noted on a node.
+    /// The notes of a node.
     fn notes(&self, name: &str) -> Vec<Value> {
         let node = self.node(name);
         let annotations = node["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
@@ -82,7 +82,7 @@ fn a_note_goes_with_its_taint() {
     assert!(lines[0].starts_with("NODE") && lines[1].starts_with("n1 "), "{listed}");
     assert!(lines[2].trim_start().starts_with("until ") && lines[2].ends_with(": new disks"), "{listed}");
     assert!(lines[2].contains(", in 1h59m") || lines[2].contains(", in 2h"), "{listed}");
-    // A note of another taint stays; an overwritten taint's is replaced or goes.
+    // The note of another taint stays; an overwritten taint's note is replaced or removed.
     stage.ok("node n1 power:NoSchedule --reason fuse");
     assert_eq!(stage.notes("n1").len(), 2);
     stage.ok("node n1 --overwrite disk=new:NoSchedule --reason more");
@@ -97,8 +97,7 @@ fn a_note_goes_with_its_taint() {
     assert_eq!(stage.ok("node n1 --list"), "NODE   TAINT    SINCE (UTC)\nn1     <none>\n");
 }
 
-/// Three taints: one whose time is over, one whose time is not, and one of which nothing was noted; a note about a taint
-/// that is gone.
+/// Three taints: one that has expired, one that has not, and one without a note; and a note about a removed taint.
 const EXPIRED: &str = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "annotations": {
     "taintward.io/taint-note.NoSchedule.ca44a367578f8a84":
         "{\"taint\":\"disk=old:NoSchedule\",\"reason\":\"new disks\",\"until\":\"2026-01-01T00:00:00Z\"}",
@@ -209,7 +208,8 @@ fn who_sits_at_a_terminal_is_asked() {
     let mut terminal = Terminal::with(stage.command("node --all a=b:NoExecute"));
     assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));
     terminal.types("y\r");
-    // Who says yes all the same is stopped by the sandbox's brake before half of the nodes are emptied.
+    // If the user confirms all the same, the sandbox's NoExecute guard stops the change before half of the nodes are
+    // emptied.
     let (code, shown, out) = terminal.ends();
     assert_eq!((code, out.as_str()), (1, "node/n1 tainted\n"));
     assert!(shown.contains("kubectl annotate node n2 taintward.io/allow-no-execute=\"a\""), "{shown}");
@@ -232,7 +232,7 @@ fn who_need_not_be_asked_is_not() {
     }
     let (code, shown, _) = Terminal::with(stage.command("node n1 c:NoExecute --yes")).ends();
     assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Go on"), "{shown}");
-    // Without a terminal at both ends nobody is asked, nor told more than kubectl tells.
+    // Without a terminal at both ends there is no prompt, and no more output than kubectl's.
     assert_eq!(stage.taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
     let mut half = stage.command("node n1 e:NoExecute");
     half.stderr(Stdio::piped());
@@ -240,7 +240,7 @@ fn who_need_not_be_asked_is_not() {
     assert_eq!((code, shown.as_str()), (0, ""));
 }
 
-/// Which server, of which context, and what to do.
+/// The error names the server and its context, and what to do.
 #[test]
 fn a_server_that_does_not_answer_is_named() {
     let folder = Folder::named("taint-dead");

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use taintward_envtest::binaries;
 
-/// A sandbox as it is for everybody, and a folder with the files of the page.
+/// A sandbox with default settings, and a folder with the files of the page.
 struct Stage {
     folder: Folder,
     kubectl: PathBuf,
@@ -24,7 +24,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None`, and a word about it, where there is no kubectl.
+    /// `None` after a message, if there is no kubectl.
     fn set(page: &str, document: &str) -> Option<Self> {
         let kubectl = binaries::for_test("doc_pages")?.path("kubectl").unwrap();
         let folder = Folder::named(page);
@@ -37,7 +37,7 @@ impl Stage {
         Some(Self { folder, kubectl, _sandbox: sandbox })
     }
 
-    /// Types a command; what is printed on both channels.
+    /// Types a command. Returns what it printed on both channels.
     fn type_in(&self, typed: &Typed<'_>) -> Vec<String> {
         let words = typed.words();
         let mut command = match &*words[0] {

@@ -1,7 +1,7 @@
 //! Tests `taintward doctor` on a real control plane, from kubeadm's own flags to Taintward at work, and on servers that
-//! give little.
+//! respond to little.
 //!
-//! - No kubelet runs here: a Pod object says with which flags kube-controller-manager was started.
+//! - No kubelet runs here: a Pod object shows the flags with which kube-controller-manager was started.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
@@ -26,7 +26,7 @@ const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
 const PODS: &str = "/api/v1/namespaces/kube-system/pods";
 const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/// What doctor says: its exit code, and each check by its id.
+/// Runs doctor. Returns its exit code, and each check by its id.
 fn doctor(kubeconfig: &Path, flags: &[&str]) -> (i32, BTreeMap<String, Value>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(["doctor", "-o", "json"]).args(flags).arg("--kubeconfig").arg(kubeconfig);
@@ -42,7 +42,7 @@ fn verdicts(checks: &BTreeMap<String, Value>, ids: &[&str]) -> Vec<String> {
     ids.iter().map(|id| checks[*id]["verdict"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The value that doctor says to write.
+/// The value that doctor recommends.
 fn to_write(check: &Value) -> String {
     let steps = check["fix"].as_array().unwrap();
     steps.iter().find_map(|step| step.as_str()?.strip_prefix("write: ")).unwrap().to_owned()
@@ -79,7 +79,7 @@ impl<'c> Stage<'c> {
         self.cluster.kubeconfig(Account::Admin, 0)
     }
 
-    /// kube-controller-manager with this value, and the pod that a kubelet would show for it.
+    /// Starts kube-controller-manager with this value, and creates the pod that a kubelet would report for it.
     async fn manager(&self, value: &str) -> ChildProcess {
         let at_once = json!({"gracePeriodSeconds": 0});
         self.admin.delete(&format!("{PODS}/kube-controller-manager-cp1"), &at_once).await.ok();
@@ -101,7 +101,7 @@ impl<'c> Stage<'c> {
         self.cluster.controller_manager(value, &[]).await.unwrap()
     }
 
-    /// A bootstrap token as `kubeadm token create` makes it, and whether it is signed within the time.
+    /// Creates a bootstrap token as `kubeadm token create` does. Returns whether it is signed within the time.
     async fn token_is_signed(&self, id: &str, limit: Duration) -> bool {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
@@ -132,7 +132,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     let stage = Stage::set(&cluster).await;
     let kubeconfig = stage.kubeconfig();
 
-    // As kubeadm starts it.
+    // kubeadm's own value.
     let original = stage.manager(KUBEADM).await;
     let (code, checks) = doctor(&kubeconfig, &["--pre"]);
     assert_eq!(checks["distribution"]["finding"].as_str().unwrap().split(',').next(), Some("kubeadm"));
@@ -146,7 +146,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     );
     drop(original);
 
-    // The line that an older page had: it replaces the value.
+    // The value that an older page recommended: it replaces the distribution's value.
     let old_line = stage.manager("*,-taint-eviction-controller").await;
     let (code, checks) = doctor(&kubeconfig, &["--pre"]);
     assert_eq!(
@@ -159,7 +159,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     let repaired = to_write(signer);
     drop(old_line);
 
-    // Each value that it says to write keeps the signer, and switches evictions off.
+    // Each recommended value keeps the signer and disables evictions.
     for (number, value) in [repaired, write].iter().enumerate() {
         let manager = stage.manager(value).await;
         assert!(stage.token_is_signed(&format!("bbbbb{number}"), PATIENCE).await, "{value}");
@@ -192,7 +192,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     drop(taintward);
 }
 
-/// Installs, with a program of this test in place of the pods that no kubelet runs here.
+/// Installs Taintward, with a process of this test in place of its pods, which no kubelet runs here.
 async fn install(stage: &Stage<'_>) -> Running {
     let kubeconfig = stage.kubeconfig();
     let mut apply = Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -247,7 +247,7 @@ async fn without_permissions_it_says_what_it_may_not_read() {
     );
 }
 
-/// A server that hides most of what it has, as one behind a broken aggregation layer does.
+/// A server that hides most objects, as one behind a broken aggregation layer does.
 #[test]
 fn a_server_that_is_half_broken_costs_only_the_checks_it_breaks() {
     let folder = Folder::named("doctor-half");
@@ -264,7 +264,7 @@ fn a_server_that_is_half_broken_costs_only_the_checks_it_breaks() {
     );
 }
 
-/// The sandbox has no kube-controller-manager: what cannot be seen is unknown, and its Taintward is found.
+/// The sandbox has no kube-controller-manager: its checks are unknown, and the sandbox's Taintward is found.
 #[test]
 fn the_sandbox_is_a_cluster_without_a_distribution() {
     let folder = Folder::named("doctor-sandbox");

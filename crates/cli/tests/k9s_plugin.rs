@@ -12,7 +12,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// The file, as far as k9s must be able to read it: a field that is missing or unknown is a fault.
+/// The file as k9s reads it: a missing or unknown field is an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PluginFile {
@@ -46,7 +46,7 @@ fn each_plugin_runs_with_what_k9s_puts_in() {
         for scope in scopes {
             let (subject, shows) = if scope == "pods" { (pod, pod) } else { ("n1", "n1") };
             let typed = |arg: &String| {
-                // The plugin that never ends is asked for its list once.
+                // The plugin that never ends is run for one list only.
                 let arg = if arg == "--watch" { "--no-headers" } else { arg };
                 arg.replace("$NAMESPACE", "shop")
                     .replace("$NAME", subject)

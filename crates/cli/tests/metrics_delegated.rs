@@ -1,4 +1,4 @@
-//! Tests who may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
+//! Tests which accounts may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
@@ -17,15 +17,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, access, binaries};
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 fn free() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// A GET, with a token if there is one: the answer's code; `None` while nobody listens.
+/// Sends a GET, with a token if there is one. Returns the status code; `None` while the port is closed.
 async fn get(url: &str, path: &str, token: &str) -> Option<u16> {
     let mut config = Config::new(url.parse().unwrap());
-    // What the port shows is made at its start; whom it lets is what this is about.
+    // The port's certificate is self-signed; this test is about authorization.
     config.accept_invalid_certs = true;
     let mut request = Request::get(path);
     if !token.is_empty() {
@@ -45,7 +45,7 @@ async fn token(admin: &TestApi, account: &str) -> String {
     made["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// Gives a ClusterRole to a service account.
+/// Binds a ClusterRole to a service account.
 async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
@@ -91,7 +91,7 @@ fn metrics_are_for_those_whom_the_api_server_lets() {
         assert_eq!(get(&http, "/livez", "").await, Some(200));
         assert_eq!(get(&http, "/metrics", &scraper).await, Some(403), "tokens do not travel in clear");
         assert_eq!(get(&https, "/metrics", "").await, Some(401));
-        // It may not ask: then nobody is let.
+        // Without permission for reviews, every client is rejected.
         assert_eq!(get(&https, "/metrics", &scraper).await, Some(500));
         bind(&admin, "system:auth-delegator", ("kube-system", "taintward")).await;
         let began = Instant::now();
@@ -103,7 +103,7 @@ fn metrics_are_for_those_whom_the_api_server_lets() {
         assert_eq!(get(&https, "/metrics", "nonsense").await, Some(401));
         assert_eq!(get(&https, "/metrics", "").await, Some(401));
 
-        // The answer is remembered: the API server was asked about the scraper no more often than it had to be.
+        // Decisions are cached: there were no more reviews for the scraper than necessary.
         for _ in 0..20 {
             assert_eq!(get(&https, "/metrics", &scraper).await, Some(200));
         }
@@ -111,7 +111,7 @@ fn metrics_are_for_those_whom_the_api_server_lets() {
         let asked = asked.iter().filter(|entry| entry.resource == "subjectaccessreviews").count();
         assert!((2..=4).contains(&asked), "{asked}");
 
-        // Nobody new is let while nobody can say who he is.
+        // No new client is admitted while its token cannot be reviewed.
         let late = token(&admin, "late").await;
         bind(&admin, "metrics-reader", ("default", "late")).await;
         cluster.server(0).pause().unwrap();

@@ -9,12 +9,12 @@ use taintward_envtest::{Account, Cluster, TestApi, wait};
 
 /// The namespace of the webhook.
 pub(crate) const NAMESPACE: &str = "taintward-system";
-/// Its account.
+/// The name of its account.
 const NAME: &str = "taintward-webhook";
 /// The Secret of its certificate.
 pub(crate) const SECRET: &str = "taintward-webhook-certificate";
 
-/// Where objects of the kinds are that make up an account and limit it, and the configurations.
+/// Kinds of the objects that make up an account, limit it, and configure webhooks, with their paths.
 const PLACES: [(&str, &str, &str); 11] = [
     ("Namespace", "/api/v1", "namespaces"),
     ("ServiceAccount", "/api/v1", "serviceaccounts"),
@@ -41,7 +41,7 @@ const PLACES: [(&str, &str, &str); 11] = [
     ),
 ];
 
-/// So many of them make up an account.
+/// The number of objects that make up an account.
 const OF_AN_ACCOUNT: usize = 9;
 
 /// What `taintward install` prints.
@@ -53,7 +53,7 @@ pub(crate) fn manifests(flags: &[&str]) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// Where objects like this one are.
+/// The path of such objects.
 pub(crate) fn collection(object: &Value) -> String {
     let place = PLACES.iter().find(|(kind, _, _)| object["kind"] == *kind);
     let (_, group, plural) = place.unwrap_or_else(|| panic!("no place for {}", object["kind"]));
@@ -69,16 +69,16 @@ async fn apply(admin: &TestApi, object: &Value) {
     admin.patch(&path, PatchType::Apply, &object.to_string()).await.unwrap();
 }
 
-/// Makes the Secret again, as whoever installs again would: its account cannot.
+/// Recreates the Secret as a new installation would; the webhook's account cannot.
 pub(crate) async fn make_secret(admin: &TestApi) {
     let all = manifests(&["--parts=webhook"]);
     apply(admin, all.iter().find(|object| object["kind"] == "Secret").unwrap()).await;
 }
 
-/// Makes the namespace and the account.
+/// Creates the namespace and the account.
 pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     let admin = cluster.api(Account::Admin).await.unwrap();
-    // The policies of pools judge pods before the webhook is asked: here its own answers are looked at.
+    // The policies of pools judge pods before the webhook is called; here its own responses matter.
     let of_pools = |spec: &Value| spec.get("paramKind").is_some() || spec.get("paramRef").is_some();
     let of_account = |object: &Value| {
         PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind)

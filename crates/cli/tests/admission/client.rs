@@ -19,12 +19,12 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Believes these authorities alone (PEM), and shows who it is if it is anybody.
+/// Trusts only these authorities (PEM), and presents a client certificate if there is one.
 pub(crate) fn believing(authorities: &str, identity: Option<&SignedIdentity>) -> TlsConnector {
     TlsConnector::from(Arc::new(config(authorities, identity)))
 }
 
-/// The same in one's own words.
+/// The same as a TLS configuration.
 pub(crate) fn config(authorities: &str, identity: Option<&SignedIdentity>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     for one in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
@@ -46,7 +46,7 @@ pub(crate) fn config(authorities: &str, identity: Option<&SignedIdentity>) -> Cl
     }
 }
 
-/// A connection, before anything is asked.
+/// Opens a connection without sending a request.
 pub(crate) async fn connect(port: u16, as_who: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
     let shaken = async {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
@@ -56,10 +56,10 @@ pub(crate) async fn connect(port: u16, as_who: &TlsConnector) -> io::Result<TlsS
     timeout(PATIENCE, shaken).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// One connection that asks one question after the other.
+/// A connection that sends one request after the other.
 pub(crate) struct Client {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// What the webhook showed, in DER.
+    /// The certificate that the webhook presented, in DER.
     pub(crate) shown: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl Client {
         Ok(Self { sender, shown })
     }
 
-    /// Sends a body; status and answer.
+    /// Sends a body. Returns the status and the response.
     pub(crate) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> io::Result<(u16, String)> {
         let request =
             Request::post(path).header("host", "127.0.0.1").header("content-type", "application/json");
@@ -96,7 +96,7 @@ impl Client {
         timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// A question, and the `response` of its answer.
+    /// Sends a review. Returns the `response` of its result.
     pub(crate) async fn ask(&mut self, half: &str, question: &Value) -> Value {
         let (status, text) = self.post(&format!("/{half}"), question.to_string()).await.unwrap();
         assert_eq!(status, 200, "{text}");
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-/// Whether a pod may be created, as an API server asks.
+/// A review for creating a pod, as an API server sends it.
 pub(crate) fn question(uid: &str, namespace: &str, pod: &Value) -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",

@@ -1,10 +1,11 @@
-//! Lists the intended differences between the webhook and the API server's plugins; the test wants to see each of them.
+//! Lists the intended differences between the webhook and the API server's plugins; the test demands that each of them
+//! appears.
 
 use super::worlds::{Outcome, Pair, Side};
 use serde_json::{Value, json};
 use taintward_envtest::releases::Release;
 
-/// One of them; `docs/differences.md` says the same.
+/// A difference, as documented in `docs/differences.md`.
 pub(crate) struct Difference {
     pub(crate) name: &'static str,
     pub(crate) why: &'static str,
@@ -116,7 +117,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
                 return false;
             };
-            // With it comes the merge, in which a toleration that another covers goes, and nothing else.
+            // It comes with the merge, which removes tolerations that others cover, and nothing else.
             let added = json!({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"});
             let mut others = ours.iter().filter(|one| **one != added);
             !pair.case.pod["spec"]["resources"].is_null()
@@ -127,26 +128,26 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
 ];
 
 impl Difference {
-    /// Whether the API server that is tested has it.
+    /// Whether the API server under test has it.
     pub(crate) fn is_expected(&self) -> bool {
         let version = Release::chosen().expect("the control plane was started").name();
         self.only_on.is_empty() || self.only_on.contains(&version)
     }
 }
 
-/// In no order of their own.
+/// Sorted, because their order is arbitrary.
 pub(crate) fn sorted(list: &[Value]) -> Vec<String> {
     let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
     texts.sort();
     texts
 }
 
-/// Without the places in lists.
+/// Without indexes in lists.
 fn no_places(message: &str) -> String {
     message.chars().filter(|one| !one.is_ascii_digit()).collect()
 }
 
-/// Code and words on both sides, where only the webhook decides on the other.
+/// The codes and messages of both sides, if only the webhook decides on the second.
 fn refused<'p>(pair: &Pair<'p>) -> Option<(u16, &'p str, u16, &'p str)> {
     match (pair.upstream, pair.other) {
         (
@@ -157,7 +158,7 @@ fn refused<'p>(pair: &Pair<'p>) -> Option<(u16, &'p str, u16, &'p str)> {
     }
 }
 
-/// A refusal by the plugin: for what a list says, or because it is none.
+/// A rejection by the plugin: because of a list, or because the list is invalid.
 fn of_lists(message: &str) -> bool {
     message.contains("conflict with its") || message.to_lowercase().contains("json")
 }

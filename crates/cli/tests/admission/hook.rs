@@ -10,29 +10,29 @@ use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::usage::{self, ProcessUsage};
 use taintward_envtest::{ChildProcess, Cluster, wait};
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One process.
 pub(crate) struct Hook {
     program: ChildProcess,
-    /// Where API servers ask.
+    /// The port for API servers.
     pub(crate) port: u16,
     metrics: u16,
 }
 
-/// A loopback port nobody uses at this moment.
+/// A loopback port that is free at the moment.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 impl Hook {
-    /// Starts it; does not wait for anything.
+    /// Starts it without waiting.
     pub(crate) fn start(cluster: &Cluster, kubeconfig: &Path, flags: &[&str]) -> Self {
         Self::on(cluster, kubeconfig, free_port(), flags)
     }
 
-    /// The same, where API servers are told to ask already.
+    /// The same, on a port that API servers call already.
     pub(crate) fn on(cluster: &Cluster, kubeconfig: &Path, port: u16, flags: &[&str]) -> Self {
         // A port that was free a moment ago may be offered again.
         let metrics = std::iter::repeat_with(free_port).find(|metrics| *metrics != port).unwrap();
@@ -47,7 +47,7 @@ impl Hook {
         Self { program: cluster.run("webhook", command).unwrap(), port, metrics }
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until it reports ready.
     pub(crate) async fn ready(mut self) -> Self {
         wait::until("the webhook to be ready", PATIENCE, async || {
             self.program.expect_running()?;
@@ -58,7 +58,7 @@ impl Hook {
         self
     }
 
-    /// Asks the port for metrics and health; nothing while it does not listen.
+    /// Sends a GET to the port for metrics and health; `None` while it does not listen.
     pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.metrics)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
@@ -69,7 +69,7 @@ impl Hook {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.into()))
     }
 
-    /// The sum of all series of a metric with this in their labels; 0 where there is none.
+    /// The sum of all series of a metric with this text in their labels; 0 if there is none.
     pub(crate) fn metric(&self, name: &str, label: &str) -> f64 {
         let text = self.get("/metrics").map(|(_, text)| text).unwrap_or_default();
         let is_of = |line: &&str| {
@@ -84,14 +84,14 @@ impl Hook {
         wait::until(&format!("{name} {label} to reach {least}"), PATIENCE, reached).await.unwrap();
     }
 
-    /// The log records that say this, anywhere in them.
+    /// The log records that contain these words.
     pub(crate) fn said(&self, words: &str) -> Vec<Value> {
         let output = self.program.output();
         let records = output.lines().filter(|line| line.contains(words));
         records.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// All it was told to listen at.
+    /// All ports of its flags.
     pub(crate) fn ports(&self) -> [u16; 2] {
         [self.port, self.metrics]
     }
@@ -104,17 +104,17 @@ impl Hook {
         self.program.ended().is_none()
     }
 
-    /// What it costs at this moment.
+    /// Its present resource usage.
     pub(crate) fn usage(&self) -> ProcessUsage {
         usage::of(self.pid()).unwrap()
     }
 
-    /// Its end of the log.
+    /// The end of its log.
     pub(crate) fn output(&self) -> String {
         self.program.output()
     }
 
-    /// Stops it in its tracks, as a host does that is suspended.
+    /// Pauses it, as a suspended host does.
     pub(crate) fn pause(&self) {
         self.program.pause().unwrap();
     }
@@ -124,7 +124,7 @@ impl Hook {
         self.program.kill().unwrap();
     }
 
-    /// SIGTERM, and time to say farewell.
+    /// Sends SIGTERM and waits for a graceful end.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         self.program.stop(PATIENCE).unwrap()
     }
@@ -145,7 +145,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Files that hold a first certificate of this authority.
+    /// Files with a first certificate of this authority.
     pub(crate) fn new(cluster: &Cluster, name: &str, authority: &TestAuthority) -> Self {
         let file = |end: &str| cluster.folder().join(format!("{name}.{end}"));
         let files = Self { certificate: file("crt"), key: file("key") };
@@ -153,13 +153,13 @@ impl Files {
         files
     }
 
-    /// Puts another certificate there.
+    /// Replaces the certificate.
     pub(crate) fn renew(&self, authority: &TestAuthority) {
         let made = authority.server("taintward-webhook", &["127.0.0.1"]).unwrap();
         self.write(&made.certificate, &made.key);
     }
 
-    /// Writes anything there.
+    /// Writes any content.
     pub(crate) fn write(&self, certificate: &str, key: &str) {
         std::fs::write(&self.certificate, certificate).unwrap();
         std::fs::write(&self.key, key).unwrap();
@@ -173,7 +173,7 @@ impl Files {
     }
 }
 
-/// Borrowed, as flags are given.
+/// Borrows the flags, and appends more.
 pub(crate) fn all<'f>(flags: &'f [String], more: &[&'f str]) -> Vec<&'f str> {
     flags.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }

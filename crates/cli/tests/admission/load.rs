@@ -1,4 +1,4 @@
-//! Creates pods continuously as dry runs and collects everything that goes wrong.
+//! Creates pods continuously as dry runs and collects all errors.
 
 use super::hook::PATIENCE;
 use super::register::{plain_pod, pods, tolerations};
@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use taintward_envtest::{TestApi, wait};
 
-/// At the same time.
+/// Concurrent clients.
 pub(crate) const CLIENTS: usize = 8;
 
-/// What was created, and what was not.
+/// Counts of created pods and errors.
 #[derive(Default)]
 pub(crate) struct Load {
     stops: Cell<bool>,
@@ -38,7 +38,7 @@ impl Load {
         self.without.set(self.without.get() + usize::from(tolerations(pod).is_empty()));
     }
 
-    /// Waits until so many more were created.
+    /// Waits until this many more pods were created.
     pub(crate) async fn goes_on(&self, more: usize) {
         let until = self.created.get() + more;
         let reached = async || Ok((self.created.get() >= until).then_some(()));
@@ -53,12 +53,12 @@ impl Load {
         self.created.get()
     }
 
-    /// Pods that came in without the webhook's tolerations.
+    /// Pods that were admitted without the webhook's tolerations.
     pub(crate) fn without(&self) -> usize {
         self.without.get()
     }
 
-    /// Fails if a single pod was refused.
+    /// Fails if any pod was rejected.
     pub(crate) fn expect_none_refused(&self) {
         let refused = self.refused.borrow();
         assert!(

@@ -10,14 +10,14 @@ use proptest::{option, prop_oneof};
 use serde_json::{Map, Value, json};
 use taintward_core::admission::pod_toleration_restriction::{DEFAULTS, WHITELIST};
 
-/// What is done to a pod after it was created.
+/// A change of a pod after its creation.
 #[derive(Clone, Debug)]
 pub(crate) enum Update {
     /// It gets a label.
     Label,
     /// It gets a further toleration.
     Toleration(Value),
-    /// Its first toleration goes, which no server allows (VAL-6).
+    /// Its first toleration is removed, which no server allows (VAL-6).
     Taken,
     /// The seconds of its first toleration change.
     Seconds(i64),
@@ -26,7 +26,7 @@ pub(crate) enum Update {
 /// One pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// Which of [`lists`] its namespace has.
+    /// The index in [`LISTS`] of its namespace's annotations.
     pub(crate) lists: usize,
     pub(crate) pod: Value,
     pub(crate) update: Option<Update>,
@@ -103,7 +103,7 @@ fn object(fields: &[(&str, Option<Value>)]) -> Value {
     Value::Object(there.collect::<Map<_, _>>())
 }
 
-/// One that an API server takes.
+/// A valid toleration.
 fn valid() -> impl Strategy<Value = Value> {
     let operator = select(vec![Some("Exists"), Some("Exists"), Some("Equal"), None]);
     let effect = select(&EFFECTS[..]);
@@ -123,7 +123,7 @@ fn valid() -> impl Strategy<Value = Value> {
         })
 }
 
-/// One that mostly makes no sense (VAL-1 to VAL-5).
+/// A toleration that is mostly invalid (VAL-1 to VAL-5).
 fn wild() -> impl Strategy<Value = Value> {
     let key = option::of(select(vec!["", "a", "not a key", "a/b/c", NOT_READY]));
     let operator = option::of(select(vec!["", "Exists", "Equal", "Lt", "Gt", "exists"]));
@@ -142,7 +142,7 @@ fn wild() -> impl Strategy<Value = Value> {
     )
 }
 
-/// What the plugins add themselves, as an author may write it.
+/// A toleration that the plugins add themselves, as a user may write it.
 fn known() -> impl Strategy<Value = Value> {
     let defaults = (select(&[NOT_READY, UNREACHABLE][..]), select(&[300, 30][..])).prop_map(|(key, seconds)| {
         json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds})
@@ -220,7 +220,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// So many pods.
+/// Generates this many pods.
 pub(crate) fn cases(number: usize) -> Vec<Case> {
     let mut runner = TestRunner::deterministic();
     let strategy = case();

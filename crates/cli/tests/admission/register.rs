@@ -10,28 +10,28 @@ use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// The name of both configurations, where there is but one.
+/// The name of both configurations, if there is only one of each.
 pub(crate) const CONFIGURATION: &str = "taintward";
 
-/// The label of namespaces whose objects a webhook is asked about; its value names the webhook.
+/// The label of namespaces for whose objects API servers call a webhook; its value names the webhook.
 pub(crate) const ASKED: &str = "asked";
 
-/// A webhook, as API servers are told of it.
+/// A webhook to register at API servers.
 pub(crate) struct Registered<'a> {
     pub(crate) port: u16,
     /// The value of [`ASKED`].
     pub(crate) asked: &'a str,
-    /// Whom to believe, PEM; empty where the webhook fills it in.
+    /// The CA bundle, PEM; empty if the webhook fills it in.
     pub(crate) authorities: &'a str,
     /// `Fail` or `Ignore`.
     pub(crate) policy: &'a str,
     pub(crate) seconds: u32,
-    /// Whether it is asked about nodes, too.
+    /// Whether it is also called for nodes.
     pub(crate) nodes: bool,
 }
 
 impl<'a> Registered<'a> {
-    /// One that must be heard.
+    /// A webhook whose failure rejects requests.
     pub(crate) fn strict(hook: &Hook, asked: &'a str, authorities: &'a str) -> Self {
         Self { port: hook.port, asked, authorities, policy: "Fail", seconds: 20, nodes: false }
     }
@@ -66,12 +66,12 @@ impl<'a> Registered<'a> {
     }
 }
 
-/// Tells API servers of these webhooks.
+/// Registers these webhooks at API servers.
 pub(crate) async fn register(api: &TestApi, hooks: &[Registered<'_>]) {
     register_as(api, CONFIGURATION, hooks).await;
 }
 
-/// The same under another name: these, and no others of that name.
+/// Replaces all webhooks under another configuration name by these.
 pub(crate) async fn register_as(api: &TestApi, name: &str, hooks: &[Registered<'_>]) {
     for (plural, kind, half) in [
         ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
@@ -87,7 +87,7 @@ pub(crate) async fn register_as(api: &TestApi, name: &str, hooks: &[Registered<'
     }
 }
 
-/// What is in the `caBundle` of every webhook of both configurations, PEM.
+/// The `caBundle` of every webhook in both configurations, PEM.
 pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
@@ -100,14 +100,14 @@ pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
     found
 }
 
-/// A namespace whose pods a webhook is asked about; without a webhook, if `asked` is empty.
+/// Creates a namespace for whose pods a webhook is called; none is if `asked` is empty.
 pub(crate) async fn namespace(api: &TestApi, name: &str, asked: &str, annotations: Value) {
     let labels = if asked.is_empty() { json!({}) } else { json!({ASKED: asked}) };
     let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
     api.create("/api/v1/namespaces", &json!({"metadata": metadata})).await.unwrap();
 }
 
-/// A pod that asks for nothing.
+/// A pod without special fields.
 pub(crate) fn plain_pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -119,12 +119,12 @@ pub(crate) fn plain_pod(name: &str) -> Value {
     })
 }
 
-/// Where the pods of a namespace are.
+/// The path of a namespace's pods.
 pub(crate) fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-/// Waits until an API server asks this webhook about pods of a namespace, at both paths.
+/// Waits until an API server calls this webhook for pods of a namespace, at both paths.
 pub(crate) async fn asks(api: &TestApi, hook: &Hook, namespace: &str) {
     let path = format!("{}?dryRun=All", pods(namespace));
     for half in ["mutate", "validate"] {
@@ -152,12 +152,12 @@ pub(crate) async fn define(cluster: &Cluster) {
     }
 }
 
-/// The tolerations of a pod, as they stand there.
+/// The tolerations of a pod, in order.
 pub(crate) fn tolerations(pod: &Value) -> Vec<Value> {
     pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default()
 }
 
-/// Code and words of a refusal.
+/// The code and the message of a rejection.
 pub(crate) fn refusal(error: TestApiError) -> (u16, String) {
     match error {
         TestApiError::Refused { code, message, .. } => (code, message),

@@ -18,8 +18,7 @@ use taintward_envtest::certificates::TestAuthority;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// Listens, as long as the set of tasks lasts. `respond` makes the response to a request that came to a path; its UID is
-/// added.
+/// Listens as long as the task set lives. `respond` creates the response to a request at a path; its UID is added.
 pub(crate) async fn listen(
     port: u16,
     authority: &TestAuthority,
@@ -44,7 +43,7 @@ pub(crate) async fn listen(
                     let respond = Rc::clone(&respond);
                     async move { Ok::<_, Infallible>(answer(request, &*respond).await) }
                 });
-                // An API server that waits no longer hangs up.
+                // An API server that has timed out closes the connection.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }

@@ -14,7 +14,7 @@ use taintward_envtest::{
     Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError,
 };
 
-/// The plugins' own file, and ours: lists for namespaces that have none of their own.
+/// The configuration of the plugins and ours: lists for namespaces without their own.
 const LISTS_OF_THE_CLUSTER: &str = r#"{
   "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration",
   "default": [{"key": "c", "operator": "Exists", "effect": "NoSchedule"}],
@@ -22,7 +22,7 @@ const LISTS_OF_THE_CLUSTER: &str = r#"{
     {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
 }"#;
 
-/// Who decides.
+/// What decides on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     Upstream,
@@ -42,7 +42,7 @@ pub(crate) enum World {
 }
 
 impl World {
-    /// Pods take turns.
+    /// Distributes pods over them in turn.
     pub(crate) fn of(number: usize) -> Self {
         if number.is_multiple_of(2) { Self::Plain } else { Self::Listed }
     }
@@ -52,10 +52,10 @@ impl World {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The pod's tolerations.
+    /// The tolerations of the admitted pod.
     Pod(Vec<Value>),
     Refused {
         code: u16,
@@ -74,7 +74,7 @@ pub(crate) struct Pair<'c> {
 }
 
 impl Pair<'_> {
-    /// Which lists the namespace has.
+    /// The lists of the namespace.
     pub(crate) fn lists(&self) -> &'static str {
         LISTS[self.case.lists].0
     }
@@ -98,7 +98,7 @@ impl fmt::Display for Pair<'_> {
     }
 }
 
-/// All of it.
+/// All API servers.
 pub(crate) struct Worlds {
     cluster: Cluster,
     servers: Vec<TestApi>,
@@ -130,7 +130,7 @@ fn namespace_of(world: World, side: Side, lists: &str) -> String {
 }
 
 impl Worlds {
-    /// Nobody is asked yet.
+    /// Before any webhook is called.
     pub(crate) async fn start(tools: &Binaries) -> Self {
         let cluster = Cluster::start(tools, options()).await.unwrap();
         define(&cluster).await;
@@ -171,7 +171,7 @@ impl Worlds {
         }
     }
 
-    /// Puts pods there before anybody is asked: on the server without plugins.
+    /// Creates pods before any webhook is called: on the server without plugins.
     pub(crate) async fn stand_there<'c>(&self, cases: &'c [Case]) {
         let work = cases.iter().enumerate().flat_map(|(at, case)| Side::ALL.map(|side| (at, case, side)));
         let one = |(at, case, side): (usize, &'c Case, Side)| async move {
@@ -183,12 +183,12 @@ impl Worlds {
         futures::stream::iter(work).for_each_concurrent(16, one).await;
     }
 
-    /// Whether an API server took that pod.
+    /// Whether an API server accepted that pod.
     pub(crate) fn stands_there(&self, case: &Case) -> bool {
         self.there.borrow().contains(name_of(case))
     }
 
-    /// Starts the webhooks, and has them asked.
+    /// Starts the webhooks, and waits until they are called.
     pub(crate) async fn switch_on(&mut self) {
         let file = self.cluster.folder().join("lists.json");
         std::fs::write(&file, LISTS_OF_THE_CLUSTER).unwrap();
@@ -228,7 +228,7 @@ impl Worlds {
         }
     }
 
-    /// A pod is created, and then changed if it is to be.
+    /// Creates a pod, and changes it if the case has an update.
     pub(crate) async fn made(&self, world: World, side: Side, case: &Case) -> Vec<Outcome> {
         let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
         let api = self.server(world, side);
@@ -242,7 +242,7 @@ impl Worlds {
         steps
     }
 
-    /// A pod that stood there gets a label.
+    /// Adds a label to an existing pod.
     pub(crate) async fn touched(&self, world: World, side: Side, case: &Case) -> Outcome {
         let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
         let label = json!({"metadata": {"labels": {"touched": "yes"}}}).to_string();
@@ -250,7 +250,7 @@ impl Worlds {
         outcome(self.server(world, side).patch(&path, PatchType::Merge, &label).await)
     }
 
-    /// A pod in a namespace that has a policy, with the webhook alone and with the plugins as well.
+    /// Creates a pod in a namespace with a policy: with the webhook alone, and with the plugins as well.
     pub(crate) async fn by_policy(&self, case: &Case) -> [Outcome; 2] {
         let mut both = Vec::new();
         for side in [Side::Ours, Side::Both] {
@@ -272,7 +272,7 @@ fn old(case: &Case) -> Value {
     pod
 }
 
-/// A JSON Patch.
+/// A JSON Patch for an update.
 fn change(update: &Update, pod: &Value) -> Value {
     let there = !tolerations(pod).is_empty();
     match update {
@@ -288,7 +288,7 @@ fn change(update: &Update, pod: &Value) -> Value {
     }
 }
 
-/// Names of namespaces are not the same on all sides, so they are taken out of what is said.
+/// Removes the names of namespaces, which differ between the sides, from messages.
 fn outcome(answer: Result<Value, TestApiError>) -> Outcome {
     match answer.map_err(refusal) {
         Ok(pod) => Outcome::Pod(tolerations(&pod)),

@@ -5,7 +5,7 @@ use crate::admission::client::question;
 use crate::admission::register::plain_pod;
 use serde_json::json;
 
-/// What memory may grow by, in KiB: less than one of the bodies.
+/// The limit for growth of the memory, in KiB: less than one of the bodies.
 const GROWTH: u64 = 8 << 10;
 const BODIES: usize = 10;
 
@@ -13,7 +13,7 @@ pub(crate) async fn bodies(ground: &Ground) -> Found {
     let mut pod = plain_pod("big");
     pod["metadata"]["annotations"] = json!({"example.com/big": "x".repeat(3 << 20)});
     let big = question("u", "main", &pod).to_string();
-    // Two objects of 3 MiB, every character written as six, and what no API server sends.
+    // Two objects of 3 MiB with every character escaped to six, and an input that no API server sends.
     let escaped = question("u", "main", &plain_pod("big")).to_string();
     let escaped =
         escaped.replacen("\"spec\":{", &format!("\"spec\":{{\"x\":\"{}\",", "\\u003c".repeat(6 << 20)), 1);

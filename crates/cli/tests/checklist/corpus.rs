@@ -1,4 +1,4 @@
-//! Checks items 18, 19 and 20: malformed reviews, contents of responses, and what becomes of a pod.
+//! Checks items 18, 19 and 20: malformed reviews, contents of responses, and the resulting pods.
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::question;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const PODS: usize = 300;
 
-/// What nobody should send, each with a name.
+/// Malformed inputs, each with a name.
 fn bad() -> Vec<(&'static str, Vec<u8>)> {
     let good = question("u", "main", &plain_pod("p"));
     let without = |pointer: &str| {
@@ -49,7 +49,7 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Objects that nobody understands, in questions that make sense: an error would let them in.
+/// Undecodable objects in valid reviews: an error would admit them.
 fn odd() -> Vec<(&'static str, Vec<u8>)> {
     let text = question("u", "main", &plain_pod("p")).to_string();
     let spec = |spec: &str| text.replacen("\"spec\":{", &format!("\"spec\":{{{spec},"), 1).into_bytes();
@@ -104,7 +104,7 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     ))
 }
 
-/// What a patch may be about.
+/// The paths that a patch may change.
 const WRITTEN: [&str; 3] =
     ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
 
@@ -119,7 +119,7 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
         let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
         for step in patch.as_array().unwrap() {
             let (op, path) = (step["op"].as_str().unwrap(), step["path"].as_str().unwrap());
-            // Where there were no annotations, they come with the one.
+            // If there were no annotations, the map is created with its one entry.
             let allowed =
                 path == "/metadata/annotations" || WRITTEN.iter().any(|start| path.starts_with(start));
             demand(allowed && ["test", "add", "replace"].contains(&op), format!("{op} {path}"))?;
@@ -134,7 +134,7 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
     ))
 }
 
-/// What makes up a pod, without what a server makes up itself.
+/// A pod without the fields that a server generates.
 fn without_own(pod: &Value) -> Value {
     let mut spec = pod["spec"].clone();
     spec.as_object_mut().unwrap().remove("tolerations");

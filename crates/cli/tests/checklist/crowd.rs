@@ -17,11 +17,11 @@ use tokio_rustls::TlsConnector;
 const CONNECTIONS: u64 = 10_000;
 /// Pods have other addresses than API servers.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Files this process has open for other things.
+/// File handles that this process needs for other things.
 const OTHERS: u64 = 300;
-/// Of so many connections one goes through the handshake, asks for its health, and then sends a body byte by byte.
+/// One in this many connections completes the handshake, requests a health check, and then sends a body byte by byte.
 const SHAKES: u64 = 40;
-/// Streams that a flood opens and takes back.
+/// Streams that a flood opens and resets.
 const STREAMS: u32 = 5_000;
 const FLOODS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ pub(crate) async fn good_clients(ground: &Ground) -> Found {
     ))
 }
 
-/// Somebody who asks, again and again, on the same connection and on new ones.
+/// A client that sends requests repeatedly, on the same connection and on new ones.
 async fn ask(ground: &Ground, over: &Cell<bool>) -> Vec<Duration> {
     let body = question("u", "main", &plain_pod("p")).to_string();
     let (mut took, mut keeps) = (Vec::new(), ground.client().await);
@@ -81,13 +81,13 @@ async fn ask(ground: &Ground, over: &Cell<bool>) -> Vec<Duration> {
     took
 }
 
-/// A connection is as good as closed once this is dropped.
+/// A connection; dropping it closes it.
 enum Held {
     Mute(TcpStream),
     Shaken(Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-/// A connection from somewhere else than where API servers are.
+/// Connects from an address other than the API servers'.
 async fn tcp(ground: &Ground) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((ELSEWHERE, 0).into()).unwrap();
@@ -100,7 +100,7 @@ async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
     for number in 0..connections {
         if number % SHAKES == 0 {
             let stream = tcp(ground).await;
-            // Some are turned away before it is done.
+            // Some connections are rejected before the handshake is done.
             if let Ok(mut stream) =
                 connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
             {
@@ -112,7 +112,7 @@ async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
         }
         let mut stream = tcp(ground).await;
         if number % 3 == 0 {
-            // The beginning of a handshake that never goes on.
+            // The beginning of a handshake that never continues.
             let _ = stream.write_all(&[22, 3, 1, 2, 0, 1]).await;
         }
         held.push(Held::Mute(stream));
@@ -120,7 +120,7 @@ async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
             tokio::task::yield_now().await;
         }
     }
-    // Those that were let go do not notice before they write; a few go on, byte by byte.
+    // Closed connections are noticed only on write, so some send further bytes.
     for one in held.iter_mut().step_by(97) {
         let _ = match one {
             Held::Mute(stream) => stream.write_all(b"x").await,
@@ -130,7 +130,7 @@ async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
     held
 }
 
-/// Streams of HTTP/2 that are opened and taken back, though nobody offered to speak it.
+/// Opens and resets HTTP/2 streams, though the server does not offer HTTP/2.
 async fn flood(ground: &Ground) {
     let connector = TlsConnector::from(Arc::new(config(&ground.authority.certificate, None)));
     let mut stream = connect(ground.hook.port, &connector).await.unwrap();
@@ -140,7 +140,7 @@ async fn flood(ground: &Ground) {
         bytes.extend(frame(1, 5, 2 * number + 1, &[0x82, 0x87, 0x84, 0x41, 1, b'x']));
         bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
     }
-    // The webhook ends it long before all is sent.
+    // The webhook closes the connection long before everything is sent.
     let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
 }
 

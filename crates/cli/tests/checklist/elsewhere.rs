@@ -7,7 +7,7 @@ use super::items::RECORD;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// When somebody last did by hand what takes too long for every change.
+/// The date of the last manual run of checks that take too long for every change.
 const LAST: &str = "2026-11-23";
 
 /// A file of the checkout.
@@ -19,7 +19,7 @@ pub(crate) fn text(name: &str) -> Result<String, String> {
     fs::read_to_string(file(name)).map_err(|why| format!("{name}: {why}"))
 }
 
-/// These words stand in this file: a test's name, a check.
+/// Checks that a file contains these words: a test's name, a check.
 pub(crate) fn stands(name: &str, words: &str) -> Result<(), String> {
     demand(text(name)?.contains(words), format!("{name} has no `{words}` any more"))
 }
@@ -38,7 +38,7 @@ fn not_done(why: &str) -> Found {
     Ok(Shown::as_it_is(format!("not done: {why}")))
 }
 
-/// That the controllers keep to what they are meant to do is demanded at the end of each of their scenarios.
+/// The controllers' permissions and writes are checked at the end of each of their scenarios.
 pub(crate) fn record_of_the_controllers() -> Result<String, String> {
     stands("crates/cli/tests/real/witness.rs", "terms.forbidden || entry.code != 403")?;
     stands("crates/cli/tests/real/stage.rs", "let deletions = self.witness.deletions()")?;

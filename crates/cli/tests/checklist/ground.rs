@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
-/// What was found; or why the item fails.
+/// The result, or why the item fails.
 pub(crate) type Found = Result<Shown, String>;
 
-/// What is found each time, and what differs from run to run.
+/// The result that is the same in each run, and the part that differs.
 pub(crate) struct Shown {
     pub(crate) result: String,
     pub(crate) figures: String,
@@ -25,7 +25,7 @@ impl Shown {
         Self { result: format!("ok: {result}"), figures: figures.to_string() }
     }
 
-    /// Without a word before it: it was not looked at just now.
+    /// A result without a live part.
     pub(crate) fn as_it_is(result: String) -> Self {
         Self { result, figures: String::new() }
     }
@@ -37,27 +37,27 @@ impl From<&str> for Shown {
     }
 }
 
-/// Fails with these words unless it is so.
+/// Fails with this message unless the condition holds.
 pub(crate) fn demand(so: bool, otherwise: impl fmt::Display) -> Result<(), String> {
     if so { Ok(()) } else { Err(otherwise.to_string()) }
 }
 
-/// All of it.
+/// The cluster and the webhook of all items.
 pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
     pub(crate) api: TestApi,
     /// The kubeconfig of the webhook's own account.
     pub(crate) account: PathBuf,
-    /// Who has signed the webhook's certificate.
+    /// The authority of the webhook's certificate.
     pub(crate) authority: TestAuthority,
-    /// Who has signed the certificate that the API server shows.
+    /// The authority of the API server's client certificate.
     pub(crate) clients: TestAuthority,
     pub(crate) files: Files,
     pub(crate) hook: Hook,
     own: OwnFolder,
 }
 
-/// Files the API server reads before there is a cluster.
+/// The folder of files that the API server reads before there is a cluster.
 struct OwnFolder(PathBuf);
 
 impl Drop for OwnFolder {
@@ -80,7 +80,7 @@ impl OwnFolder {
     }
 }
 
-/// What makes an API server show a certificate to webhooks.
+/// The configuration with which an API server presents a client certificate to webhooks.
 fn configuration(own: &OwnFolder, clients: &TestAuthority) -> String {
     let identity = clients.client("kube-apiserver", "webhooks").unwrap();
     let kubeconfig = json!({
@@ -135,7 +135,7 @@ impl Ground {
         Client::connect(self.hook.port, &believing(&self.authority.certificate, None)).await.unwrap()
     }
 
-    /// Where files may lie that go with the test.
+    /// Writes a file that is removed after the test.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
         self.own.write(name, text)
     }
@@ -146,8 +146,8 @@ impl Ground {
     }
 }
 
-/// How long somebody who only sleeps for a moment, again and again, is held up by the machine: what is measured beside
-/// it cannot be better than that.
+/// Measures how long the machine delays a task that only sleeps briefly, again and again: other latencies cannot be
+/// better than that.
 pub(crate) struct Yardstick {
     stop: std::sync::mpsc::Sender<()>,
     worst: std::thread::JoinHandle<Duration>,
@@ -170,14 +170,14 @@ impl Yardstick {
         Self { stop, worst }
     }
 
-    /// The longest hold-up.
+    /// The longest delay.
     pub(crate) fn worst(self) -> Duration {
         drop(self.stop);
         self.worst.join().unwrap()
     }
 }
 
-/// The value that so many of a thousand do not exceed; they come in any order.
+/// The value that this many of a thousand do not exceed.
 pub(crate) fn at_most(mut took: Vec<Duration>, of_a_thousand: usize) -> Duration {
     took.sort();
     let at = (took.len() * of_a_thousand).div_ceil(1000).clamp(1, took.len().max(1));

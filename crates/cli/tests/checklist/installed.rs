@@ -10,7 +10,7 @@ use taintward_envtest::{Account, wait};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 
-/// What the ground has of it already is taken over.
+/// Shares the parts of the ground that exist already.
 pub(crate) fn on(ground: &Ground) -> Installed<'_> {
     let there = Installed::on(&ground.cluster, ground.cluster.kubeconfig(Account::Admin, 0));
     there.done(&["--apply", IMAGE, "--force-conflicts"]);
@@ -132,14 +132,14 @@ pub(crate) fn restricted(there: &Installed<'_>) -> Found {
         .into())
 }
 
-/// What each account asks, and the FlowSchema that is meant for it.
+/// The requests of each account, with the FlowSchema intended for them.
 const FLOWS: [(&str, &str, &str); 3] = [
     ("taintward", "get lease taintward -n taintward-system", "taintward-leader-election"),
     ("taintward", "get nodes", "taintward"),
     ("taintward-webhook", "get nodes", "taintward-webhook"),
 ];
 
-/// An answer names the FlowSchema that its request was counted to.
+/// A response names the FlowSchema of its request.
 pub(crate) async fn fairness(there: &Installed<'_>) -> Found {
     for (account, asked, schema) in FLOWS {
         let found = there.json(&format!("get flowschema {schema}"));

@@ -1,11 +1,11 @@
 //! Lists the forty items of the security checklist.
 
-/// One line of the checklist.
+/// One row of the checklist.
 pub(crate) struct Item {
     pub(crate) holds: &'static str,
     /// Attackers, in the words of docs/security-checklist.md.
     pub(crate) against: &'static str,
-    /// Nothing: this program.
+    /// Empty: this test itself.
     command: &'static str,
 }
 
@@ -44,7 +44,7 @@ const REAL: &str = "cargo test -p taintward --test real_server";
 const STARTS: &str = "cargo test -p taintward-core --lib -- taint_start::";
 const TWICE: &str = "cargo xtask release --twice";
 
-/// In the order of their numbers, from 1.
+/// Sorted by their numbers, from 1.
 pub(crate) const ITEMS: [Item; 40] = [
     here("each account may do what is written down for it, and nothing else", TOKEN),
     here("no role of ours has a wildcard", TOKEN),
@@ -91,5 +91,5 @@ pub(crate) const ITEMS: [Item; 40] = [
     by(OBSERVE, "--mode=observe writes nothing", TOKEN),
 ];
 
-/// What is shown by [`REAL`], beside what is shown here.
+/// Results of [`REAL`], besides those of this test.
 pub(crate) const RECORD: &str = REAL;

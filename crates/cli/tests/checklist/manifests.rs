@@ -5,11 +5,11 @@ use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::account::{collection, manifests};
 use serde_json::{Value, json};
 
-/// An hour.
+/// One hour.
 const TOKEN_MOST: i64 = 3600;
 const SECONDS_MOST: i64 = 2;
 
-/// Looks at all objects of some kinds; there must be as many.
+/// Checks all objects of some kinds, of which there must be this many.
 fn by_manifest(
     kinds: &[&str],
     least: usize,
@@ -39,13 +39,13 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Policies that keep pods off dedicated nodes, whoever asks (`pool_attacks.rs`).
+/// Policies that keep pods off dedicated nodes, whoever creates them (`pool_attacks.rs`).
 const OF_PODS: [&str; 2] = ["taintward-dedicated-pools", "taintward-new-pools"];
 
-/// Keeps what these believe, from all but the controller (`pool_handover.rs`).
+/// Protects the objects that these policies trust against all but the controller (`pool_handover.rs`).
 const OF_OTHERS: &str = "taintward-pool-guard";
 
-/// What they say is tried by `install_bounds.rs`.
+/// `install_bounds.rs` tests their rules.
 pub(crate) async fn bounds() -> Found {
     let policies = by_manifest(&["ValidatingAdmissionPolicy"], 8, |object| {
         let spec = &object["spec"];
@@ -61,7 +61,8 @@ pub(crate) async fn bounds() -> Found {
         let ours = account
             .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
         demand(ours, "it is about somebody else")?;
-        // An account that may evict may evict any pod, as it may delete any.
+        // An account with permission for evictions may evict any pod, just as one with permission for deletions may
+        // delete any.
         let others: Vec<&str> =
             list(&spec["matchConditions"]).iter().skip(1).filter_map(|one| one["name"].as_str()).collect();
         let expected: &[&str] = match object["metadata"]["name"].as_str() {
@@ -102,7 +103,7 @@ pub(crate) async fn tokens() -> Found {
     Ok(Shown::with("by manifest: projected, for an hour at most; none is mounted by itself", found))
 }
 
-/// From where the API servers are said to be, and on one port; from nowhere else.
+/// From the addresses of the API servers, to one port only.
 pub(crate) async fn network() -> Found {
     const THERE: &str = "192.0.2.0/28";
     let flag = format!("--api-server-cidr={THERE}");
@@ -114,7 +115,7 @@ pub(crate) async fn network() -> Found {
             demand(!list(&rule["ports"]).is_empty(), "every port is open")?;
             demand(!list(&rule["from"]).is_empty(), "everybody comes in")?;
             let there = |from: &Value| from["ipBlock"]["cidr"] == THERE;
-            // Metrics and probes have a port of their own, in namespaces that are allowed to.
+            // Metrics and probes have their own port, open to labelled namespaces.
             let allowed = &json!({"namespaceSelector": {"matchLabels": {"taintward.io/metrics": "allowed"}}});
             let of_metrics = list(&rule["ports"]).iter().all(|one| one["port"] == "metrics");
             let only =
@@ -128,7 +129,7 @@ pub(crate) async fn network() -> Found {
     Ok(Shown::with(said, found))
 }
 
-/// As an API server keeps them, with everything it fills in.
+/// As an API server stores them, with all defaults.
 pub(crate) async fn configurations(ground: &Ground) -> Found {
     let mut found = 0;
     for object in manifests(&["--parts=webhook"]) {

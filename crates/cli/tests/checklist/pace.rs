@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 const CONNECTIONS: u32 = 20;
 const LASTS: Duration = Duration::from_secs(10);
-/// From one question to the next on one connection: all together ask a thousand a second.
+/// The pause between two requests on one connection: all connections together send a thousand a second.
 const PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_millis(100);
 const SAID: &str = "at 1,000 questions a second for 10 s, p99.9 below 100 ms, but for what the machine holds up others for as well";
-/// Others on the machine may take it away for a while; not each time.
+/// Other processes may occupy the machine for a while, but not each time.
 const TRIES: usize = 3;
 
 pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
@@ -29,7 +29,7 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
             millis(stall),
             ground.resident()
         );
-        // A question passes through two processes, each of which may be held up.
+        // A request passes through two processes, each of which may be delayed.
         if late < LIMIT + 2 * stall {
             return Ok(Shown::with(SAID, figures));
         }

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 const HEAD: &str = "| # | what holds | against | result | command |\n|--:|---|---|---|---|\n";
 
-/// What came of each item, by its number.
+/// The result of each item, by its number.
 pub(crate) type Results = BTreeMap<usize, String>;
 
 fn path() -> PathBuf {
     super::elsewhere::file("docs/security-checklist.md")
 }
 
-/// The table of those that were run.
+/// The table of the items that ran.
 pub(crate) fn table(results: &Results) -> String {
     let row = |(number, result): (&usize, &String)| {
         let item = &ITEMS[number - 1];
@@ -25,7 +25,7 @@ pub(crate) fn table(results: &Results) -> String {
     format!("{HEAD}{rows}")
 }
 
-/// Whether the page shows this table; it does when `EXAMPLES=overwrite` lets it be written.
+/// Whether the page shows this table; with `EXAMPLES=overwrite`, writes it first.
 pub(crate) fn shows(table: &str) -> bool {
     let page = fs::read_to_string(path()).unwrap();
     let (before, shown) = page.split_once(HEAD).unwrap();

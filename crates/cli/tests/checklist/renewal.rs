@@ -9,7 +9,7 @@ use taintward_envtest::wait;
 
 const QUESTIONS: usize = 10_000;
 const CLIENTS: usize = 8;
-/// So many questions are asked on one connection.
+/// The number of requests on one connection.
 const ON_ONE: usize = 50;
 
 pub(crate) async fn under_load(ground: &mut Ground) -> Found {

@@ -59,7 +59,7 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
     ))
 }
 
-/// Of everything the account asked for, nothing was refused, and nothing else was asked for.
+/// Checks that none of the account's requests was rejected, and that there were no others.
 pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
     let entries = ground.cluster.audit().map_err(|why| why.to_string())?;
     let own: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
@@ -68,7 +68,8 @@ pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
     let mut kinds = BTreeSet::new();
     for entry in &own {
         let reads = ["get", "list", "watch"].contains(&&*entry.verb);
-        // The test itself asks once whether the account is known; discovery and versions are everybody's.
+        // The test itself sends one request to see whether the account is known; discovery and versions are open to
+        // every account.
         let fine = (reads && (watched.contains(&&*entry.resource) || entry.resource.is_empty()))
             || entry.resource == "secrets"
             || entry.resource.ends_with("webhookconfigurations");

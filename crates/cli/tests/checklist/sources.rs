@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// What a build of the program for this platform may be made of, ours among it.
+/// The maximum number of packages in a build for this platform, including ours.
 const DEPENDENCIES_MOST: usize = 180;
 
 pub(crate) fn no_unsafe_code() -> Found {
@@ -33,7 +33,7 @@ pub(crate) fn dependencies() -> Found {
     let output = tree.current_dir(file("")).output().map_err(|why| why.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);
     demand(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
-    // A package that came up before has a mark.
+    // A package that is listed again has a mark.
     let all: BTreeSet<&str> = said.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     demand(all.len() <= DEPENDENCIES_MOST, format!("{} of at most {DEPENDENCIES_MOST}", all.len()))?;
     Ok(Shown::with(

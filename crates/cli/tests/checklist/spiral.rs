@@ -6,7 +6,7 @@ use crate::admission::register::{Registered, asks, namespace, plain_pod, pods, r
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// As `taintward install` writes it.
+/// As written by `taintward install`.
 const SECONDS: u32 = 2;
 
 pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
@@ -22,7 +22,7 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
         authorities: &ground.authority.certificate,
     };
     namespace(&ground.api, "spiral", "spiral", json!({})).await;
-    // Both are asked about every pod; with a Service in front it would be one or the other.
+    // Both are called for every pod; behind a Service it would be one or the other.
     register_as(&ground.api, "spiral-a", &[told(&replicas[0], "spiral")]).await;
     register_as(&ground.api, "spiral-b", &[told(&replicas[1], "spiral")]).await;
     for replica in &replicas {
@@ -38,7 +38,7 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     let began = Instant::now();
     demand(create("meanwhile").await? == 0, "somebody still answers")?;
     let took = began.elapsed();
-    // Two configurations, both halves, each given up after its time at the latest.
+    // Two configurations, both webhooks, each of which may time out.
     demand(took < Duration::from_secs(u64::from(SECONDS) * 4 + 20), format!("a pod took {took:?}"))?;
     for port in ports {
         let again = Hook::on(&ground.cluster, &ground.account, port, &all(&flags, &[])).ready().await;

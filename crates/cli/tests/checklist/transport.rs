@@ -45,7 +45,7 @@ pub(crate) async fn clients_must_show_who_they_are(ground: &Ground) -> Found {
     Ok("nobody and a stranger fail the handshake; the API server, which shows its own, asks".into())
 }
 
-/// The beginning of a conversation in TLS 1.1: one suite, no extensions.
+/// The ClientHello of TLS 1.1: one suite, no extensions.
 fn old_hello() -> Vec<u8> {
     let mut hello = vec![3, 2];
     hello.extend([7; 32]);
@@ -66,7 +66,7 @@ pub(crate) async fn old_versions(ground: &Ground) -> Found {
         std::io::Result::Ok(answer)
     };
     let answer = timeout(PATIENCE, answered).await.map_err(|_| "no end")?.map_err(|why| why.to_string())?;
-    // An alert, and not the server's part of a handshake (22).
+    // An alert (21), not a server's handshake message (22).
     demand(answer.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {answer:?}"))?;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let connector = speaking(&ground.authority.certificate, version);
@@ -80,7 +80,7 @@ pub(crate) async fn old_versions(ground: &Ground) -> Found {
     Ok("TLS 1.1 gets an alert, 1.2 and 1.3 are spoken; rustls with ring, and no other".into())
 }
 
-/// Speaks one version only.
+/// Speaks only one version of TLS.
 fn speaking(authorities: &str, version: &'static SupportedProtocolVersion) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(authorities.as_bytes()).unwrap()).unwrap();

@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// What is typed, and what is shown below it.
+/// A command, and the output below it.
 pub(crate) struct Typed<'d> {
     pub(crate) command: &'d str,
     pub(crate) shown: Vec<&'d str>,
 }
 
 impl Typed<'_> {
-    /// The program and what it is given, as a shell would.
+    /// The program and its arguments, as a shell splits them.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut quote = None;
@@ -26,12 +26,12 @@ impl Typed<'_> {
         words
     }
 
-    /// Whether it goes on until it is interrupted.
+    /// Whether it runs until it is interrupted.
     pub(crate) fn is_log(&self) -> bool {
         self.shown.last() == Some(&"^C")
     }
 
-    /// What is typed at the question.
+    /// The input at a prompt.
     pub(crate) fn answer(&self) -> Option<&str> {
         self.shown.iter().find_map(|line| Some(line.split_once("[y/N] ")?.1))
     }
@@ -50,7 +50,7 @@ pub(crate) fn examples(document: &str) -> Vec<Typed<'_>> {
     all
 }
 
-/// A line without what differs from run to run: times, lengths, ports, identities.
+/// A line with placeholders for what differs from run to run: times, durations, ports, identities.
 pub(crate) fn lasting(line: &str) -> String {
     let words = line.split_whitespace().filter(|word| !is_of(word, "0123456789-") || word.len() != 10);
     words.map(|word| if passes(word) { "#" } else { word }).collect::<Vec<_>>().join(" ")
@@ -69,13 +69,13 @@ fn is_of(word: &str, letters: &str) -> bool {
     word.chars().all(|letter| letters.contains(letter))
 }
 
-/// The files a page shows: blocks of YAML that begin with a comment that is the file's name.
+/// The files in a page: YAML blocks that begin with a comment with the file's name.
 pub(crate) fn files(document: &str) -> Vec<(&str, &str)> {
     let blocks = document.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter_map(|text| Some((text.strip_prefix("# ")?.split_once('\n')?.0, text))).collect()
 }
 
-/// Types everything that a page shows, in its order; `type_in` says what a person sees until the prompt is back.
+/// Types all commands of a page, in order; `type_in` returns the output of a command.
 pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&Typed<'_>) -> Vec<String>) {
     let document = std::fs::read_to_string(path).unwrap();
     let mut anew = document.clone();
@@ -85,7 +85,7 @@ pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&Typed<'_>) -> Vec<Strin
         let compared = |lines: &mut dyn Iterator<Item = &str>| {
             let mut lines: Vec<String> = lines.map(lasting).collect();
             if typed.is_log() {
-                // What happens at once has no order.
+                // Concurrent output has no order.
                 lines.sort();
             }
             lines

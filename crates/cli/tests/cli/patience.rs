@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a program says, taken in at once, so that it is never held up by a full pipe. Locked, as tests share what they
-/// stand on between threads.
+/// The output of a program, read at once, so that the program never blocks on a full pipe. Behind a lock, because
+/// threads of tests share it.
 pub(crate) struct Said(Mutex<Receiver<Vec<u8>>>);
 
 impl Said {
@@ -31,7 +31,7 @@ impl Said {
     /// The next piece; `None` at the end.
     ///
     /// # Panics
-    /// If nothing is said for [`PATIENCE`]; `before` is what was said before.
+    /// If there is no output for [`PATIENCE`]; `before` is the earlier output.
     pub(crate) fn more(&self, before: impl AsRef<[u8]>) -> Option<Vec<u8>> {
         match self.0.lock().unwrap().recv_timeout(PATIENCE) {
             Ok(bytes) => Some(bytes),
@@ -43,7 +43,7 @@ impl Said {
     }
 }
 
-/// The same, line by line.
+/// The output, line by line.
 pub(crate) struct Lines {
     said: Said,
     rest: Vec<u8>,
@@ -55,7 +55,7 @@ impl Lines {
         Self { said: Said::of(from), rest: Vec::new(), last: String::new() }
     }
 
-    /// The next line, without its end; `None` after the last.
+    /// The next line, without its line break; `None` after the last.
     pub(crate) fn next(&mut self) -> Option<String> {
         let end = loop {
             if let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -73,7 +73,7 @@ impl Lines {
     }
 }
 
-/// Asks until there is an answer.
+/// Repeats a check until it returns a value.
 pub(crate) fn eventually<T>(what: &str, mut asked: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -7,24 +7,24 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// What stands at a path.
+/// The response at a path.
 pub(crate) enum There {
     /// This object.
     Object(&'static str),
-    /// Nothing.
+    /// 404.
     Nothing,
-    /// Nothing, in these words, as JSON writes them.
+    /// 404 with this message, in JSON.
     Gone(&'static str),
-    /// Something that this user may not see.
+    /// 403.
     Hidden,
 }
 
-/// Serves what `there` says of each path; `/version` is always there.
+/// Serves the responses of `there`; `/version` always exists.
 pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + Sync + 'static) -> String {
     serve_at(folder, "", there)
 }
 
-/// The same, from a server whose clock says this: a header.
+/// The same, with this `Date` header.
 pub(crate) fn serve_at(
     folder: &Folder,
     date: &'static str,
@@ -33,7 +33,7 @@ pub(crate) fn serve_at(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let there = Arc::new(there);
-    // A client opens connections that it then does not need.
+    // A client may open connections that it does not need.
     std::thread::spawn(move || {
         listener.incoming().for_each(|stream| {
             let there = Arc::clone(&there);
@@ -66,7 +66,7 @@ fn answer(mut stream: TcpStream, date: &str, there: &impl Fn(&str) -> There) {
     let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\n{date}content-length: {length}\r\n\r\n{body}");
 }
 
-/// Of a server anybody may speak to, and the namespace `shop`.
+/// The kubeconfig of a server without authentication, with the namespace `shop`.
 pub(crate) fn kubeconfig(server: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \

@@ -23,7 +23,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A running sandbox, stopped when the test ends however it ends.
+/// A running sandbox, stopped when the test ends in any way.
 pub(crate) struct Running {
     pub(crate) child: Child,
     lines: Lines,
@@ -40,7 +40,7 @@ impl Running {
         Self { child, lines }
     }
 
-    /// Reads on until a line has this in it.
+    /// Reads up to a line that contains this.
     pub(crate) fn until(&mut self, what: &str) -> String {
         loop {
             let line = self.lines.next();
@@ -51,17 +51,17 @@ impl Running {
         }
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) fn address(&mut self) -> String {
         self.until("Taintward sandbox:").trim().rsplit("//").next().unwrap().to_owned()
     }
 
-    /// The kubeconfig that it says leads to it; the line comes after the address.
+    /// The kubeconfig in its output; the line comes after the address.
     pub(crate) fn kubeconfig(&mut self) -> String {
         self.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned()
     }
 
-    /// All it says on standard error, once it has ended.
+    /// Its whole standard error, after it has ended.
     pub(crate) fn complaint(&mut self) -> String {
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -110,7 +110,7 @@ impl Drop for File {
     }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -148,7 +148,7 @@ impl Drop for Folder {
     }
 }
 
-/// One request to where a kubeconfig leads, with what stands in it; what is refused fails the test.
+/// Sends one request with a kubeconfig; a rejection fails the test.
 pub(crate) fn ask(kubeconfig: &str, method: &str, path: &str, body: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
-/// Both ends of a terminal: that of who looks at it, and that of the program.
+/// Both ends of a terminal: the user's and the program's.
 fn pair() -> (File, File) {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&screen).unwrap();
@@ -30,7 +30,7 @@ impl Terminal {
         Self::start(command, true)
     }
 
-    /// All it reads and writes is the terminal's.
+    /// Connects input and output of the command to the terminal.
     pub(crate) fn whole(mut command: Command) -> Self {
         let (screen, end) = pair();
         command.stdin(Stdio::from(end.try_clone().unwrap())).stderr(Stdio::from(end.try_clone().unwrap()));
@@ -38,7 +38,7 @@ impl Terminal {
         Self::at(screen, child)
     }
 
-    /// Only its input is the terminal.
+    /// Connects only the input to the terminal.
     pub(crate) fn with_input(command: Command) -> Self {
         Self::start(command, false)
     }
@@ -57,7 +57,7 @@ impl Terminal {
         Self { keys, screen: Said::of(screen), child, shown: String::new() }
     }
 
-    /// Waits until this is shown; tells everything that was shown up to then.
+    /// Waits until this is shown. Returns everything shown up to then.
     pub(crate) fn until(&mut self, what: &str) -> String {
         while !self.shown.contains(what) {
             assert!(self.more(), "it ended without saying {what:?}: {}", self.shown);
@@ -74,7 +74,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// The exit code, what was shown since it was last asked, and all of standard output.
+    /// Returns the exit code, the output since the last call, and all of standard output.
     pub(crate) fn ends(mut self) -> (i32, String, String) {
         let mut out = String::new();
         if let Some(mut stdout) = self.child.stdout.take() {
@@ -85,7 +85,7 @@ impl Terminal {
         (code, std::mem::take(&mut self.shown), out)
     }
 
-    /// Whether more was shown; a terminal that nobody holds any more is at its end.
+    /// Reads more output. Returns `false` at the end, when no process has the terminal open.
     fn more(&mut self) -> bool {
         let more = self.screen.more(&self.shown);
         self.shown += &more.as_ref().map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();

@@ -135,7 +135,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     stage.ok(&pod(&stage, "honest", "team-b", ""));
     let tolerations = stage.ok("get pod -n team-b honest -o jsonpath={.spec.tolerations}");
     assert!(!tolerations.contains("example.com/pool"), "{tolerations}");
-    // A workload's pods are refused where they are made, and its events say why.
+    // A workload's pods are rejected on creation, and its events say why.
     stage.file(
         "workload.yaml",
         &format!(

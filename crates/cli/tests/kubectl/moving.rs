@@ -106,8 +106,8 @@ fn a_deployment_is_rolled_out_and_back() {
     stage.until("get pods,rs -o name", |said| !said.contains("shop"));
 }
 
-/// The real kube-scheduler is asked the same beside it. No two nodes are as full as each other, so that nothing is left to
-/// lots.
+/// The real kube-scheduler gets the same pods for comparison. No two nodes are equally full, so that the result is not
+/// random.
 #[test]
 fn pods_are_spread_as_the_original_spreads_them() {
     let test = "pods_are_spread_as_the_original_spreads_them";
@@ -171,7 +171,7 @@ fn pods_are_spread_as_the_original_spreads_them() {
     }
 }
 
-/// Ends with the test.
+/// A process that ends with the test.
 struct Ended(Child);
 
 impl Drop for Ended {

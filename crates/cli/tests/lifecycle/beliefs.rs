@@ -1,5 +1,5 @@
-//! Tests whom kube-controller-manager calls silent after it, its connection or the API server stood still, while all
-//! nodes live (row S7 of D12).
+//! Tests which nodes kube-controller-manager declares silent after it, its connection or the API server was paused,
+//! while all nodes live (row S7 of D12).
 
 use super::doubts::{AWAY, BACK, NODES, PACE};
 use super::fleet::Fleet;
@@ -13,18 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::{Account, Cluster};
 
-/// What is seen first is a matter of chance.
+/// The order of its observations is random.
 const ROUNDS: usize = 2;
 
-/// The minor version since which a lease is read live before its node is called silent.
+/// The minor version since which kube-controller-manager reads a lease live before it declares the node silent.
 pub(super) const READS_LIVE: u32 = 37;
 
-/// What stands still for longer than the grace period.
+/// What is paused for longer than the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Still {
-    /// The program, by SIGSTOP.
+    /// The process, by SIGSTOP.
     Original,
-    /// Its connection: open, and nothing comes through.
+    /// Its connection: open, but without data.
     Connection,
     /// The API server, by SIGSTOP: no lease can be renewed.
     ApiServer,
@@ -40,7 +40,7 @@ pub(crate) async fn whom_the_original_calls_silent(cluster: &mut Cluster, _: &Wi
     let original = original(cluster, &flags).await;
     let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
     for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
-        // It has seen all of them.
+        // By now it has observed all of them.
         tokio::time::sleep(PACE.grace).await;
         let mark = fleet.record.mark();
         match still {
@@ -73,7 +73,7 @@ pub(crate) async fn whom_the_original_calls_silent(cluster: &mut Cluster, _: &Wi
         fleet.heartbeats.lateness();
     }
     fleet.end().await;
-    // Before that it is left to chance whether a watch or the monitor comes first.
+    // Before that version it is random whether a watch event or the monitor comes first.
     if cluster.minor() >= READS_LIVE {
         assert_eq!((silent[&Still::Original], silent[&Still::Connection]), (0, 0));
     }

@@ -5,24 +5,24 @@ use super::trail::{Own, Played, Trail};
 use std::collections::BTreeSet;
 use taintward_envtest::node_history::NO_EXECUTE;
 
-/// How the ways differ.
+/// The kinds of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// The original took both taints of a node that is ready again off one after the other.
+    /// The original removed both taints of a node that is ready again one after the other.
     LiftedInSteps,
-    /// The original needed several writes for what we do in one.
+    /// The original needed several writes for our one.
     InSteps,
-    /// We needed more writes than the original.
+    /// Taintward needed more writes than the original.
     OursInSteps,
-    /// They went, or came, somewhere else.
+    /// The taints of the node passed through, or ended in, different states.
     Elsewhere,
-    /// The original put a taint on again that was there.
+    /// The original added a taint again that existed.
     PutOnAgain,
-    /// The original tainted a node NoExecute before a grace period was over, and we did not.
+    /// The original added a NoExecute taint before a grace period was over, and Taintward did not.
     Sooner,
 }
 
-/// One node in one step.
+/// The difference for one node in one step.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
     pub(crate) step: String,
@@ -33,7 +33,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// In words.
+    /// The difference in words.
     pub(crate) fn tell(&self) -> String {
         let Self { step, node, kind, original, ours } = self;
         format!(
@@ -49,7 +49,7 @@ impl Difference {
     }
 }
 
-/// All differences of two plays of one script.
+/// All differences between two runs of one script.
 pub(crate) fn differences(original: &[Played], ours: &[Played]) -> Vec<Difference> {
     assert_eq!(original.len(), ours.len(), "both play the same steps");
     original.iter().zip(ours).flat_map(|(original, ours)| of_step(original, ours)).collect()
@@ -98,7 +98,7 @@ fn kinds(original: &Trail, ours: &Trail) -> Vec<Kind> {
     kinds
 }
 
-/// Whether the NoSchedule taint has gone and the NoExecute taint has not.
+/// Whether the NoSchedule taint was removed and the NoExecute taint was not.
 fn is_half_lifted(own: &Own) -> bool {
     own.as_ref()
         .is_some_and(|own| own.len() == 1 && own.iter().any(|taint| NO_EXECUTE.contains(&taint.as_str())))

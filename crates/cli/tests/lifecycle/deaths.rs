@@ -21,32 +21,33 @@ const PACE: Pace = Pace {
     rate: 20.0,
 };
 
-/// The goal for dead to tainted, after the grace period; the rest is for a busy machine.
+/// The goal from death to taint, after the grace period; the rest is for a busy machine.
 const LATE_MAX: Duration = Duration::from_millis(2_500);
 
 fn names(nodes: &[String]) -> BTreeSet<String> {
     nodes.iter().cloned().collect()
 }
 
-/// What one taint may take where the machine is busy. A zone's nodes are tainted one after the other, each with live
-/// reads before it, so that a high rate is not always reached.
+/// The time of one taint on a busy machine. A zone's nodes are tainted one after the other, each after live reads, so
+/// that a high rate is not always reached.
 const EACH_MAX: Duration = Duration::from_millis(250);
 
-/// How long after they were silenced `count` nodes of one zone have to be tainted.
+/// The time after their silencing within which `count` nodes of one zone must be tainted.
 fn within(pace: Pace, count: usize) -> Duration {
     let each = EACH_MAX.max(Duration::from_secs_f64(1.0 / pace.rate));
     pace.grace + LATE_MAX + each.mul_f64(count as f64)
 }
 
-/// How long it may take to take the taints off so many nodes: one write each, all at once.
+/// The time to remove the taints of this many nodes: one write each, all concurrently.
 fn lifting(count: usize) -> Duration {
     Duration::from_secs(5) + LIFT_MAX.mul_f64(count as f64)
 }
 
-/// What one write, and its share of the watch, may take where the machine is busy.
+/// The time of one write, and its share of the watch, on a busy machine.
 const LIFT_MAX: Duration = Duration::from_millis(40);
 
-/// S7, S6, L7: exactly the dead are tainted, in time, at the rate; while everything is down nobody is; all come back.
+/// S7, S6, L7: exactly the dead nodes are tainted, in time, at the rate; while all nodes are down none is; all come
+/// back.
 pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), PACE).await;
     let start = fleet.record.mark();
@@ -90,7 +91,7 @@ async fn a_zone_dies(fleet: &Fleet) {
     fleet.expect_punctual();
 }
 
-/// When everything was down.
+/// Returns when all nodes were down.
 async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
     let (mark, began) = (fleet.record.mark(), Timestamp::now());
     fleet.silence(&fleet.heartbeats.alive());
@@ -99,17 +100,17 @@ async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
     fleet
         .until("NL-27: no NoExecute taint", Duration::from_secs(20), |fleet| fleet.evicting().is_empty())
         .await;
-    // Nobody is to be tainted for as long as this lasts; a grace period shows it.
+    // No node may be tainted for as long as this lasts, which a grace period proves.
     tokio::time::sleep(PACE.grace).await;
     assert_eq!(tainted_at(&fleet.record, mark), [], "NL-27: all zones are down");
     (began, Timestamp::now())
 }
 
-/// Slow enough to be killed in between: a node of a zone in two seconds.
+/// Slow enough to be killed in between: one node of a zone in two seconds.
 const SLOW: Pace = Pace { rate: 0.5, ..PACE };
 
-/// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and while
-/// they are taken off: no dead node is un-tainted, no live one tainted, and the rate holds across it all.
+/// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and during
+/// their removal. No dead node loses its taint, no live one is tainted, and the rate holds throughout.
 pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), SLOW).await;
     let mark = fleet.record.mark();
@@ -152,7 +153,7 @@ async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
     assert!(changes.is_empty(), "nothing happened, and yet: {changes:?}");
 }
 
-/// L3, L7: killed once the first taint is off, the next one takes the others off.
+/// L3, L7: killed after the first taint is removed; the next process removes the others.
 async fn at_recovery(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours, dead: &[String]) {
     fleet.revive(dead).await;
     let some_off = |fleet: &Fleet| fleet.evicting().len() < dead.len();

@@ -1,4 +1,4 @@
-//! Plays one script to kube-controller-manager and to Taintward, on a cluster each (D12).
+//! Runs one script with kube-controller-manager and with Taintward, on a cluster each (D12).
 //!
 //! - Fails for an undocumented difference, and for a documented one that does not appear.
 

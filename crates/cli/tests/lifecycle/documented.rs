@@ -4,13 +4,13 @@ use super::beliefs::READS_LIVE;
 use super::compare::{Difference, Kind};
 use std::collections::BTreeMap;
 
-/// Where a row of D12 shows.
+/// Where a row of D12 appears.
 enum Shows {
     /// In these steps; in any step if there are none.
     In(&'static [&'static str], Kind),
-    /// The same, of the original before this minor version.
+    /// The same, with the original before this minor version.
     Before(u32, &'static [&'static str], Kind),
-    /// The same, but chance decides whether.
+    /// The same, but not in every run.
     Perhaps(&'static [&'static str], Kind, &'static str),
     /// Not in this script.
     Elsewhere(&'static str),
@@ -20,7 +20,7 @@ use Shows::{Before, Elsewhere, In, Perhaps};
 
 const ANYWHERE: &[&str] = &[];
 
-/// A row of D12 may show in several ways.
+/// A row of D12 may appear in several ways.
 const ROWS: &[(&str, &[Shows])] = &[
     ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
@@ -131,7 +131,7 @@ fn ids() -> Vec<String> {
     rows.map(|row| row.split('|').nth(1).unwrap().trim().to_owned()).collect()
 }
 
-/// Prints the table; what must not be comes back, in words.
+/// Prints the table. Returns the violations.
 pub(crate) fn judge(differences: &[Difference], minor: u32) -> Vec<String> {
     let mut wrong = Vec::new();
     let known: Vec<&str> = ROWS.iter().map(|(id, _)| *id).collect();

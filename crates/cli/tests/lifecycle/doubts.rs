@@ -21,22 +21,22 @@ pub(super) const PACE: Pace = Pace {
     rate: 20.0,
 };
 
-/// Longer than the grace period, so that every lease that was seen before looks old.
+/// Longer than the grace period, so that every lease observed before looks old.
 pub(super) const AWAY: Duration = Duration::from_secs(12);
 
-/// After it sees again: a whole grace period, and what streams need to come back.
+/// After the interruption: a whole grace period, and the time that watches need to come back.
 pub(super) const BACK: Duration = Duration::from_secs(8 + 6);
 
 pub(super) const NODES: usize = 60;
 
-/// One of the fleet, dead from now on.
+/// Silences one node of the fleet.
 fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
     let dead = vec![fleet.heartbeats.all()[NODES / 2].clone()];
     fleet.silence(&dead);
     dead.into_iter().collect()
 }
 
-/// The dead one is tainted, and nobody else was; then it comes back.
+/// Checks that the dead node is tainted, and no other was; then revives it.
 async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryPosition) {
     fleet.until("the dead one to be tainted", BACK, |fleet| fleet.evicting() == dead).await;
     let declared = fleet.record.those(|sight| sight.ready() != "True");
@@ -48,7 +48,7 @@ async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryP
     fleet.story.check(&fleet.record, mark, PACE, &[]);
 }
 
-/// S7, P37: stopped for longer than the grace period; every lease it remembers is old when it goes on.
+/// S7, P37: stopped for longer than the grace period; every lease in its cache is old when it resumes.
 pub(crate) async fn who_stood_still_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let ours = Ours::start(cluster, &fleet).await;
@@ -63,7 +63,7 @@ pub(crate) async fn who_stood_still_calls_nobody_silent(cluster: &mut Cluster, _
     Terms { stamps: true, ..Terms::default() }
 }
 
-/// S7, P16: cut off from the server it knows nothing, with connections that stay open and say nothing, and with
+/// S7, P16: without the server it observes nothing, both with connections that stay open without data, and with
 /// connections that are refused.
 pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
@@ -92,8 +92,8 @@ pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _:
     Terms { stamps: true, ..Terms::default() }
 }
 
-/// S7: the server stops for longer than the grace period, for everybody: no lease could be renewed, and nobody is to
-/// blame when it goes on.
+/// S7: the server pauses for longer than the grace period: no lease could be renewed, and no node may be blamed when it
+/// resumes.
 pub(crate) async fn a_server_that_stood_still_is_nobodys_silence(
     cluster: &mut Cluster,
     _: &Witness,
@@ -105,7 +105,7 @@ pub(crate) async fn a_server_that_stood_still_is_nobodys_silence(
     cluster.server(0).pause().unwrap();
     tokio::time::sleep(AWAY).await;
     cluster.server(0).resume().unwrap();
-    // Live nodes could not renew meanwhile: that is what this is about, and no lateness of the generator.
+    // Live nodes could not renew meanwhile, which is the point of this test and not a lateness of the generator.
     let late = PACE.renew + PACE.renew / 2;
     fleet.until("all to be heard of again", BACK, |fleet| fleet.heartbeats.longest_wait() < late).await;
     fleet.heartbeats.lateness();

@@ -1,4 +1,4 @@
-//! Runs hundreds of simulated nodes with heartbeats, and records what becomes of them.
+//! Runs hundreds of simulated nodes with heartbeats, and records their changes.
 
 use super::story::Story;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use taintward_envtest::heartbeats::{FakeNode, Heartbeats};
 use taintward_envtest::node_history::{NodeHistory, NodeView};
 use taintward_envtest::{Account, Cluster, TestApi, wait};
 
-/// How fast everything goes.
+/// The speed of the scenario.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// `--node-monitor-period`.
@@ -18,12 +18,12 @@ pub(crate) struct Pace {
     pub(crate) grace: Duration,
     /// How often a node renews its lease.
     pub(crate) renew: Duration,
-    /// `--node-eviction-rate`: nodes a second and zone.
+    /// `--node-eviction-rate`: nodes per second and zone.
     pub(crate) rate: f64,
 }
 
 impl Pace {
-    /// The flags, which both programs call by the same names.
+    /// The flags, which have the same names in both programs.
     pub(crate) fn flags(&self) -> Vec<String> {
         let grace = self.grace.as_millis();
         vec![
@@ -56,24 +56,24 @@ impl Fleet {
         .unwrap();
         let heartbeats = Heartbeats::start(&kubeconfig, plans, pace.renew).await.unwrap();
         let record = NodeHistory::start(&kubeconfig).await.unwrap();
-        // What it took to create them is nobody's lateness.
+        // The time to create the nodes does not count as lateness.
         heartbeats.lateness();
         Self { admin, heartbeats, record, story: Story::default(), pace }
     }
 
-    /// These nodes are heard of no more.
+    /// Silences these nodes.
     pub(crate) fn silence<N: AsRef<str>>(&self, nodes: &[N]) {
         self.heartbeats.silence(nodes).unwrap();
         self.story.silenced(nodes);
     }
 
-    /// These nodes are back, and say that they are ready.
+    /// Revives these nodes, with the condition Ready.
     pub(crate) async fn revive<N: AsRef<str>>(&self, nodes: &[N]) {
         self.story.revived(nodes);
         self.heartbeats.revive(&self.admin, nodes).await.unwrap();
     }
 
-    /// All nodes and leases are gone.
+    /// Deletes all nodes and leases.
     pub(crate) async fn end(self) {
         let Self { admin, heartbeats, record, .. } = self;
         drop((heartbeats, record));
@@ -82,7 +82,7 @@ impl Fleet {
         }
     }
 
-    /// The own taints of a node; nothing if there is no such node.
+    /// The own taints of a node; `None` if it does not exist.
     pub(crate) fn own(&self, node: &str) -> Option<BTreeSet<String>> {
         self.record.sight(node).map(|sight| sight.own())
     }
@@ -92,7 +92,7 @@ impl Fleet {
         self.record.those(NodeView::is_evicting)
     }
 
-    /// Waits for a fact about the nodes; says who was late if it does not come.
+    /// Waits for a fact about the nodes. If it does not come, reports which nodes were late.
     pub(crate) async fn until(
         &self,
         what: &str,
@@ -109,9 +109,9 @@ impl Fleet {
         }
     }
 
-    /// Whether live nodes renewed as they should: anything else is the generator's fault, and is said to be.
+    /// Checks that live nodes renewed as they should; otherwise reports an error of the generator.
     pub(crate) fn expect_punctual(&self) {
-        // Later than this, a controller may rightly have begun to wonder.
+        // After a longer gap, a controller may rightly suspect the node.
         let within = self.pace.grace.saturating_sub(self.pace.monitor);
         let lateness = self.heartbeats.expect_punctual(within).unwrap();
         self.record.expect_whole().unwrap();

@@ -1,4 +1,4 @@
-//! Tests node lifecycle against a real API server, with Taintward or kube-controller-manager deciding about taints.
+//! Tests node lifecycle against a real API server, with Taintward or kube-controller-manager as the controller.
 //!
 //! The audit log and a watch of the nodes are the evidence. Run one scenario with `cargo test -p taintward --test
 //! lifecycle -- NAME`.
@@ -37,7 +37,7 @@ mod story;
 mod told;
 mod trail;
 
-/// Scenarios that want a cluster to themselves.
+/// Scenarios that need a cluster of their own.
 macro_rules! alone {
     ($($room:ident::$name:ident),+ $(,)?) => {
         Play::Alone(vec![$((
@@ -61,7 +61,7 @@ fn original() -> Group {
     }
 }
 
-/// What the original makes of interruptions.
+/// How the original handles interruptions.
 fn beliefs() -> Group {
     Group {
         name: "beliefs",
@@ -81,7 +81,7 @@ fn deaths() -> Group {
     }
 }
 
-/// Controllers that see nothing, or see late.
+/// Controllers that observe nothing, or late.
 fn doubts() -> Group {
     Group {
         name: "doubts",
@@ -95,7 +95,7 @@ fn doubts() -> Group {
     }
 }
 
-/// What others see of it, and write at the same time.
+/// What other clients see of it, and concurrent writes.
 fn others() -> Group {
     Group {
         name: "others",

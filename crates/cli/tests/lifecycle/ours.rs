@@ -21,7 +21,7 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// Starts it alone, with nothing but node health, under its own account, and waits until it acts.
+    /// Starts it without election, with node lifecycle only, under its own account, and waits until it acts.
     pub(crate) async fn start(cluster: &Cluster, fleet: &Fleet) -> Self {
         let only = format!("--controllers={CONTROLLER}");
         Self::with(
@@ -33,7 +33,7 @@ impl Ours {
         .await
     }
 
-    /// The same with other flags, and another way to the server.
+    /// The same with other flags and another path to the server.
     pub(crate) async fn with(cluster: &Cluster, fleet: &Fleet, kubeconfig: &Path, flags: &[&str]) -> Self {
         access::grant_node_lifecycle(&fleet.admin).await.unwrap();
         let mut all = fleet.pace.flags();
@@ -42,7 +42,7 @@ impl Ours {
         Self { running, kubeconfig: kubeconfig.to_owned(), flags: all }
     }
 
-    /// `kill -9`; when.
+    /// `kill -9`. Returns when.
     pub(crate) fn kill(&mut self) -> Timestamp {
         self.running.kill();
         Timestamp::now()
@@ -53,7 +53,7 @@ impl Ours {
         self.running = launch(cluster, &self.kubeconfig, &self.flags).await;
     }
 
-    /// SIGTERM: it ends in time, and well.
+    /// SIGTERM: it ends in time, with exit code 0.
     pub(crate) fn stop(mut self) {
         assert_eq!(self.running.stop().code(), Some(0));
     }

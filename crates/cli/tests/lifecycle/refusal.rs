@@ -1,4 +1,4 @@
-//! Makes an API server refuse a taint with an admission policy.
+//! Makes an API server reject a taint with an admission policy.
 
 use serde_json::json;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use taintward_envtest::{TestApi, wait};
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-/// The taint that does not pass.
+/// The rejected taint.
 const KEY: &str = "node.kubernetes.io/memory-pressure";
 
-/// From now on nobody gets the taint; `probe` is a node without it.
+/// From now on the taint is rejected; `probe` is a node without it.
 pub(super) async fn begin(admin: &TestApi, probe: &str) {
     let policy = json!({
         "metadata": {"name": "no-memory-pressure"},
@@ -37,7 +37,7 @@ pub(super) async fn begin(admin: &TestApi, probe: &str) {
     .unwrap();
 }
 
-/// From now on it passes again.
+/// From now on it is accepted again.
 pub(super) async fn end(admin: &TestApi, probe: &str) {
     admin.delete(&format!("{BINDINGS}/no-memory-pressure"), &json!({})).await.unwrap();
     admin.delete(&format!("{POLICIES}/no-memory-pressure"), &json!({})).await.unwrap();
@@ -48,7 +48,7 @@ pub(super) async fn end(admin: &TestApi, probe: &str) {
     .unwrap();
 }
 
-/// Whether the taint would pass, tried dry.
+/// Tries whether the taint would be accepted, as a dry run.
 async fn passes(admin: &TestApi, probe: &str) -> Result<(), taintward_envtest::TestApiError> {
     let body = json!({"spec": {"taints": [{"key": KEY, "effect": "NoSchedule"}]}}).to_string();
     admin.patch(&format!("/api/v1/nodes/{probe}?dryRun=All"), PatchType::Strategic, &body).await.map(drop)

@@ -17,7 +17,7 @@ use taintward_envtest::{Account, Cluster, access, wait};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Quick to lose, quick to gain.
+/// Short timings, for a quick takeover.
 const QUICK: [&str; 3] = [
     "--leader-elect-lease-duration=5s",
     "--leader-elect-renew-deadline=4s",
@@ -31,8 +31,8 @@ fn flags(more: &[&str]) -> Vec<String> {
     flags
 }
 
-/// L8, NL-40: the leader dies together with a node. The next one leads warm: it saw the silence itself, taints in time,
-/// and leaves the taints of those that are dead already. Both may do what deploy/ grants and nothing else (NL-60).
+/// L8, NL-40: the leader dies together with a node. The next leader observed the silence itself, taints in time, and
+/// keeps the taints of nodes that were dead before. Both may do exactly what deploy/ grants (NL-60).
 pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(20, 2, 0), PACE).await;
     access::grant_node_lifecycle(&fleet.admin).await.unwrap();
@@ -42,7 +42,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     let mut follower = Taintward::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), &flags);
     follower.ready().await;
     assert!(!follower.is_leading());
-    // The follower has to have watched for a whole grace period of its own.
+    // The follower must have observed for a whole grace period.
     tokio::time::sleep(PACE.grace).await;
     let (first, second) = (["node-00004".to_owned()], ["node-00005".to_owned()]);
     fleet.silence(&first);
@@ -65,7 +65,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     Terms { stamps: true, ..Terms::default() }
 }
 
-/// S14: with nothing but the right to read it says whom it would have tainted, and writes not once.
+/// S14: with permission to read only, it reports which nodes it would have tainted, and never writes.
 pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
     let rules = json!([
@@ -82,7 +82,7 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     wait::until("taintward_would_taint_total to be 1", PATIENCE, counted).await.unwrap();
     let said = taintward.said("would taint node now");
     assert!(said.iter().any(|record| record["node"] == "node-00002"), "{said:?}");
-    // Whatever would be written, or counted again, is within two rounds of its monitor.
+    // Any write, or repeated count, would come within two rounds of its monitor.
     tokio::time::sleep(2 * PACE.monitor).await;
     assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();

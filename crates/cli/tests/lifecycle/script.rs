@@ -1,4 +1,4 @@
-//! Defines the script of both controllers: what happens to nodes, and how each must be afterwards (NL-5 to NL-49).
+//! Defines the script of both controllers: what happens to nodes, and their states afterwards (NL-5 to NL-49).
 
 use super::beliefs::READS_LIVE;
 use super::fleet::Pace;
@@ -18,7 +18,7 @@ const SHUT: [&str; 1] = ["unschedulable:NoSchedule"];
 const ZONE: &str = "topology.kubernetes.io/zone";
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
-/// Short, and long enough for a busy machine to renew in time. The rate is not 1 (NL-41).
+/// Short, but long enough for renewals in time on a busy machine. The rate is not 1 (NL-41).
 pub(crate) const PACE: Pace = Pace {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(6),
@@ -38,7 +38,7 @@ pub(crate) fn plans() -> Vec<FakeNode> {
         .collect()
 }
 
-/// Plays everything.
+/// Runs the whole script.
 pub(crate) async fn play(side: &mut Side<'_>) {
     side.begin("all is well");
     side.end(CALM).await;
@@ -78,7 +78,7 @@ async fn says_things(side: &mut Side<'_>) {
 
     side.begin("its condition is Unknown while it renews its lease");
     say(&side.fleet.admin, "a1", &[("Ready", "Unknown")]).await.unwrap();
-    // D12, NL-16: the condition alone is no silence.
+    // D12, NL-16: the condition alone is not silence.
     side.expect(["a1"], if side.who == Who::Ours { &SILENT } else { &DEAD });
     side.end(CALM).await;
 
@@ -154,7 +154,7 @@ async fn is_refused(side: &mut Side<'_>) {
     say(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
     tokio::time::sleep(CALM).await;
     refusal::end(&side.fleet.admin, "c3").await;
-    // D12, NL-7: the original waits for the node's next word.
+    // D12, NL-7: the original waits for the node's next heartbeat.
     side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
     side.end(CALM).await;
 
@@ -189,7 +189,7 @@ async fn zones_die(side: &mut Side<'_>) {
     side.begin("the controller is killed and started while nodes are dead");
     side.kill();
     side.launch().await;
-    // Whatever a restart forgets shows within a grace period.
+    // Anything that a restart loses shows within a grace period.
     side.end(PACE.grace + 2 * CALM).await;
 
     side.begin("the zone comes back");
@@ -223,7 +223,7 @@ async fn odd_things(side: &mut Side<'_>) {
 
     side.begin("a node's clock steps back by an hour");
     side.fleet.heartbeats.set_clock("c1", -3600).unwrap();
-    // D12, NL-10: it is heard of, whatever its clock says.
+    // D12, NL-10: its heartbeats count, whatever its clock.
     let heard = side.who == Who::Ours || side.minor() >= READS_LIVE;
     side.expect(["c1"], if heard { &WELL } else { &DEAD });
     side.end(PACE.grace + CALM).await;
@@ -246,7 +246,7 @@ async fn everything_dies(side: &mut Side<'_>) {
     side.fleet.heartbeats.silence(&all).unwrap();
     match side.who {
         Who::Ours => side.expect(&all, &SILENT),
-        // D12, NL-47: who is tainted in the moment before everything is known to be down stays tainted.
+        // D12, NL-47: a node that is tainted in the moment before all nodes are known to be down stays tainted.
         Who::Original => side.expect_any(&all, &[&SILENT, &DEAD]),
     }
     side.end(PACE.grace + CALM).await;
@@ -254,7 +254,8 @@ async fn everything_dies(side: &mut Side<'_>) {
     side.begin("one node comes back");
     side.fleet.heartbeats.revive(&side.fleet.admin, ["a0"]).await.unwrap();
     side.expect(["a0"], &WELL);
-    // Zone a is small and mostly dead: stopped. The others have nobody who is ready: at the usual rate (NL-26).
+    // Zone a is small and mostly dead: stopped. The others have no ready node: they are tainted at the usual rate
+    // (NL-26).
     side.expect(all.iter().filter(|name| !name.starts_with('a')), &DEAD);
     if side.who == Who::Ours {
         side.expect(all.iter().filter(|name| name.starts_with('a') && *name != "a0"), &SILENT);
@@ -288,7 +289,7 @@ async fn is_excluded(side: &mut Side<'_>) {
 async fn sleeps(side: &mut Side<'_>) {
     side.begin("the controller stands still for longer than the grace period, and all nodes live");
     if side.who == Who::Original {
-        // D12, S7: what it has not read yet it takes for silence.
+        // D12, S7: it takes what it has not read yet for silence.
         let all = side.fleet.heartbeats.all();
         side.expect_any(&all, &[&WELL, &SILENT, &DEAD]);
     }

@@ -1,4 +1,4 @@
-//! Runs one of the two controllers under the script, on a cluster of its own.
+//! Runs one of the two controllers with the script, on a cluster of its own.
 
 use super::fleet::{Fleet, Pace};
 use super::trail::{Played, Trails};
@@ -13,7 +13,7 @@ use taintward_envtest::{ChildProcess, Cluster, access, wait};
 /// The only controller that runs.
 pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
 
-/// Which of the two.
+/// The controller of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// kube-controller-manager.
@@ -22,7 +22,7 @@ pub(crate) enum Who {
     Ours,
 }
 
-/// What runs now.
+/// The running controller.
 enum Running {
     Nothing,
     Original(ChildProcess),
@@ -36,14 +36,14 @@ pub(crate) struct Side<'c> {
     cluster: &'c Cluster,
     flags: Vec<String>,
     running: Running,
-    /// For each node, the sets of own taints it may have.
+    /// The allowed sets of own taints of each node.
     expected: BTreeMap<String, Vec<BTreeSet<String>>>,
     began: (String, HistoryPosition, Timestamp),
     pub(crate) played: Vec<Played>,
 }
 
 impl<'c> Side<'c> {
-    /// Nodes, and the controller at work.
+    /// Starts the nodes and the controller.
     pub(crate) async fn start(
         who: Who,
         cluster: &'c Cluster,
@@ -71,7 +71,7 @@ impl<'c> Side<'c> {
         side
     }
 
-    /// Starts the controller and waits until it is at work.
+    /// Starts the controller and waits until it acts.
     pub(crate) async fn launch(&mut self) {
         self.running = match self.who {
             Who::Original => Running::Original(original(self.cluster, &self.flags).await),
@@ -120,17 +120,17 @@ impl<'c> Side<'c> {
         self.program().resume().unwrap();
     }
 
-    /// A step begins.
+    /// Starts a step.
     pub(crate) fn begin(&mut self, step: &str) {
         self.began = (step.to_owned(), self.fleet.record.mark(), Timestamp::now());
     }
 
-    /// From now on these nodes are to have exactly these own taints; all others what they had to have before.
+    /// From now on these nodes must have exactly these own taints; all others keep their expectation.
     pub(crate) fn expect<N: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = N>, own: &[&str]) {
         self.expect_any(nodes, &[own]);
     }
 
-    /// The same where it is left to chance which of several it is.
+    /// The same, where several results are possible.
     pub(crate) fn expect_any<N: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = N>, any: &[&[&str]]) {
         let own = |own: &&[&str]| own.iter().map(|&taint| taint.to_owned()).collect();
         let own: Vec<BTreeSet<String>> = any.iter().map(own).collect();
@@ -139,12 +139,12 @@ impl<'c> Side<'c> {
         }
     }
 
-    /// From now on there is no such node.
+    /// From now on there must be no such node.
     pub(crate) fn expect_gone(&mut self, node: &str) {
         self.expected.remove(node);
     }
 
-    /// Waits until every node is as it must be, then for as long as it must stay so; notes what happened.
+    /// Waits until every node is as expected, then checks that it stays so; records what happened.
     pub(crate) async fn end(&mut self, calm: Duration) {
         let patience = self.fleet.pace.grace * 2 + Duration::from_secs(25);
         let as_expected = async || Ok(self.unlike().is_empty().then_some(()));
@@ -160,7 +160,7 @@ impl<'c> Side<'c> {
         self.fleet.expect_punctual();
     }
 
-    /// The nodes that are not as they must be.
+    /// The nodes that are not as expected.
     fn unlike(&self) -> BTreeMap<String, Option<BTreeSet<String>>> {
         let names = self.fleet.record.those(|_| true);
         let all: BTreeSet<&String> = names.iter().chain(self.expected.keys()).collect();
@@ -178,7 +178,7 @@ fn describe(wrong: &BTreeMap<String, Option<BTreeSet<String>>>) -> Vec<String> {
     wrong.iter().map(|(name, own)| format!("{name} has {own:?}")).collect()
 }
 
-/// Starts the original and waits until it looks after nodes.
+/// Starts the original and waits until it acts.
 pub(crate) async fn original(cluster: &Cluster, flags: &[String]) -> ChildProcess {
     let mut program = cluster.controller_manager(CONTROLLER, flags).await.unwrap();
     wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {

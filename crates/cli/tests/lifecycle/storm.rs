@@ -1,4 +1,4 @@
-//! Tests that thousands of concurrent taint edits lose no foreign taint and bring none back (S8).
+//! Tests that thousands of concurrent taint edits lose no foreign taint and restore none (S8).
 
 use super::fleet::{Fleet, Pace};
 use super::ours::Ours;
@@ -23,19 +23,20 @@ const PACE: Pace = Pace {
 const NODES: usize = 12;
 const WRITERS: usize = 12;
 
-/// Nodes that the real kubectl edits: it sends no version and may overwrite others (VAL-10), so it has these alone.
+/// Nodes that the real kubectl edits: it sends no version and may overwrite other edits (VAL-10), so it is their only
+/// writer.
 const BY_KUBECTL: [&str; 2] = ["node-00000", "node-00001"];
 
-/// Edits in all: `TAINTWARD_LIFECYCLE_EDITS`, or 3,000.
+/// The number of edits: `TAINTWARD_LIFECYCLE_EDITS`, or 3,000.
 fn edits() -> usize {
     let asked = std::env::var("TAINTWARD_LIFECYCLE_EDITS").ok();
     asked.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
 }
 
-/// What must be there in the end: foreign taints by node.
+/// The expected foreign taints at the end, by node.
 type Model = BTreeMap<String, BTreeSet<String>>;
 
-/// The same sequence every time.
+/// Random numbers with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -80,7 +81,7 @@ pub(crate) async fn no_foreign_taint_is_lost_or_resurrected(
     Terms { stamps: true, ..Terms::default() }
 }
 
-/// One user who puts taints of his own on and takes them off, careful with everybody else's.
+/// One user that adds and removes its own taints without losing other users' edits.
 async fn write(fleet: &Fleet, nodes: &[String], writer: usize, edits: usize) -> Model {
     let mut dice = Dice(writer as u64 + 1);
     let mut model = Model::new();
@@ -98,7 +99,7 @@ async fn write(fleet: &Fleet, nodes: &[String], writer: usize, edits: usize) -> 
     model
 }
 
-/// Puts a taint on, or takes it off: as `kubectl edit` with the version, or as a JSON Patch that tests the list.
+/// Adds or removes a taint: with the version, as `kubectl edit`, or as a JSON Patch that tests the list.
 async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic: bool) {
     let path = format!("/api/v1/nodes/{node}");
     let (key, effect) = taint.split_once(':').unwrap();
@@ -108,7 +109,7 @@ async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic
         let mut new = old.clone().unwrap_or_default();
         new.retain(|one| one["key"] != key || one["effect"] != effect);
         if put {
-            // In front, so that places move.
+            // Prepended, so that indexes change.
             new.insert(0, json!({"key": key, "effect": effect, "value": "v"}));
         }
         let version = &seen["metadata"]["resourceVersion"];
@@ -147,21 +148,21 @@ async fn by_kubectl(cluster: &Cluster, stop: &AtomicBool) -> Model {
             mine.insert(taint.clone());
             format!("{key}=v:NoSchedule")
         };
-        // Blocks for a moment: heartbeats and the record have threads of their own.
+        // Blocks for a moment: heartbeats and the record have their own threads.
         cluster.kubectl(["taint", "nodes", node, &word]).unwrap();
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     model
 }
 
-/// Meanwhile every node gives reasons for our taints, and takes them back; how often.
+/// Meanwhile every node gives reasons for our taints, and withdraws them. Returns how often.
 async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
     let nodes = fleet.heartbeats.all();
     let mut turns = 0;
     while !stop.load(Ordering::Relaxed) {
         let node = &nodes[turns % nodes.len()];
         let bad = (turns / nodes.len()).is_multiple_of(2);
-        // A third and less is not ready at a time, so that no zone is stopped.
+        // At most a third is not ready at a time, so that no zone is stopped.
         if (turns % nodes.len()).is_multiple_of(3) {
             say(&fleet.admin, node, &[("Ready", if bad { "False" } else { "True" })]).await.unwrap();
         } else {
@@ -174,7 +175,7 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
     turns
 }
 
-/// All nodes are well again, and lose our taints.
+/// Makes all nodes ready again, and waits until they lose our taints.
 async fn settle(fleet: &Fleet) {
     for node in fleet.heartbeats.all() {
         cordon(&fleet.admin, &node, false).await.unwrap();
@@ -184,7 +185,7 @@ async fn settle(fleet: &Fleet) {
     wait::until("our taints to be gone", Duration::from_secs(20), none).await.unwrap();
 }
 
-/// S8: operations on own taints only, with tests of what was seen; never the whole list.
+/// S8: operations on own taints only, with tests of what was read; never the whole list.
 fn check_writes(witness: &Witness, tossed: usize) {
     let writes = witness.ours(|entry| entry.is_write() && entry.resource == "nodes");
     let worked = writes.iter().filter(|entry| entry.code == 200).count();
@@ -196,7 +197,7 @@ fn check_writes(witness: &Witness, tossed: usize) {
         assert!(operations.iter().any(|one| one["op"] == "test"), "S8: without a test: {entry:?}");
         let whole = |one: &Value| one["op"] != "test" && one["path"] == "/spec/taints" && entry.code == 200;
         for operation in operations.iter().filter(|one| whole(one)) {
-            // Where there was no list before, or where there is none left, it is written as a whole.
+            // The whole list is written if there was none before, or if none is left.
             let left = operation["value"].as_array().cloned().unwrap_or_default();
             let own =
                 |taint: &Value| taint["key"].as_str().unwrap_or_default().starts_with("node.kubernetes.io/");

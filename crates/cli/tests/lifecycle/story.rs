@@ -1,4 +1,4 @@
-//! Checks S6, S7 and L7 over everything that was recorded, against the times at which nodes were silenced.
+//! Checks S6, S7 and L7 over the whole record, against the times at which nodes were silenced.
 
 use super::fleet::Pace;
 use jiff::{SignedDuration, Timestamp};
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use taintward_envtest::node_history::{HistoryPosition, NodeHistory};
 
-/// How far the record's clock may be behind what the API server did.
+/// How far the record's clock may lag behind the API server.
 const BLUR: SignedDuration = SignedDuration::from_millis(400);
 
-/// Since when a node is silent; nothing while it lives.
+/// Since when a node is silent; `None` while it is alive.
 type Silence = Option<Timestamp>;
 
 /// Silencings and revivals, in order.
@@ -25,14 +25,14 @@ impl Story {
         self.turns.lock().unwrap().extend(turns);
     }
 
-    /// Noted before it is done: what is lifted in between is lifted with reason.
+    /// Recorded before the revival: a taint removed in between is removed rightly.
     pub(crate) fn revived<N: AsRef<str>>(&self, nodes: impl IntoIterator<Item = N>) {
         let now = Timestamp::now();
         let turns = nodes.into_iter().map(|node| (now, node.as_ref().to_owned(), None));
         self.turns.lock().unwrap().extend(turns);
     }
 
-    /// Since when the node was silent at this moment.
+    /// Since when the node was silent at this time.
     fn silence(&self, node: &str, at: Timestamp) -> Silence {
         let turns = self.turns.lock().unwrap();
         turns
@@ -42,8 +42,8 @@ impl Story {
             .and_then(|(_, _, since)| *since)
     }
 
-    /// S7: who was tainted NoExecute was silent for its grace period; who was un-tainted was alive. `lifted` are the
-    /// stretches in which everything was down, so that taints of the dead had to go (NL-27).
+    /// S7: a node that got a NoExecute taint was silent for its grace period; one that lost it was alive. `lifted` are
+    /// the periods in which all nodes were down, so that the taints of dead ones had to be removed (NL-27).
     pub(crate) fn check(
         &self,
         record: &NodeHistory,
@@ -79,7 +79,7 @@ impl Story {
     }
 }
 
-/// When nodes were tainted NoExecute since a place, in order.
+/// When nodes got NoExecute taints since a position, in order.
 pub(crate) fn tainted_at(record: &NodeHistory, since: HistoryPosition) -> Vec<(Timestamp, String)> {
     let mut was: BTreeMap<String, bool> = BTreeMap::new();
     let mut all = Vec::new();
@@ -95,8 +95,8 @@ pub(crate) fn tainted_at(record: &NodeHistory, since: HistoryPosition) -> Vec<(T
     all
 }
 
-/// S6: in any stretch of time at most `1 + rate · length` nodes of one zone get NoExecute taints. Where they come seconds
-/// apart, the record's clock may be half of that behind: a token that was never there shows all the same.
+/// S6: in any period at most `1 + rate · length` nodes of one zone get NoExecute taints. If they are seconds apart, the
+/// record's clock may lag by half of that: a token that did not exist shows all the same.
 pub(crate) fn check_rate(tainted: &[(Timestamp, String)], rate: f64) {
     let blur = BLUR.as_secs_f64().max(0.5 / rate);
     for (first, (from, node)) in tainted.iter().enumerate() {

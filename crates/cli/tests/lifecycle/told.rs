@@ -22,7 +22,7 @@ pub(crate) const PACE: Pace = Pace {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Events of ours about an object: reason, note, type, and who says it.
+/// Our events about an object: reason, note, type, and reporter.
 fn events(witness: &Witness, uid: &str) -> Vec<[String; 4]> {
     let about = witness.events_on(uid);
     let texts = about.iter().filter(|entry| entry.code == 201).map(|entry| {
@@ -43,7 +43,7 @@ fn uid(fleet: &Fleet, node: &str) -> String {
     fleet.record.sight(node).unwrap().uid
 }
 
-/// Whether the pod's condition Ready is this.
+/// Whether the pod's condition Ready has this status.
 async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
     let pod = scene.admin.get(&format!("/api/v1/namespaces/default/pods/{name}")).await.unwrap();
     pod["status"]["conditions"]
@@ -51,7 +51,8 @@ async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
         .is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == status))
 }
 
-/// NL-8, NL-17, NL-19, NL-29, NL-60: upstream's words and series; and the rights in deploy/ are all used, and enough.
+/// NL-8, NL-17, NL-19, NL-29, NL-60: upstream's messages and series; and the permissions in deploy/ are all used, and
+/// sufficient.
 pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
@@ -113,7 +114,8 @@ async fn series(ours: &Ours) {
     wait::until("the tainted node to be counted", PATIENCE, counted).await.unwrap();
 }
 
-/// NL-60: what deploy/rbac-node-lifecycle.yaml grants is all needed; that nothing was refused is checked afterwards.
+/// NL-60: everything granted by deploy/rbac-node-lifecycle.yaml is needed; a later check shows that no request was
+/// rejected.
 fn rights(witness: &Witness) {
     let used: BTreeSet<(String, String)> = witness
         .ours(|entry| entry.code < 300)
@@ -136,7 +138,7 @@ fn rights(witness: &Witness) {
     }
 }
 
-/// L1 after S7: with both controllers in one process a pod goes when its time after the taint is over.
+/// L1 after S7: with both controllers in one process a pod leaves when its seconds after the taint are over.
 pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
@@ -148,7 +150,7 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, w
     fleet.silence(&["node-00003"]);
     let tainted = fleet.until("it to be tainted", PATIENCE, |fleet| !fleet.evicting().is_empty()).await;
     let due = tainted + seconds(3.0);
-    // The record hears of the taint as late as we do, or a little later or earlier.
+    // The record receives the taint about as late as we do.
     scene.goes_within(&goes, due - seconds(0.5), due + seconds(2.0)).await;
     fleet.expect_punctual();
     ours.stop();

@@ -1,44 +1,44 @@
-//! Extracts from the record what became of a node in one step.
+//! Extracts from the record what happened to a node in one step.
 
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_envtest::node_history::{HistoryPosition, NO_EXECUTE, NodeHistory};
 
-/// The own taints of a node at one time; nothing while there is no such node.
+/// The own taints of a node at one time; `None` if the node does not exist.
 pub(crate) type Own = Option<BTreeSet<String>>;
 
-/// One step of the script, as one side played it.
+/// One step of the script on one side.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
     pub(crate) step: String,
     pub(crate) trails: BTreeMap<String, Trail>,
-    /// Nodes that were not as they must be in the end.
+    /// Nodes that were not as expected at the end.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Played {
-    /// A node's way; where nothing happened to it, none.
+    /// The changes of a node; empty if nothing happened to it.
     pub(crate) fn trail(&self, node: &str) -> Trail {
         self.trails.get(node).cloned().unwrap_or_default()
     }
 }
 
-/// One node's way through one step.
+/// The changes of one node in one step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Trail {
-    /// What it went through, the beginning included; no two alike in a row.
+    /// Its states, including the initial one; no two equal ones in a row.
     pub(crate) ways: Vec<Own>,
     /// How often a NoExecute taint that stayed got another `timeAdded`.
     pub(crate) renewed: usize,
-    /// Seconds into the step until the first NoExecute taint came on.
+    /// Seconds into the step until the first NoExecute taint was added.
     pub(crate) tainted_after: Option<f64>,
 }
 
-/// Trails of a step.
+/// The changes of a step.
 pub(crate) struct Trails;
 
 impl Trails {
-    /// Those of all nodes to which anything happened since `mark`.
+    /// The changes of all nodes since `mark`.
     pub(crate) fn of(
         record: &NodeHistory,
         mark: HistoryPosition,
@@ -76,9 +76,9 @@ impl Trails {
 }
 
 impl Trail {
-    /// The way without the stations that lie between their neighbours: a change made in several writes, or in one.
+    /// The states without those that lie between their neighbours: a change made in several writes, or in one.
     ///
-    /// Nothing at all if it never moved.
+    /// Empty if nothing changed.
     pub(crate) fn turns(&self) -> Vec<Own> {
         let mut turns = if self.ways.len() > 1 { self.ways.clone() } else { Vec::new() };
         let mut place = 1;
@@ -93,12 +93,12 @@ impl Trail {
         turns
     }
 
-    /// How many changes it took.
+    /// The number of changes.
     pub(crate) fn stations(&self) -> usize {
         self.ways.len().saturating_sub(1)
     }
 
-    /// In words.
+    /// The changes in words.
     pub(crate) fn tell(&self) -> String {
         let tell = |own: &Own| match own {
             None => "gone".to_owned(),

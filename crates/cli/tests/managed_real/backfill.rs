@@ -1,4 +1,4 @@
-//! Backfill: running pods get the seconds of new ones, and kube-controller-manager evicts by them.
+//! Tests backfill: running pods get the seconds of new ones, and kube-controller-manager evicts by them.
 
 use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
 use jiff::Timestamp;
@@ -11,9 +11,9 @@ use taintward_envtest::{TestApi, binaries};
 const CONTROLLER: &str = "toleration-backfill-controller";
 const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
 const FLAGS: &[&str] = &["--backfill-from=5", "--backfill-qps=400"];
-/// What the pods have, as the API server's admission would have given it.
+/// The pods' seconds, as added by the API server's admission.
 const OLD: i64 = 5;
-/// What the policy gives.
+/// The policy's seconds.
 const NEW: i64 = 40;
 const NODES: usize = 20;
 const PODS: usize = 1_000;
@@ -46,14 +46,14 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
             pod(&format!("p{at}"), &node(at)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
         fixture.create(&stage.admin).await.unwrap();
     }
-    // Their author's, and one that asks for its own.
+    // A pod with its author's seconds, and one that asks for its own.
     let own = pod("own", &node(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
     own.create(&stage.admin).await.unwrap();
     let asks = pod("asks", &node(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
     let annotations = json!({"taintward.io/unreachable-seconds": "25"});
     asks.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
 
-    // What is going to happen is shown before, and is what happens.
+    // The preview shows what will happen.
     create_policy(&stage.admin, NEW).await;
     stage
         .until("the preview to know the policy, and the pod of its author", async |stage| {

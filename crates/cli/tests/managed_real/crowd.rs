@@ -1,4 +1,4 @@
-//! Holds of two thousand pods: none is evicted while it is held, whatever is killed, and each leaves in its time.
+//! Tests holds of two thousand pods: none is evicted while it is held, whatever is killed, and each leaves in its time.
 
 use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, due, is_held, name};
 use futures::stream::{self, StreamExt as _};
@@ -12,14 +12,14 @@ use taintward_envtest::{TestApi, binaries};
 
 const NODES: usize = 40;
 const PODS: usize = 2_000;
-/// Pods that are left alone, for the annotation that they bear.
+/// Pods that are left alone because of their annotation.
 const NOT_HELD: usize = 10;
-/// Pods have from so many seconds of their own, so that not all are due at once, up to so many.
+/// The range of the pods' own seconds, so that not all are due at once.
 const OWN_MIN: usize = 35;
 const OWN_MAX: usize = 85;
-/// So many seconds from when it is due by its record each pod leaves, before or after.
+/// Each pod leaves within this many seconds of the time in its record.
 const IN_TIME: f64 = 2.0;
-/// After the last pod is due.
+/// The time after the last pod is due.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 const AT_ONCE: usize = 32;
 
@@ -32,7 +32,7 @@ fn bearing(name: &str, at: usize) -> PodFixture {
     pod(name, &node(at)).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own))
 }
 
-/// When each pod went, by the watch.
+/// When each pod was deleted, by the watch.
 async fn departures(admin: &TestApi) -> Arc<Mutex<BTreeMap<String, Timestamp>>> {
     const PODS: &str = "/api/v1/namespaces/default/pods";
     let list = admin.get(&format!("{PODS}?limit=1")).await.unwrap();
@@ -93,7 +93,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     );
     assert!(all_held < silent + SignedDuration::from_secs(OWN_MIN as i64));
 
-    // Once more, while all are held; and then longer than the longest countdown.
+    // Once more, while all are held; and then for longer than the longest countdown.
     stage.kill_both();
     stage.start_both().await;
     let outlived = silent + SignedDuration::from_secs(OWN_MAX as i64 + 5);
@@ -125,7 +125,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     assert!(late.iter().all(|late| late.abs() <= IN_TIME), "{least} s to {most} s");
 }
 
-/// Listing two thousand pods costs the API server something: not more than twice a second.
+/// Listing two thousand pods burdens the API server, so it is done at most twice a second.
 async fn until_held(stage: &Stage, number: usize, silent: Timestamp) {
     let limit = silent + SignedDuration::from_secs(OWN_MIN as i64);
     loop {

@@ -1,4 +1,5 @@
-//! Holds while an API server refuses or throttles patches, and while other writers undo or forge what a hold has written.
+//! Tests holds while an API server rejects or throttles patches, and while other writers undo or forge what a hold has
+//! written.
 
 use crate::admission::review_server;
 use crate::stage::{HELD, NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, record, seconds};
@@ -16,11 +17,11 @@ use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::fixtures::{create_node, delete_pod, pod, set_taints};
 use taintward_envtest::{TestApi, binaries, wait};
 
-/// More than all of it takes.
+/// Longer than the whole test.
 const OWN: i64 = 300;
-/// Fewer than a refusal lasts.
+/// Shorter than a rejection lasts.
 const SHORT: i64 = 5;
-/// Enough for many patches at the same time.
+/// Enough for many concurrent patches.
 const THROTTLED: usize = 60;
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
@@ -49,7 +50,7 @@ async fn create(stage: &Stage, name: &str, node: &str, own: i64) {
     fixture.create(&stage.admin).await.unwrap();
 }
 
-/// Holds a node, and has it fall silent: the exit code of the command, and all that was said.
+/// Holds a node and silences it. Returns the exit code of the command, and its output.
 async fn hold(stage: &Stage, node: &str, timeout: &str) -> (Option<i32>, String) {
     let answer = stage.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
     stage.silence(node).await;
@@ -64,7 +65,7 @@ fn output(stage: &Stage) -> String {
     stage.ours.as_ref().unwrap().output()
 }
 
-/// A webhook refuses changes of pods. A pod whose seconds are over meanwhile leaves; each other one is held once it can be.
+/// A webhook rejects changes of pods. A pod whose seconds end meanwhile leaves; each other one is held once it can be.
 async fn refused(stage: &Stage) {
     create_node(&stage.admin, "refused", &[]).await.unwrap();
     for name in ["first", "second", "gone"] {
@@ -85,7 +86,7 @@ async fn refused(stage: &Stage) {
     assert!(pods.iter().all(|pod| record(pod).is_none() && seconds(pod) >= Some(OWN)), "{pods:?}");
     let said = output(stage);
     assert!(said.contains("could not be changed") && said.contains("no change today"), "{said}");
-    // Eight tries of a pod take 12 s at least.
+    // Eight tries of a pod take at least 12 s.
     assert!((8..80).contains(&asked.get()), "asked {} times", asked.get());
 
     refuses.set(false);
@@ -106,7 +107,7 @@ async fn refused(stage: &Stage) {
         .await;
 }
 
-/// Returns once it refuses.
+/// Returns once it rejects.
 async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, asked: Rc<Cell<usize>>) {
     let authority = TestAuthority::new().unwrap();
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
@@ -136,7 +137,7 @@ async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, asked: Rc<Cell<usi
     .unwrap();
 }
 
-/// API priority and fairness lets one patch of a pod by the account through at a time, and answers all others with 429.
+/// API priority and fairness allows one patch of a pod at a time for the account, and answers all others with 429.
 async fn throttled(stage: &Stage) {
     create_node(&stage.admin, "throttled", &[]).await.unwrap();
     for at in 0..THROTTLED {
@@ -181,9 +182,9 @@ async fn throttled(stage: &Stage) {
     stage.admin.delete(&format!("{FLOW}/flowschemas/none"), &json!({})).await.unwrap();
 }
 
-/// An operator gives a pod its seconds back as soon as they are gone, until it is stopped.
+/// An operator gives a pod its seconds back as soon as they are cleared, until the operator is stopped.
 async fn reconciled(stage: &Stage) {
-    /// The first is answered at once, each other one 5 s after the answer before it.
+    /// The first write is answered at once, each other one 5 s after the previous answer.
     const WRITES: u32 = 3;
     const PAUSE: Duration = Duration::from_secs(5);
     create_node(&stage.admin, "reconciled", &[]).await.unwrap();
@@ -205,7 +206,7 @@ async fn reconciled(stage: &Stage) {
     assert!(said.contains("another writer changed") && said.contains("default/reconciled"), "{said}");
 }
 
-/// Annotations are taken away, and, where no admission policy refuses that, garbled and forged.
+/// Annotations are removed and, where no admission policy rejects that, corrupted and forged.
 async fn forged(stage: &Stage) {
     create_node(&stage.admin, "forged", &[]).await.unwrap();
     for name in ["absent", "garbled", "fewer", "old"] {
@@ -250,7 +251,7 @@ async fn forged(stage: &Stage) {
             stage.until("the record to be put back", async |_| annotation(name).await == before).await;
         }
     }
-    // A hold that is older than 24 hours is over; what is left is no less than a release gives.
+    // A hold older than 24 hours is over; the rest is no less than what a release gives.
     let of = async |name: &str| stage.admin.get(&path(name)).await.unwrap();
     stage.until("the oldest to be released", async |_| seconds(&of("old").await).is_some()).await;
     let given = seconds(&of("old").await).unwrap();

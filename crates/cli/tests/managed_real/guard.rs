@@ -1,4 +1,5 @@
-//! The guard: Taintward evicts guarded pods by their own seconds, kube-controller-manager at the ceiling; off leaves no trace.
+//! Tests the guard: Taintward evicts guarded pods by their own seconds, kube-controller-manager at the ceiling; off
+//! leaves no trace.
 
 use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
 use serde_json::{Value, json};
@@ -12,14 +13,14 @@ const GUARD: &str = "taintward.io/guard";
 /// Each pod's own seconds.
 const OWN: i64 = 8;
 const CEILING: i64 = 24;
-/// How much later or earlier than its time a pod may leave: clocks are read in whole seconds.
+/// How much earlier or later a pod may leave: clocks are read in whole seconds.
 const SLACK: Duration = Duration::from_secs(2);
 
 fn is_guarded(pod: &Value) -> bool {
     seconds(pod) == Some(CEILING) && pod["metadata"]["annotations"][GUARD].is_string()
 }
 
-/// What a ceiling may change of a pod.
+/// The fields that a ceiling may change in a pod.
 fn traces(pod: &Value) -> [Value; 2] {
     [pod["spec"]["tolerations"].clone(), pod["metadata"]["annotations"].clone()]
 }
@@ -37,7 +38,8 @@ async fn create_pods(stage: &Stage, node: &str, number: usize) {
     forever.create(&stage.admin).await.unwrap();
 }
 
-/// Waits until all pods of a node but the one that stays for ever have left; each is there until `seconds` after `began`.
+/// Waits until all pods of a node have left, except the one that stays indefinitely; each must exist until `seconds`
+/// after `began`.
 async fn all_leave(stage: &Stage, node: &str, number: usize, began: Instant, seconds: i64) {
     let due = Duration::from_secs(seconds.unsigned_abs());
     loop {
@@ -66,20 +68,20 @@ async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_tain
     let forever = guarded.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 3 && forever.clone().all(|pod| seconds(pod).is_none()));
 
-    // Taintward evicts, and says so; the original waits for the ceiling.
+    // Taintward evicts them, with its events; the original waits for the ceiling.
     let began = Instant::now();
     stage.silence("a").await;
     all_leave(&stage, "a", 4, began, OWN).await;
     assert_eq!(stage.ours().matches("pod evicted").count(), 4, "{}", stage.ours());
 
-    // Killed in the middle and started again, it counts on from when the node fell silent.
+    // Killed and restarted in between, it continues to count from the node's silence.
     let began = Instant::now();
     stage.silence("b").await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     stage.restart_ours(CONTROLLER);
     all_leave(&stage, "b", 4, began, OWN).await;
 
-    // Dead, it leaves the pods to the original, which waits for the ceiling.
+    // When Taintward is dead, the original evicts the pods at the ceiling.
     stage.ours.take().unwrap().kill().unwrap();
     let began = Instant::now();
     stage.silence("c").await;
@@ -98,7 +100,7 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
     assert_eq!(code, Some(0), "{said}");
 
-    // No other writer makes a record; one that is taken away comes back.
+    // No other writer creates a record; a removed one comes back.
     let path = "/api/v1/namespaces/default/pods/a-0";
     let forged = r#"{"guarded":[{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":1,"given":24}]}"#;
     let patch = json!({"metadata": {"annotations": {GUARD: forged}}}).to_string();
@@ -110,7 +112,7 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
         .until("the record to be back", async |stage| is_guarded(&stage.admin.get(path).await.unwrap()))
         .await;
 
-    // A hold takes the place of the ceiling, as long as it lasts.
+    // A hold replaces the ceiling as long as it lasts.
     let (code, said) = stage.command(&["hold", "a"]).await;
     assert_eq!(code, Some(0), "{said}");
     stage.silence("a").await;
@@ -127,7 +129,7 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
         })
         .await;
 
-    // What else the cluster evicts by is said.
+    // The command reports other taints that evict.
     let other = json!({"key": "maintenance", "effect": "NoExecute"});
     create_node(&stage.admin, "d", &[other]).await.unwrap();
     let (code, said) = stage.command(&["guard", "status"]).await;
@@ -139,7 +141,7 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
         "{said}"
     );
 
-    // Nothing tells of the guard any more.
+    // No trace of the guard is left.
     let (code, said) = stage.command(&["guard", "off", "--all"]).await;
     assert!(code == Some(0) && said.contains("no pod of these namespaces has a ceiling"), "{code:?}: {said}");
     let after: Vec<_> = stage.pods().await.iter().map(traces).collect();

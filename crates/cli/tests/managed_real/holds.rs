@@ -1,4 +1,5 @@
-//! Holds: pods of silent nodes stay while they are held, whatever is killed meanwhile, and leave when they are released.
+//! Tests holds: pods of silent nodes stay while they are held, whatever is killed meanwhile, and leave when they are
+//! released.
 
 use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, due, is_held, name, record, seconds};
 use jiff::Timestamp;
@@ -49,7 +50,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
         .await;
     assert!(began.elapsed() < Duration::from_secs(OWN as u64 - 4), "{:?}", began.elapsed());
 
-    // Longer than any countdown, and both start anew on the way.
+    // Longer than any countdown, and both restart in between.
     tokio::time::sleep(Duration::from_secs(5)).await;
     stage.kill_both();
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -62,8 +63,8 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     let forever = pods.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 4 && forever.clone().all(|pod| record(pod).is_none()));
 
-    // Two nodes are back: their pods have their own seconds again, and nothing else tells of the hold. The third is
-    // within the limit again: its pods leave, each when its seconds are over.
+    // Two nodes are back: their pods have their own seconds again, and no trace of the hold is left. The third is
+    // within the limit again: each of its pods leaves when its seconds are over.
     set_taints(&stage.admin, "a", &[]).await.unwrap();
     set_taints(&stage.admin, "b", &[]).await.unwrap();
     stage
@@ -83,7 +84,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
                 && pods.iter().filter(|pod| seconds(pod) == Some(OWN)).count() == 20
         })
         .await;
-    // The server's clock and ours are less than a second apart.
+    // The server's clock and ours differ by less than a second.
     loop {
         let before = Timestamp::now();
         let left: Vec<String> = stage.on("c").await.iter().map(name).collect();
@@ -123,7 +124,7 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
     let said = stage.ours.as_ref().unwrap().output();
     assert!(said.contains("pod left alone") && said.contains("default/odd"), "{said}");
 
-    // A toleration that another writer set meanwhile is that writer's.
+    // A toleration that another writer set meanwhile stays.
     let change =
         json!([{"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": 3600}]).to_string();
     stage.admin.patch("/api/v1/namespaces/default/pods/a-0", PatchType::Json, &change).await.unwrap();
@@ -150,7 +151,7 @@ async fn a_hold_that_no_controller_follows_is_told_and_undone() {
     assert!(code == Some(1) && said.contains("no node has these labels"), "{code:?}: {said}");
     let (code, said) = stage.command(&["hold", "missing"]).await;
     assert!(code == Some(1) && said.contains("node missing: "), "{code:?}: {said}");
-    // Nothing was held, so there is nothing to wait for; what was asked for is not carried out later.
+    // Nothing was held, so there is nothing to wait for; the release is not applied later.
     let (code, said) = stage.command(&["release", "--all", "-o", "json"]).await;
     let report: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &report["held"], &report["notHeld"]), (Some(0), &json!(0), &json!(1)), "{said}");

@@ -1,4 +1,4 @@
-//! Tests the grades for managed clusters where the real kube-controller-manager's own taint eviction is on.
+//! Tests the grades for managed clusters with the real kube-controller-manager's own taint eviction on.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 

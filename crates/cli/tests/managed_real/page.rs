@@ -1,4 +1,4 @@
-//! Types the commands of docs/managed-clusters.md beside the original; `EXAMPLES=overwrite` writes the page.
+//! Runs the commands of docs/managed-clusters.md beside the original; `EXAMPLES=overwrite` writes the page.
 
 use crate::cli::document::{files, here, play};
 use crate::stage::{NOT_READY, Stage, UNREACHABLE};
@@ -11,7 +11,7 @@ use taintward_envtest::{Account, binaries};
 #[tokio::test(flavor = "current_thread")]
 async fn the_page_leads_through_backfill_and_holds() {
     let Some(tools) = binaries::for_test("the_page_leads_through_backfill_and_holds") else { return };
-    // Until the page has installed it, Taintward only looks.
+    // Until the page has installed it, Taintward only observes.
     let mut stage = Stage::set(&tools, "toleration-hold-controller", &[]).await;
     for node in ["n1", "n2"] {
         create_node(&stage.admin, node, &[]).await.unwrap();
@@ -31,7 +31,7 @@ async fn the_page_leads_through_backfill_and_holds() {
     for (name, text) in files(&document) {
         std::fs::write(folder.join(name), text).unwrap();
     }
-    // Its installations are carried out where the page has them, and what they print is not shown.
+    // The page's installations are applied, but their output is not shown.
     let mut before = document.split("```sh\n").skip(1).map(|rest| {
         let (install, rest) = rest.split_once('\n').unwrap();
         let next = rest.split_once("\n$ ").unwrap().1.lines().next().unwrap();
@@ -60,7 +60,7 @@ async fn the_page_leads_through_backfill_and_holds() {
         }
         let done = run(&typed.words());
         let said = [done.stderr, done.stdout].concat();
-        // How far it has come is shown as often as there is something new.
+        // Progress is printed as often as it changes.
         let lines = String::from_utf8_lossy(&said).into_owned();
         lines.lines().filter(|line| !line.ends_with("...")).map(str::to_owned).collect()
     });

@@ -1,4 +1,4 @@
-//! Two replicas: the one takes over where the other was killed in the midst of a hold.
+//! Tests two replicas: one takes over when the other is killed during a hold.
 
 use crate::stage::{NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, seconds};
 use jiff::{SignedDuration, Timestamp};
@@ -54,7 +54,7 @@ async fn another_leader_goes_on_with_what_the_first_has_begun() {
     assert!(Timestamp::now() < silent + SignedDuration::from_secs(OWN - 4));
     says(stage.ours.as_ref().unwrap(), "pod held").await;
 
-    // It knows the seconds of those, too, that the first has held.
+    // It also knows the seconds of pods that the first has held.
     for at in 0..NODES {
         set_taints(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
     }

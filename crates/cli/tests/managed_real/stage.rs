@@ -1,4 +1,4 @@
-//! A real control plane whose own taint eviction is on, and Taintward beside it with the account that `install` makes.
+//! Sets up a real control plane whose own taint eviction is on, and Taintward beside it with the account of `install`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) admin: TestApi,
-    /// A kubeconfig with the account that an installation makes.
+    /// A kubeconfig with the account of an installation.
     pub(crate) account: PathBuf,
     pub(crate) original: Option<ChildProcess>,
     pub(crate) ours: Option<ChildProcess>,
-    /// Of `taintward run`, as what follows.
+    /// The flags of `taintward run`, as are those that follow.
     controllers: String,
     flags: &'static [&'static str],
 }
@@ -68,7 +68,7 @@ impl Stage {
         self.cluster.run("taintward", command).unwrap()
     }
 
-    /// Another choice of controllers.
+    /// Restarts it with other controllers.
     pub(crate) fn restart_ours(&mut self, controllers: &str) {
         self.ours.take().unwrap().kill().unwrap();
         self.controllers = controllers.to_owned();
@@ -80,7 +80,7 @@ impl Stage {
         self.original.take().unwrap().kill().unwrap();
     }
 
-    /// What `taintward run` has said.
+    /// The output of `taintward run`.
     pub(crate) fn ours(&self) -> String {
         self.ours.as_ref().unwrap().output()
     }
@@ -115,7 +115,7 @@ impl Stage {
         set_taints(&self.admin, node, &[taint]).await.unwrap();
     }
 
-    /// `taintward hold` or `release`: its exit code, and all it says.
+    /// Runs `taintward hold` or `release`. Returns the exit code and the whole output.
     pub(crate) async fn command(&self, words: &[&str]) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(words).arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
@@ -125,7 +125,7 @@ impl Stage {
     }
 }
 
-/// Installs what grants and binds the account, and takes a token of it.
+/// Installs the objects of the account's permissions and limits, and creates a token.
 async fn installed_account(cluster: &Cluster, admin: &TestApi, controllers: &str) -> PathBuf {
     let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));
     install.args(["install", "--apply", "--image=registry.example.com/taintward:1", "--parts=controller"]);
@@ -153,7 +153,7 @@ pub(crate) fn seconds(pod: &Value) -> Option<i64> {
     all.iter().find(|one| one["key"] == UNREACHABLE).unwrap()["tolerationSeconds"].as_i64()
 }
 
-/// What the annotation of a held or released pod says.
+/// The annotation of a held or released pod.
 pub(crate) fn record(pod: &Value) -> Option<Value> {
     let text = pod["metadata"]["annotations"][HELD].as_str()?;
     Some(serde_json::from_str(text).unwrap())
@@ -163,7 +163,7 @@ pub(crate) fn is_held(pod: &Value) -> bool {
     seconds(pod).is_none() && record(pod).is_some()
 }
 
-/// When a released pod leaves: its seconds count from when they were given back.
+/// When a released pod leaves: its seconds count from their restoration.
 pub(crate) fn due(pod: &Value) -> Option<Timestamp> {
     let changed: Timestamp = record(pod)?["changed"].as_str()?.parse().ok()?;
     Some(changed + Duration::from_secs(seconds(pod)?.try_into().ok()?))

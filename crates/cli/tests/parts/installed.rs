@@ -1,4 +1,4 @@
-//! Runs what `taintward install` creates: processes with the flags and rights of its Deployments.
+//! Runs what `taintward install` creates: processes with the flags and permissions of its Deployments.
 
 use crate::cli::patience::eventually;
 use crate::parts::place::Place;
@@ -26,18 +26,18 @@ impl Drop for Ours {
 }
 
 impl Installed {
-    /// Starts both, and waits until the API server asks the webhook.
+    /// Starts both, and waits until the API server calls the webhook.
     pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
         let hands = Hands { place, kubectl };
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        // First: whoever replaces an address takes the authority away that the webhook has written beside it.
+        // First, because replacing the address removes the CA bundle that the webhook has written beside it.
         hands.redirect(port);
         let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
         eventually("the API server to ask the webhook", || hands.is_asked().then_some(()));
         Self(ours.into())
     }
 
-    /// Neither may have given up.
+    /// Checks that both are still running.
     pub(crate) fn expect_running(&mut self) {
         for Ours { child, log } in &mut self.0 {
             let ended = child.try_wait().unwrap();
@@ -68,7 +68,7 @@ impl Hands<'_> {
         serde_json::from_str(&self.told(&[words, &["-o", "json"]].concat())).unwrap()
     }
 
-    /// Whoever has it is the account of a Deployment, and nobody else.
+    /// The kubeconfig of a Deployment's account.
     fn kubeconfig_of(&self, account: &str) -> PathBuf {
         let mut config = self.json(&["config", "view", "--raw", "--minify", "--flatten"]);
         let token = self.told(&["create", "token", account, "-n", NAMESPACE]);
@@ -78,7 +78,7 @@ impl Hands<'_> {
         file
     }
 
-    /// What the pods of a Deployment would run, but for addresses.
+    /// Starts what the pods of a Deployment would run, with other addresses.
     fn start(&self, deployment: &str, port: u16) -> Ours {
         let template =
             self.json(&["get", "deployment", deployment, "-n", NAMESPACE])["spec"]["template"].take();
@@ -101,7 +101,7 @@ impl Hands<'_> {
         Ours { child: command.spawn().unwrap(), log }
     }
 
-    /// An address in the place of the Service, which nobody here leads to pods.
+    /// Replaces the Service, which leads to no pods here, by an address.
     fn redirect(&self, port: u16) {
         for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
             let webhooks = self.json(&["get", kind, "taintward"])["webhooks"].take();

@@ -1,4 +1,4 @@
-//! Counts the pods that come and go, with a watch.
+//! Counts created and deleted pods, with a watch.
 
 use futures::TryStreamExt as _;
 use serde_json::Value;
@@ -11,14 +11,14 @@ use taintward_envtest::TestApi;
 pub(crate) struct Counts {
     pub(crate) created: usize,
     pub(crate) gone: usize,
-    /// Sent away by a NoExecute taint.
+    /// Evicted because of a NoExecute taint.
     pub(crate) by_taint: usize,
-    /// Let go when somebody asked for their eviction.
+    /// Evicted on request.
     pub(crate) by_request: usize,
 }
 
 impl Counts {
-    /// How many there are now.
+    /// The number of present pods.
     pub(crate) fn there(&self) -> usize {
         self.created - self.gone
     }

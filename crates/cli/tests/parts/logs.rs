@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A complaint that is usual: the source file it comes from, words in it, and why it comes up on a real server.
+/// A usual complaint: its source file, words in it, and why it appears on a real server.
 struct Usual {
     file: &'static str,
     says: &'static str,
@@ -11,7 +11,8 @@ struct Usual {
     why: &'static str,
 }
 
-/// All but the last two come up on a real server under the same work; these are races that any server leaves open.
+/// All but the last two appear on a real server under the same work; those two are races that are possible on any
+/// server.
 const USUAL: [Usual; 7] = [
     Usual {
         file: "options.go",
@@ -50,9 +51,9 @@ const USUAL: [Usual; 7] = [
     },
 ];
 
-/// What is to be said of the logs.
+/// The classification of the logs.
 pub(crate) struct Judged {
-    /// Each kind of line that is more than information, and how often it came.
+    /// Each kind of line above level info, with its count.
     pub(crate) told: String,
     /// The lines that no real server causes, the first of each kind.
     pub(crate) unusual: Vec<String>,
@@ -64,7 +65,7 @@ struct Line<'a> {
     says: &'a str,
 }
 
-/// `E0102 15:04:05.123456   12345 file.go:12] words`; `None` if it goes on from the line before.
+/// Parses `E0102 15:04:05.123456   12345 file.go:12] words`; `None` for a continuation line.
 fn parse(line: &str) -> Option<Line<'_>> {
     let severity = line.chars().next().filter(|one| "IWEF".contains(*one))?;
     let (head, says) = line.split_once("] ")?;
@@ -72,7 +73,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
     Some(Line { severity, file, says })
 }
 
-/// The words without what is different each time.
+/// The message without its variable parts.
 fn kind(line: &Line<'_>) -> String {
     let varies = |word: &str| word.chars().any(|one| one.is_ascii_digit()) || word.len() > 60;
     let words = line.says.split_whitespace().map(|word| if varies(word) { "…" } else { word });

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_envtest::{TestApi, TestApiError, wait};
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks until the answer is `Some`.
+/// Repeats a check until it returns `Some`.
 pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Option<T>, TestApiError>) -> T {
     match wait::until(what, PATIENCE, async || Ok(question().await?)).await {
         Ok(answer) => answer,
@@ -16,19 +16,19 @@ pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Opti
     }
 }
 
-/// A namespace, looked at.
+/// A view of a namespace.
 pub(crate) struct Look<'a> {
     pub(crate) api: &'a TestApi,
     pub(crate) namespace: &'a str,
 }
 
 impl Look<'_> {
-    /// Where something of the group `apps` lives.
+    /// The path of an object of the group `apps`.
     pub(crate) fn apps(&self, plural: &str, name: &str) -> String {
         format!("/apis/apps/v1/namespaces/{}/{plural}/{name}", self.namespace)
     }
 
-    /// Where something of the core lives.
+    /// The path of an object of the core group.
     pub(crate) fn core(&self, plural: &str, name: &str) -> String {
         format!("/api/v1/namespaces/{}/{plural}/{name}", self.namespace)
     }
@@ -37,7 +37,7 @@ impl Look<'_> {
         format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets/{name}", self.namespace)
     }
 
-    /// The live pods of an app; of all, if it is empty.
+    /// The live pods of an app; all of them if it is empty.
     pub(crate) async fn pods(&self, app: &str) -> Result<Vec<Value>, TestApiError> {
         let selector = if app.is_empty() { String::new() } else { format!("?labelSelector=app%3D{app}") };
         let list = self.api.get(&format!("{}{selector}", self.core("pods", ""))).await?;
@@ -52,7 +52,7 @@ impl Look<'_> {
         Ok(pods)
     }
 
-    /// Waits until a Deployment has so many pods of its newest template, and nothing else, all of them running on nodes.
+    /// Waits until a Deployment has exactly this many pods, all of its newest template and running.
     pub(crate) async fn available(&self, name: &str, wanted: usize) {
         until(&format!("{wanted} pods of {name}"), async || {
             let deployment = self.api.get(&self.apps("deployments", name)).await?;
@@ -64,7 +64,7 @@ impl Look<'_> {
         .await;
     }
 
-    /// Waits until a DaemonSet has a pod of its newest template on each of so many nodes.
+    /// Waits until a DaemonSet has a pod of its newest template on each of this many nodes.
     pub(crate) async fn everywhere(&self, name: &str, nodes: usize) {
         until(&format!("{name} on {nodes} nodes"), async || {
             let set = self.api.get(&self.apps("daemonsets", name)).await?;
@@ -74,7 +74,7 @@ impl Look<'_> {
         .await;
     }
 
-    /// Waits until a budget says how many may go.
+    /// Waits until a budget allows this many disruptions.
     pub(crate) async fn allowed(&self, budget: &str, wanted: u64) {
         until(&format!("{budget} to let {wanted} go"), async || {
             let budget = self.api.get(&self.budget(budget)).await?;
@@ -84,7 +84,7 @@ impl Look<'_> {
     }
 }
 
-/// Whether the status is of the newest generation, and these numbers in it are all as wanted.
+/// Whether the status is of the newest generation, and these of its numbers are all as wanted.
 fn settled<const N: usize>(object: &Value, fields: [&str; N], wanted: usize) -> bool {
     let status = &object["status"];
     let number = |field: &str| status[field].as_u64().unwrap_or(0);

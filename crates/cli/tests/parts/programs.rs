@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use taintward_envtest::Binaries;
 
-/// Those that act on what the sandbox has: nodes, pods, what makes pods, what keeps them, what they are in.
+/// The controllers for what the sandbox has: nodes, pods, their owners, budgets and namespaces.
 const CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset-controller,disruption-controller,\
                            garbage-collector-controller,namespace-controller,serviceaccount-controller,\
                            pod-garbage-collector-controller,taint-eviction-controller,node-lifecycle-controller";
 
-/// Running; whoever still does when this is dropped is killed.
+/// The running programs; dropping this kills those that still run.
 pub(crate) struct Programs(Vec<Running>);
 
 struct Running {
@@ -39,7 +39,7 @@ impl Programs {
         Self(vec![start("kube-scheduler", &[]), start("kube-controller-manager", &[controllers])])
     }
 
-    /// Neither may have given up.
+    /// Checks that both are still running.
     pub(crate) fn expect_running(&mut self) {
         for Running { name, child, log } in &mut self.0 {
             let ended = child.try_wait().unwrap();
@@ -47,7 +47,7 @@ impl Programs {
         }
     }
 
-    /// At once: a farewell would be in the logs, and is none of the server's doing.
+    /// Kills them, because a graceful end would leave lines in the logs that the server did not cause.
     pub(crate) fn end(&mut self) {
         for Running { child, .. } in &mut self.0 {
             let _ = child.kill();

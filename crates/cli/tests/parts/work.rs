@@ -11,20 +11,20 @@ use taintward_envtest::{TestApiError, fixtures};
 const WEB: usize = 6;
 const CART: usize = 3;
 
-/// How many of web its budget keeps.
+/// The number of web pods that the budget keeps.
 const KEPT: usize = 4;
 
-/// How long a pod of cart bears the taint.
+/// How long a cart pod tolerates the taint.
 const BORNE: Duration = Duration::from_secs(2);
 
-/// How requests for evictions were answered.
+/// The responses to eviction requests.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) granted: usize,
     pub(crate) refused: usize,
 }
 
-/// One round, in a namespace of its own, with nodes whose turn it is.
+/// Runs one round in its own namespace, with nodes in turn.
 pub(crate) async fn round(place: &Place, number: usize, answers: &mut Answers) {
     let namespace = format!("round-{number}");
     let look = Look { api: &place.api, namespace: &namespace };
@@ -48,7 +48,7 @@ fn template(app: &str, tolerations: Value) -> Value {
     })
 }
 
-/// A workload called as its pods are labelled.
+/// A workload named like its pods' label.
 fn workload(kind: &str, app: &str, tolerations: Value) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": app},
@@ -98,7 +98,7 @@ async fn scale(look: &Look<'_>, name: &str, replicas: usize) {
     look.available(name, replicas).await;
 }
 
-/// After a roll every pod is a new one.
+/// After a rollout every pod is a new one.
 async fn scale_and_roll(look: &Look<'_>, nodes: usize) {
     let first = uids(&look.pods("web").await.unwrap());
     scale(look, "web", WEB + 3).await;
@@ -120,7 +120,7 @@ async fn scale_and_roll(look: &Look<'_>, nodes: usize) {
     assert_eq!(sets["items"].as_array().unwrap().iter().filter(of_web).count(), 2, "the old and the new");
 }
 
-/// Whether the eviction was granted; refused is the budget's word, and anything else a failure.
+/// Requests an eviction. Returns whether it was granted; the only valid rejection is the budget's.
 async fn ask(look: &Look<'_>, pod: &Value) -> bool {
     let name = name_of(pod);
     let eviction = json!({
@@ -133,7 +133,8 @@ async fn ask(look: &Look<'_>, pod: &Value) -> bool {
     }
 }
 
-/// A budget that lets nobody go keeps everybody; one that keeps four keeps four, however many are asked for at once.
+/// A budget that allows no disruption keeps all pods; one that keeps four keeps four, however many evictions are
+/// requested at once.
 async fn evict(look: &Look<'_>, answers: &mut Answers) {
     let pods = look.pods("web").await.unwrap();
     let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;
@@ -166,7 +167,7 @@ async fn has_taint(look: &Look<'_>, node: &str, key: &str) -> Result<bool, TestA
     Ok(node["spec"]["taints"].as_array().into_iter().flatten().any(|taint| taint["key"] == key))
 }
 
-/// Nobody comes to a cordoned node, and nobody leaves it.
+/// No pod is scheduled to a cordoned node, and none leaves it.
 async fn cordon(look: &Look<'_>, node: &str) {
     let mark = "node.kubernetes.io/unschedulable";
     let path = format!("/api/v1/nodes/{node}");
@@ -184,14 +185,14 @@ async fn cordon(look: &Look<'_>, node: &str) {
     scale(look, "web", WEB).await;
 }
 
-/// Who does not tolerate the taint leaves and comes back elsewhere; who bears it for a while leaves after that while;
-/// who tolerates it stays.
+/// A pod that does not tolerate the taint leaves and is recreated elsewhere; one that tolerates it for a while leaves
+/// after that; one that tolerates it stays.
 async fn taint(look: &Look<'_>) {
     let node = node_of(&look.pods("cart").await.unwrap()[0]).to_owned();
     let agent = uids(&look.pods_on("agent", &node).await.unwrap());
     let cart = uids(&look.pods_on("cart", &node).await.unwrap());
     let began = Instant::now();
-    // Who bears NoExecute for a while would otherwise come back for that while.
+    // A pod that tolerates NoExecute for a while would otherwise be rescheduled there.
     let keep_out = json!({"key": "drill", "value": "on", "effect": "NoSchedule"});
     let taints = [fixtures::no_execute("drill", "on"), keep_out];
     fixtures::set_taints(look.api, &node, &taints).await.unwrap();
@@ -216,7 +217,7 @@ async fn delete(look: &Look<'_>, path: &str, propagation: &str) {
     look.api.delete(path, &json!({"propagationPolicy": propagation})).await.unwrap();
 }
 
-/// What nobody owns any more goes; what is to stay without an owner stays; with its namespace everything goes.
+/// Objects without owners are deleted, orphans that are kept stay, and a namespace is deleted with everything in it.
 async fn take_down(look: &Look<'_>) {
     let agent = uids(&look.pods("agent").await.unwrap());
     delete(look, &look.apps("daemonsets", "agent"), "Orphan").await;
